@@ -20,13 +20,13 @@ import (
 type Schema struct {
 	options  Options
 	document any   // schema as it was compiled, for explanations
-	proof    *node // nil if the schema is outside of the provable subset
+	proof    *node // nil if the schema is outside the provable subset
 
 	// validator compiles the validator when the proof fails for the first time. Most
 	// schemas never need it.
 	validator func() (*validator, error)
 
-	filler func() *filler // of defaults, built when it is first needed
+	filler func() *filler // fills in defaults; built on first use
 
 	patterns patterns
 
@@ -36,11 +36,11 @@ type Schema struct {
 // Compile prepares raw, a JSON Schema, for validation. The dialect is 2020-12
 // unless "$schema" names one of 2019-09, draft-07, draft-06 and draft-04.
 //
-// Compile never opens a file or a connection. It returns an error for a reference out
-// of the document, unless it is to a metaschema of JSON Schema, for malformed JSON
-// and duplicate members, for a schema that exceeds the limits of opts, for an unknown
-// dialect, and for a schema that the dialect's metaschema rejects. A regular expression
-// that Go cannot compile is not an error; see [Schema.Unchecked].
+// Compile never opens a file or a connection. It returns an error for malformed JSON and
+// duplicate members, for a reference that leaves the document, unless it refers to a JSON
+// Schema metaschema, for a schema that exceeds the limits of opts, for an unknown dialect,
+// and for a schema that the dialect's metaschema rejects. A regular expression that Go
+// cannot compile is not an error; see [Schema.Unchecked].
 func Compile(raw []byte, opts *Options) (*Schema, error) {
 	s := &Schema{options: opts.withDefaults()}
 	if len(raw) > s.options.MaxBytes {
@@ -81,16 +81,16 @@ func (s *Schema) newValidator() (*validator, error) {
 	return newValidator(s.document, s.patterns, nil)
 }
 
-// mustBeMade panics if Compile did not make the schema.
+// mustBeMade panics unless the Schema was created by Compile.
 func (s *Schema) mustBeMade() {
 	made.Check(s != nil && s.validator != nil, "jsonschema: a Schema", "Compile")
 }
 
-// Unchecked returns JSON pointers to the keywords of the schema that [Schema.Validate]
-// does not check, sorted, or nil if it checks all. These are "pattern" and
-// "patternProperties" with a regular expression that is valid in ECMAScript but not in
-// Go, such as one with a lookahead. additionalProperties is then not checked next to such
-// a patternProperties.
+// Unchecked returns JSON pointers to the keywords of the schema that [Schema.Validate] does
+// not check, sorted, or nil if all keywords are checked. These are "pattern" and
+// "patternProperties" with a regular expression that is valid in ECMAScript but not in Go,
+// such as one with a lookahead. Next to such a patternProperties, additionalProperties is
+// not checked either.
 func (s *Schema) Unchecked() []string {
 	s.mustBeMade()
 	return slices.Clone(s.unchecked)
@@ -111,7 +111,7 @@ func (p patterns) dropBad(doc any) (dropped []string) {
 				continue
 			}
 			delete(byPattern, text)
-			obj["additionalProperties"] = true // any name may have been meant by it
+			obj["additionalProperties"] = true // the removed pattern might match any name
 			dropped = append(dropped, pointer+"/patternProperties/"+schematree.Escape(text))
 		}
 	})
@@ -119,18 +119,17 @@ func (p patterns) dropBad(doc any) (dropped []string) {
 	return dropped
 }
 
-// Options configure [Compile] and the resulting Schema. A nil *Options is the zero
-// Options, in which every limit has its default. Compile copies the options.
+// Options configure [Compile] and the resulting Schema. A nil *Options is equivalent to the
+// zero Options, which has the default for every limit. Compile copies the options.
 type Options struct {
 	// OptionalNull treats null as absent for a property that is not required and whose
-	// schema does not allow null. Models often send null for an argument that they mean
-	// to leave out.
+	// schema does not allow null. Models often send null for an argument that they mean to omit.
 	OptionalNull bool
 
-	// AssertFormats checks the formats date-time, date, email and uri. All other formats,
-	// and these without the option, are annotations, which is the default of JSON Schema
-	// 2020-12. Set it for a schema inferred by For: an invalid date-time cannot be
-	// decoded into a time.Time, and the validator explains that better than the decoder.
+	// AssertFormats checks the formats date-time, date, email and uri. Other formats are
+	// never checked. Without this option, all formats are annotations, as is the default in
+	// JSON Schema 2020-12. Set it for a schema inferred by For: an invalid date-time cannot
+	// be decoded into a time.Time, and the validator explains that better than the decoder.
 	AssertFormats bool
 
 	// MaxBytes, MaxDepth and MaxNodes limit the schema: its length, its nesting, and its
@@ -141,15 +140,15 @@ type Options struct {
 	// values. Zero means 16 MiB and 128.
 	MaxInputBytes, MaxInputDepth int
 
-	// MaxWork limits the work of validating one value, and thereby the time. It counts
-	// how often a schema is applied to a value; what takes longer than half a
-	// microsecond, such as long strings and large numbers, counts more than once. If it
-	// is exceeded, Validate returns an error that wraps ErrTooMuchWork. Zero means 3
+	// MaxWork limits the work, and so the time, of validating one value. Each application
+	// of a schema to a value counts as 1. Applications that take longer than half a
+	// microsecond, for example to long strings or large numbers, count as more. If the
+	// limit is exceeded, Validate returns an error that wraps ErrTooMuchWork. Zero means 3
 	// million, which takes a few seconds at most.
 	MaxWork int
 }
 
-// withDefaults returns a copy of o, which may be nil, with defaults.
+// withDefaults returns a copy of o, which may be nil, with defaults applied.
 func (o *Options) withDefaults() Options {
 	var c Options
 	if o != nil {

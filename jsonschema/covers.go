@@ -13,10 +13,10 @@ import (
 	"github.com/go-psi/psi/internal/schematree"
 )
 
-// CheckType returns an error if t cannot take what the schema raw describes: if raw lists a
-// property that t has no field for, gives a property a type that its field cannot have, or
-// leaves no way to set a field that is not optional. Parts of raw that combine schemas, such
-// as with anyOf, are not compared.
+// CheckType returns an error if a value of type t cannot hold what the schema raw
+// describes: if raw lists a property that has no field in t, gives a property a type that
+// its field cannot hold, or does not allow a property that t requires. Parts of raw that
+// combine schemas, for example with anyOf, are not compared.
 func CheckType(raw []byte, t reflect.Type) error {
 	own, err := ForType(t)
 	if err != nil {
@@ -35,14 +35,14 @@ func CheckType(raw []byte, t reflect.Type) error {
 	return c.compare(nil, nil, "")
 }
 
-// A comparison compares a given schema with that of a type.
+// A comparison compares a given schema with the schema of a type.
 type comparison struct {
 	given, own any
 	typ        reflect.Type
 	seen       map[[2]string]bool // pairs of pointers
 }
 
-// schemaAt returns the schema at pointer, and where it is after following references.
+// schemaAt follows references from pointer. It returns the schema and its location.
 func schemaAt(document any, pointer []string) (map[string]any, []string) {
 	const hops = 8 // bound on references
 	for range hops {
@@ -58,7 +58,7 @@ func schemaAt(document any, pointer []string) (map[string]any, []string) {
 	return nil, pointer
 }
 
-// compare compares the schemas at two pointers. at is where the value is.
+// compare compares the schemas at two pointers. at is the location of the value.
 func (c *comparison) compare(given, own []string, at string) error {
 	from, given := schemaAt(c.given, given)
 	to, own := schemaAt(c.own, own)

@@ -14,12 +14,12 @@ import (
 	"github.com/go-psi/psi/internal/schematree"
 )
 
-// WithDefaults returns data, one JSON value, with the defaults of the properties
-// that its objects lack or have as null, at every depth, also in lists. A value that is
-// there replaces the default: the two are not merged. A default is used as it is, and nothing
-// is filled in inside of it. An object that is absent and has no default is not made up for
-// the defaults inside of it. It returns data itself if the schema has no defaults, or if data
-// is not well-formed.
+// WithDefaults returns data, one JSON value, with defaults for the properties that are
+// absent from its objects or null, at every depth, including in lists. A value that is
+// present replaces the default; they are not merged. A default is used as it is: defaults
+// inside it are not filled in. An absent object without a default is not created for the
+// defaults inside it. WithDefaults returns data itself if the schema has no defaults, or if
+// data is not well-formed.
 func (s *Schema) WithDefaults(data []byte) []byte {
 	s.mustBeMade()
 	f := s.filler()
@@ -35,10 +35,10 @@ func (s *Schema) WithDefaults(data []byte) []byte {
 	return filled
 }
 
-// A filler fills defaults in values of one schema. A nil filler copies them.
+// A filler fills defaults into values of one schema. A nil filler copies the values.
 type filler struct {
 	value      []byte  // the default of the value itself, nil if there is none
-	same       *filler // another one that fills the same value, nil if there is none
+	same       *filler // another filler for the same value, nil if there is none
 	properties map[string]*filler
 	names      []string // of the properties that have defaults, sorted
 	rest       *filler  // for properties that are not listed
@@ -105,8 +105,8 @@ func (f *filler) fillObject(dst []byte, scan *jsonscan.Scanner) []byte {
 	return append(dst, '}')
 }
 
-// newFiller returns the filler of a document, nil if it has no defaults in the properties
-// that it can be asked for.
+// newFiller returns the filler of a document, or nil if no property that it can reach has a
+// default.
 func newFiller(document any) *filler {
 	b := fillerBuilder{document: document, known: map[string]*filler{}}
 	f := b.build(nil)
@@ -164,7 +164,7 @@ func (b *fillerBuilder) build(pointer []string) *filler {
 	return f
 }
 
-// follow makes f fill what the schema refers to: a definition, or the alternative to null.
+// follow makes f use the schema that obj refers to: a definition, or the alternative to null.
 func (b *fillerBuilder) follow(f *filler, obj map[string]any, pointer []string) {
 	ref, _ := obj["$ref"].(string)
 	if target, local := schematree.LocalRef(ref); local {
@@ -180,8 +180,8 @@ func (b *fillerBuilder) follow(f *filler, obj map[string]any, pointer []string) 
 	}
 }
 
-// CheckDefaults returns an error if a default does not fit the schema that it belongs to, or
-// if a property that is required has a default, which is never used.
+// CheckDefaults returns an error if a default does not match the schema that it belongs to,
+// or if a required property has a default, which would never be used.
 func (s *Schema) CheckDefaults() (err error) {
 	s.mustBeMade()
 	root, _ := s.document.(map[string]any)

@@ -57,8 +57,7 @@ func compact(v any) string {
 	return clip(string(b), maxValue)
 }
 
-// marshal encodes any Go value as JSON, deterministically, and keeps numbers as they
-// were written.
+// marshal encodes any Go value as JSON, deterministically. It preserves the text of numbers.
 func marshal(v any) ([]byte, error) {
 	return json.Marshal(v, json.Deterministic(true), json.WithMarshalers(json.MarshalFunc(
 		func(n jsonv1.Number) ([]byte, error) { return []byte(n), nil })))
@@ -88,7 +87,7 @@ func clip(s string, n int) string {
 	return s[:n] + "…"
 }
 
-// oneLine replaces characters that are not printable by spaces.
+// oneLine replaces characters that are not printable with spaces.
 func oneLine(s string) string {
 	if strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0 {
 		return s
@@ -101,8 +100,7 @@ func oneLine(s string) string {
 	}, s)
 }
 
-// describeSchema describes a value of the schema at pointer, for a value that is
-// missing.
+// describeSchema describes the value that the schema at pointer expects, for a missing value.
 func describeSchema(document any, pointer []string) string {
 	const hops = 8 // bound on references
 	for range hops {

@@ -35,9 +35,10 @@
 //     and a number with the string option, is a string; a type UUID of 16 bytes has the
 //     format uuid.
 //   - A json.Number is a number, a time.Duration is a string such as "1m30s", and a
-//     url.URL is a string with format uri. The JSON package has other forms for them, or
-//     none: use [Marshal] and [Unmarshal], as package mcp does.
-//   - Integers of 8, 16 and 32 bits, and unsigned integers, have their range.
+//     url.URL is a string with format uri. The JSON package encodes them differently, or
+//     not at all: use [Marshal] and [Unmarshal], as package mcp does.
+//   - Integers of 8, 16 and 32 bits have a minimum and a maximum. Other unsigned integers
+//     have a minimum of 0.
 //   - any, json.RawMessage, jsontext.Value and types with their own JSON methods allow
 //     every value. Because some clients reject a schema without a type, an object
 //     without properties or an array without items, this is written as
@@ -49,55 +50,55 @@
 // references. Only a type that contains itself becomes a definition in "$defs", under
 // its name, and even then the root is written out.
 //
-// Tags add the rest. They are those of github.com/invopop/jsonschema:
+// Struct tags add the rest. They use the syntax of github.com/invopop/jsonschema:
 //
 //	Unit string `json:"unit" jsonschema:"enum=celsius,enum=fahrenheit,default=celsius"`
 //	Days int    `json:"days" jsonschema:"minimum=1,maximum=14"`
 //	City string `json:"city" jsonschema:"minLength=1,description=The city, and its country"`
 //	Zone string `json:"zone" jsonschema:"A tag without an equals sign is a description"`
 //
-// A description runs to the end of its tag, commas included. In other values a comma is
-// written "\,". The words are:
+// A description extends to the end of its tag, including commas. In other values, a comma
+// is written as "\,". The words are:
 //
 //   - for every field: title, description, required, nullable;
 //   - for strings: minLength, maxLength, pattern, format, default, example, enum;
 //   - for numbers: minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf,
 //     default, example, enum;
 //   - for booleans: default;
-//   - for lists: minItems, maxItems, uniqueItems=true, default, once for each element,
+//   - for lists: minItems, maxItems, uniqueItems=true, default (repeated for each element),
 //     and the words of the elements;
 //   - for fields that allow every value: type.
 //
-// enum and example may be repeated. It is an error if a word does not exist, does not
-// apply to the type of the field, or has a value that it cannot have, if a pattern does not
-// compile in Go, and if a default does not fit the schema or the type of the field. The
-// tag jsonschema_description is another place for a description. A field tagged
-// jsonschema:"-" is left out of the schema, which then rejects a value that has it.
+// enum and example may be repeated. It is an error if a word is unknown, does not apply to
+// the type of the field or has an invalid value, if a pattern does not compile in Go, or if
+// a default does not match the schema or the type of the field. A description can also be
+// given in the tag jsonschema_description. A field tagged jsonschema:"-" is omitted from
+// the schema, which then rejects values that contain it.
 //
 // A type with a method JSONSchemaEnum() []any ([Enumer]) lists its values. A type with
-// JSONSchema() json.RawMessage or JSONSchema() *jsonschema.Schema (invopop's) supplies
-// its whole schema. A type with JSONSchemaExtend(*jsonschema.Schema) edits the inferred
-// schema. The methods are called on a zero value, and not for a struct that has them only
-// from an embedded field.
+// JSONSchema() json.RawMessage or JSONSchema() *jsonschema.Schema (invopop's) supplies its
+// whole schema. A type with JSONSchemaExtend(*jsonschema.Schema) edits the inferred schema.
+// The methods are called on a zero value. They are not called for a struct that only
+// inherits them from an embedded field.
 //
 // # Validation
 //
 // [Compile] accepts untrusted schemas: sizes are bounded and nothing is fetched.
 // [Schema.Validate] first tries to prove, in one pass over the bytes and without
 // allocating, that the value is valid. This succeeds for nearly every valid value of an
-// inferred schema. Otherwise github.com/santhosh-tekuri/jsonschema decides, which
+// inferred schema. Otherwise github.com/santhosh-tekuri/jsonschema validates the value. It
 // supports all of JSON Schema from draft-04 to 2020-12. A [ValidationError] has one line
 // for each problem: where it is, what was expected, what was found, what is allowed, and
 // what was probably meant.
 //
-// The work is bounded for any schema and value ([Options.MaxWork]) and ends with the
-// context. It grows with the size of the value, not exponentially with its depth,
-// because the outcomes of a schema and a part of the value are remembered. They cannot
-// be for schemas with unevaluatedProperties, unevaluatedItems or dynamic references,
-// whose outcome can depend on the schemas around them.
+// The work is bounded for any schema and value ([Options.MaxWork]) and stops when the
+// context is done. It grows with the size of the value, not exponentially with its depth,
+// because the outcome of each schema for each part of the value is cached. There is no
+// cache for schemas with unevaluatedProperties, unevaluatedItems or dynamic references,
+// whose outcome can depend on the enclosing schemas.
 //
 // # Lint
 //
 // Model providers reject some valid schemas, and then usually reject all tools of the
-// request. [Lint] finds what is known to be rejected, by [Profile].
+// request. [Lint] reports what each [Profile] is known to reject.
 package jsonschema

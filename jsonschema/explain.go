@@ -22,7 +22,7 @@ import (
 
 // An explainer converts a tree of failures to a list of problems.
 type explainer struct {
-	document any // schema, nil if it is not known
+	document any // schema, nil if it is unknown
 	tree     any // the validated value
 	limit    int
 	problems []Problem
@@ -102,7 +102,7 @@ func (e *explainer) explain(f *failure) {
 	}
 }
 
-// add adds p. It fills in its location and what was found there, if p lacks them.
+// add adds p, with its Pointer and Got filled in if they are empty.
 func (e *explainer) add(f *failure, p Problem) {
 	if p.Pointer == "" {
 		p.Pointer = schematree.Join(f.at)
@@ -120,8 +120,8 @@ func (e *explainer) found(at []string) string {
 	return "something else"
 }
 
-// firstNames returns names, sorted and up to the limit: looking for a similar name takes
-// time, and the sender controls their number.
+// firstNames returns the first names in sorted order, up to the limit, because searching
+// for a similar name takes time and the sender controls the number of names.
 func (e *explainer) firstNames(names []string) []string {
 	names = slices.Sorted(slices.Values(names))
 	shown := names[:min(len(names), e.limit)]
@@ -183,9 +183,9 @@ func (e *explainer) badName(f *failure, name string) {
 	}
 }
 
-// alternatives explains a value that fits none of several schemas: by the allowed
-// constants, by the allowed types if none allows its type, or by the alternative that it
-// is closest to.
+// alternatives explains why a value matches none of several schemas. It lists the allowed
+// constants or, if no schema allows the type of the value, the allowed types. Otherwise it
+// explains the closest alternative.
 func (e *explainer) alternatives(f *failure, keyword string) {
 	if values, got := constantsWanted(f); values != nil {
 		e.add(f, oneOf(keyword, got, values))
@@ -214,8 +214,8 @@ func (e *explainer) alternatives(f *failure, keyword string) {
 	e.add(f, Problem{Keyword: keyword, Expected: typeList(slices.Compact(types))})
 }
 
-// constantsWanted returns the constants of alternatives that are all constants, else nil,
-// and the value that they were compared with.
+// constantsWanted returns the constants and the value that they were compared with if all
+// alternatives are constants, and nil otherwise.
 func constantsWanted(f *failure) (values []any, got any) {
 	for _, c := range f.causes {
 		k, ok := c.kind.(*kind.Const)
@@ -238,8 +238,8 @@ func typeProblem(problems []Problem, pointer string) (expected string, ok bool) 
 	return "", false
 }
 
-// score is lower the closer a value is to an alternative. A wrong constant counts most,
-// because constants usually distinguish alternatives.
+// score returns a lower number the closer the value is to the alternative. A wrong constant
+// counts most, because constants usually distinguish alternatives.
 func (e *explainer) score(at string) int {
 	score := len(e.problems) + e.more
 	for _, p := range e.problems {

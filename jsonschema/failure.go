@@ -18,13 +18,13 @@ import (
 type failure struct {
 	kind santhosh.ErrorKind
 
-	// schema and at are the tokens of JSON pointers: to the schema with the keyword,
-	// within its document, and to the value, for propertyNames to the member.
+	// schema and at are JSON pointers, split into tokens. schema leads to the schema with
+	// the keyword, within its document. at leads to the value or, for propertyNames, to the member.
 	schema, at []string
 
-	// causes are the members of a group, or the failures of each alternative of anyOf and
-	// oneOf, or of the name for propertyNames. more counts the problems of causes that
-	// were left out.
+	// causes are the members of a group, the failures of each alternative of anyOf and
+	// oneOf, or the failures of the name for propertyNames. more is the number of problems
+	// of omitted causes.
 	causes []*failure
 	more   int
 }
@@ -35,7 +35,7 @@ const (
 	maxCauses   = 64   // for one failure, except alternatives
 )
 
-// failureOf converts an error of the library. It removes the given number of tokens from
+// failureOf converts an error from the library. It removes the given number of tokens from
 // the front of locations.
 func failureOf(v *santhosh.ValidationError, tokens int) *failure {
 	t := translator{tokens: tokens, left: maxFailures,
@@ -43,7 +43,7 @@ func failureOf(v *santhosh.ValidationError, tokens int) *failure {
 	return t.failure(v)
 }
 
-// A translator converts errors of the library. They may share causes.
+// A translator converts errors from the library, which may share causes.
 type translator struct {
 	tokens   int
 	left     int // number of failures that may still be converted
@@ -70,8 +70,9 @@ func (t *translator) failure(v *santhosh.ValidationError) *failure {
 	return f
 }
 
-// causesOf returns the causes to explain: all alternatives, because any may be the closest,
-// otherwise the first in order. The library reports them in random order.
+// causesOf returns the causes to explain. For alternatives it returns all, because any may
+// be the closest. Otherwise it returns the first ones in order, because the library reports
+// them in random order.
 func causesOf(v *santhosh.ValidationError) []*santhosh.ValidationError {
 	switch v.ErrorKind.(type) {
 	case *kind.AnyOf, *kind.OneOf:
@@ -101,7 +102,7 @@ func missingLast(v *santhosh.ValidationError) int {
 	return 0
 }
 
-// count returns the number of problems of an error.
+// count returns the number of problems in an error.
 func (t *translator) count(v *santhosh.ValidationError) int {
 	n, known := t.counts[v]
 	if known || len(v.Causes) == 0 {

@@ -45,7 +45,7 @@ func isDateTime(text []byte) bool {
 	}
 	offset, ok := zone(withoutFraction(text[19:]))
 	const day = 24 * 60
-	leap := (minutes-offset+day)%day == day-1 // the last minute of a day of UTC
+	leap := (minutes-offset+day)%day == day-1 // the last minute of a day in UTC
 	return ok && (second < 60 || leap)
 }
 
@@ -56,7 +56,7 @@ func clock(text []byte) (minutes int, ok bool) {
 	return hour*60 + minute, ok1 && ok2 && text[2] == ':' && hour < 24 && minute < 60
 }
 
-// withoutFraction removes a leading dot with digits.
+// withoutFraction removes a leading dot and the digits after it.
 func withoutFraction(text []byte) []byte {
 	if len(text) == 0 || text[0] != '.' {
 		return text

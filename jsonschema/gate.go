@@ -17,13 +17,13 @@ import (
 // A gate is put in front of each schema that the library has compiled. The library
 // validates every alternative in full, which takes time exponential in the depth of the
 // value if several alternatives lead to the same member. The gate counts the work, and
-// remembers the outcomes of a schema and a value, so that nothing is validated twice.
+// caches the outcome of a schema for a value, so that nothing is validated twice.
 //
 // To the library, a gate is a schema without keywords that has an extension.
 type gate struct {
 	validator *validator
 	schema    *santhosh.Schema // with the original keywords
-	isTarget  bool             // of a reference; only such schemas are reached in several ways
+	isTarget  bool             // of a reference; only such schemas can be reached in several ways
 	own       int              // minimum cost
 }
 
@@ -79,7 +79,7 @@ type visit struct {
 }
 
 // addressOf identifies objects and arrays. It returns 0 for values that are too simple to
-// be remembered.
+// be cached.
 func addressOf(value any) uintptr {
 	switch v := value.(type) {
 	case map[string]any:
@@ -94,8 +94,8 @@ func addressOf(value any) uintptr {
 	return 0
 }
 
-// isQuiet reports whether the library needs to know only that something failed, as
-// below "not" and "if". Its errors are then empty.
+// isQuiet reports whether the library only needs to know that validation failed, as below
+// "not" and "if". Its errors are then empty.
 func isQuiet(ctx *santhosh.ValidatorContext) bool {
 	_, err := ctx.Equals(struct{}{}, nil)        // fails, because the value is not of a JSON type
 	failed, _ := err.(*santhosh.ValidationError) //nolint:errorlint // the library returns it as it is
@@ -260,13 +260,13 @@ func anySchemas(field any, visit func(*santhosh.Schema)) {
 	}
 }
 
-// A survey describes a graph of schemas before gates are added.
+// A survey describes a graph of schemas, before gates are added.
 type survey struct {
 	schemas []*santhosh.Schema // each once
 	targets map[*santhosh.Schema]bool
 
-	// contextual means that the outcome of a schema and a value can depend on the
-	// schemas around it.
+	// contextual reports whether the outcome of a schema for a value can depend on the
+	// enclosing schemas.
 	contextual bool
 
 	state map[*santhosh.Schema]int

@@ -30,7 +30,7 @@ const errSelfPointer = "a pointer type that points to itself has no schema"
 // on the zero value and writes the list as the schema's "enum". An enum in a
 // field's tag replaces the list for that field.
 type Enumer interface {
-	// JSONSchemaEnum returns every value of the type, in the order to show.
+	// JSONSchemaEnum returns every value of the type, in the order in which to list them.
 	// Each is encoded as JSON.
 	JSONSchemaEnum() []any
 }
@@ -41,15 +41,16 @@ func For[T any]() (json.RawMessage, error) {
 	return ForType(reflect.TypeFor[T]())
 }
 
-// ForType returns the schema of t: of the JSON that [Unmarshal] reads into, and [Marshal]
-// writes from, a value of type t. The package comment has the rules. Pointers around t itself are ignored.
+// ForType returns the schema of t. It describes the JSON that [Unmarshal] decodes into, and
+// [Marshal] encodes from, a value of type t. See the package comment for the rules. If t is
+// a pointer type, ForType describes the type that it points to.
 //
-// The result is compact, the same on every call, and belongs to the caller. It
-// is inferred once per type. ForType may be called concurrently.
+// The result is compact, the same on every call, and owned by the caller. Each type is
+// inferred once. ForType may be called concurrently.
 //
-// ForType returns an error, which names the path of Go fields, if t contains a type
-// with no JSON form (a channel, function or complex number), a struct that the JSON package
-// rejects, a map whose keys are not strings in JSON, or a tag that is wrong.
+// ForType returns an error, with the path of Go fields, if t contains a type with no JSON
+// form (a channel, function or complex number), a struct that the JSON package rejects, a
+// map whose keys are not encoded as strings, or an invalid tag.
 func ForType(t reflect.Type) (json.RawMessage, error) {
 	if t == nil {
 		return nil, errors.New("jsonschema: no type to infer a schema from")
@@ -131,8 +132,8 @@ func (p path) errorf(format string, args ...any) error {
 	return fmt.Errorf("jsonschema: %s: %s", string(p), fmt.Sprintf(format, args...))
 }
 
-// schema returns a fresh schema for t, or for what t points to. The result is not
-// complete yet: see [complete].
+// schema returns a new schema for t or, if t is a pointer, for the type that it points to.
+// The result is not complete yet: see [complete].
 func (in *inferrer) schema(t reflect.Type, p path) (*invopop.Schema, error) {
 	t = base(t)
 	if t.Kind() == reflect.Pointer {
@@ -147,7 +148,7 @@ func (in *inferrer) schema(t reflect.Type, p path) (*invopop.Schema, error) {
 	if in.open[t] || in.names[t] != "" {
 		return in.reference(t), nil
 	}
-	in.open[t] = t.Name() != "" // every cycle has a type with a name: the definition gets that
+	in.open[t] = t.Name() != "" // every cycle has a named type, which becomes the definition
 	s, err := in.expand(t, p)
 	delete(in.open, t)
 	if err != nil {
@@ -173,7 +174,7 @@ func (in *inferrer) reference(t reflect.Type) *invopop.Schema {
 	return &invopop.Schema{Ref: "#/$defs/" + name}
 }
 
-// freeName distinguishes types of one name from several packages.
+// freeName returns name, with a number appended if a type from another package has that name.
 func (in *inferrer) freeName(name string) string {
 	free := name
 	for n := 2; ; n++ {
@@ -184,8 +185,7 @@ func (in *inferrer) freeName(name string) string {
 	}
 }
 
-// base returns t without pointers. The result is a pointer only if t points to
-// itself.
+// base removes all pointers from t. The result is a pointer only if t points to itself.
 func base(t reflect.Type) reflect.Type {
 	for range maxPointers {
 		if t.Kind() != reflect.Pointer {

@@ -23,14 +23,14 @@ type field struct {
 	omitempty bool
 	quoted    bool // the "string" option
 	viaNil    bool // reached through an embedded pointer, which may be nil
-	about     *tag // of the schema
+	about     *tag // the parsed jsonschema tag
 }
 
 // jsonFields returns the fields of struct type t that the JSON package reads and
 // writes, in the order in which it writes them, and the embedded fallback, if any.
 //
-// Structs are searched breadth first. Of several fields with one name the shallowest
-// wins, or the only one with a tag at that depth, or none.
+// Structs are searched breadth first. Of several fields with the same name, the shallowest
+// wins. If several are equally shallow, the only one with a tag wins, or otherwise none.
 func jsonFields(t reflect.Type) (fields []*field, rest *field) {
 	type entry struct {
 		typ    reflect.Type
@@ -90,7 +90,7 @@ func readField(f reflect.StructField) (out *field, embed, ok bool) {
 	return out, embed || f.Anonymous && !out.tagged, true
 }
 
-// dominant keeps one field of each name, and sorts by position in the struct.
+// dominant returns the winning field for each name, sorted by position in the struct.
 func dominant(all []*field) []*field {
 	slices.SortStableFunc(all, func(a, b *field) int {
 		return cmp.Or(

@@ -25,8 +25,8 @@ var (
 	byteType     = reflect.TypeFor[byte]()
 )
 
-// jsonMethods are the interfaces of types that encode or decode themselves as JSON,
-// textWriters and textReaders those of types that do so as text.
+// jsonMethods are the interfaces of types that encode or decode themselves as JSON.
+// textWriters and textReaders are the interfaces of types that do so as text.
 var (
 	jsonMethods = []reflect.Type{
 		reflect.TypeFor[json.MarshalerTo](),
@@ -50,8 +50,8 @@ func implements(t reflect.Type, ifaces []reflect.Type) bool {
 	return false
 }
 
-// expand returns the schema of t, which is not a pointer and has no JSONSchema method.
-// The order of the cases is the order in which the JSON package looks at a type.
+// expand returns the schema of t, which is not a pointer and has no JSONSchema method. The
+// cases are in the order in which the JSON package checks them.
 func (in *inferrer) expand(t reflect.Type, p path) (*invopop.Schema, error) {
 	switch {
 	case t == timeType:
@@ -77,11 +77,11 @@ func (in *inferrer) expand(t reflect.Type, p path) (*invopop.Schema, error) {
 	return in.expandKind(t, p)
 }
 
-// durationPattern describes what [time.ParseDuration] accepts, apart from signs other than
-// minus and numbers that begin with a point.
+// durationPattern describes what [time.ParseDuration] accepts, except plus signs and
+// numbers that begin with a decimal point.
 const durationPattern = `^-?([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$|^0$`
 
-// textSchema returns the schema of a type that is written as text.
+// textSchema returns the schema of a type that is encoded as text.
 func textSchema(t reflect.Type) *invopop.Schema {
 	s := &invopop.Schema{Type: "string"}
 	switch {
@@ -128,9 +128,9 @@ func isFloat(t reflect.Type) bool {
 	return t.Kind() == reflect.Float32 || t.Kind() == reflect.Float64
 }
 
-// integerSchema returns a schema with the range of a Go integer, because a number outside
-// of it cannot be decoded. It leaves out the limits of 64 bits, which do not help a model,
-// and those of int and uint, so that a schema is the same on every platform.
+// integerSchema returns a schema with the range of a Go integer type, because numbers
+// outside the range cannot be decoded. It omits the limits of 64-bit integers, which do not
+// help a model, and those of int and uint, so that schemas are the same on every platform.
 func integerSchema(t reflect.Type) *invopop.Schema {
 	s := &invopop.Schema{Type: "integer"}
 	unsigned := t.Kind() >= reflect.Uint
@@ -190,7 +190,7 @@ func (in *inferrer) expandMap(t reflect.Type, p path) (*invopop.Schema, error) {
 	return &invopop.Schema{Type: "object", Properties: invopop.NewProperties(), AdditionalProperties: elem}, nil
 }
 
-// keyIsString reports whether the JSON package writes keys of type t as strings.
+// keyIsString reports whether the JSON package encodes keys of type t as strings.
 func keyIsString(t reflect.Type) bool {
 	switch {
 	case implements(t, textWriters):
@@ -201,9 +201,9 @@ func keyIsString(t reflect.Type) bool {
 	return t.Kind() == reflect.String || isInteger(t) || isFloat(t)
 }
 
-// promotesTime reports whether the JSON methods of t are those of an embedded
-// time.Time, so that t is written as a time, without its other fields. It encodes two
-// times to exclude a struct that embeds a time and has JSON methods of its own.
+// promotesTime reports whether the JSON methods of t are promoted from an embedded
+// time.Time, so that t is encoded as a time, without its other fields. It tries two
+// different times to exclude a struct that embeds a time but declares its own JSON methods.
 func promotesTime(t reflect.Type) bool {
 	if t.Kind() != reflect.Struct {
 		return false
@@ -229,7 +229,7 @@ func promotesTime(t reflect.Type) bool {
 	return true
 }
 
-// indirect removes the one pointer that Go allows around an embedded struct.
+// indirect removes the pointer around an embedded struct. Go allows only one.
 func indirect(t reflect.Type) reflect.Type {
 	if t.Kind() == reflect.Pointer && t.Name() == "" {
 		return t.Elem()

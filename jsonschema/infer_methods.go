@@ -14,7 +14,7 @@ import (
 	invopop "github.com/invopop/jsonschema"
 )
 
-// The methods with which a type supplies or changes its schema.
+// The methods by which a type supplies or changes its schema.
 type (
 	rawSupplier    interface{ JSONSchema() jsonv1.RawMessage }
 	schemaSupplier interface{ JSONSchema() *invopop.Schema }
@@ -45,8 +45,8 @@ func (in *inferrer) suppliedSchema(t reflect.Type, p path) (*invopop.Schema, err
 	return s, nil
 }
 
-// parseSupplied returns raw as a schema whose members are all Extras, which keeps them
-// unchanged. Its Type tells invopop which tags apply.
+// parseSupplied returns raw as a schema. All members are Extras, which keeps them
+// unchanged. Type is also set, because it tells invopop which tags apply.
 func parseSupplied(raw []byte) (*invopop.Schema, error) {
 	switch jsontext.Value(raw).Kind() {
 	case 't':
@@ -67,7 +67,7 @@ func parseSupplied(raw []byte) (*invopop.Schema, error) {
 			s.Extras[name] = value
 		}
 	}
-	_ = json.Unmarshal(members["type"], &s.Type) // a list of types stays unknown to tags
+	_ = json.Unmarshal(members["type"], &s.Type) // stays empty for a list of types
 	return s, nil
 }
 
@@ -86,12 +86,13 @@ func adjust(t reflect.Type, s *invopop.Schema) {
 	}
 }
 
-// own returns a value of type *t as an M. It returns false if t is a struct that has the
-// method of M only from an embedded field, because the method then describes the field and
-// not the struct; but it returns true if the struct also has the JSON form of that field.
+// own returns a value of type *t as an M. It returns false if t has no such method, or if t
+// is a struct that only inherits the method from an embedded field: the method then
+// describes the field, not the struct. But it returns true if t also has JSON or text
+// methods, because t then has the JSON form of the field.
 //
 // Reflection cannot distinguish a promoted method from one that t declares. But a promoted
-// method returns the same result as that of the field.
+// method returns the same result as the method of the field.
 func own[M any](t reflect.Type, result func(M) any) (m M, ok bool) {
 	v := instance(t, 0)
 	if m, ok = reflect.TypeAssert[M](v); !ok {

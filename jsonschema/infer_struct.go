@@ -21,17 +21,16 @@ import (
 )
 
 // object is the type that invopop reflects instead of a struct. It has no fields and no
-// methods. The fields come from [structFields], because the JSON package embeds and
-// shadows fields by other rules than invopop; and invopop must not call methods that a
-// struct has only from an embedded field.
+// methods. Its fields are supplied by [structFields], because the JSON package and invopop
+// differ in how they embed and shadow fields, and because invopop must not call methods
+// that a struct only inherits from an embedded field.
 type object struct{}
 
-// noTag is a struct tag that no field has. It makes invopop use the names of the fields
-// that it is given.
+// noTag is a struct tag that no field has. It makes invopop use the names of the fields as given.
 const noTag = "github.com/go-psi/psi/jsonschema"
 
-// expandStruct returns the schema of struct type t. The JSON package decides which
-// fields there are; invopop applies their tags.
+// expandStruct returns the schema of struct type t. The JSON package determines the fields;
+// invopop applies their tags.
 func (in *inferrer) expandStruct(t reflect.Type, p path) (*invopop.Schema, error) {
 	if err := json.Unmarshal([]byte("{}"), reflect.New(t).Interface()); err != nil {
 		return nil, p.errorf("%v", cause(err))
@@ -47,8 +46,8 @@ func (in *inferrer) expandStruct(t reflect.Type, p path) (*invopop.Schema, error
 	return s, err
 }
 
-// cause returns the reason for which the JSON package rejects a struct, without its
-// position and Go type.
+// cause returns the reason why the JSON package rejected a struct, without its position and
+// Go type.
 func cause(err error) error {
 	if inner := errors.Unwrap(err); inner != nil {
 		return inner
@@ -68,7 +67,7 @@ func (in *inferrer) reflectFields(fields []*field, p path) (*invopop.Schema, err
 		}
 	}
 	var failed error
-	untagged := map[reflect.Type]invopop.Schema{} // the schemas of types, without the tags of a field
+	untagged := map[reflect.Type]invopop.Schema{} // schemas of types, without tags
 	r := invopop.Reflector{
 		Anonymous:                  true,
 		DoNotReference:             true,
@@ -99,7 +98,7 @@ func (in *inferrer) reflectFields(fields []*field, p path) (*invopop.Schema, err
 	return s, completeProperties(s, fields, untagged, p)
 }
 
-// structFields returns the fields for invopop: promoted, and with their names in JSON.
+// structFields returns the fields for invopop, including promoted ones, with their JSON names.
 func structFields(fields []*field) []reflect.StructField {
 	list := make([]reflect.StructField, len(fields))
 	for i, f := range fields {
@@ -117,7 +116,7 @@ func nameOfType(fields []*field, t reflect.Type) string {
 	return fields[i].Name
 }
 
-// completeProperties completes the schemas of the fields and the list of required ones.
+// completeProperties completes the schemas of the fields and the list of required properties.
 func completeProperties(s *invopop.Schema, fields []*field, untagged map[reflect.Type]invopop.Schema, p path) error {
 	for _, f := range fields {
 		property, ok := s.Properties.Get(f.name)
@@ -141,14 +140,14 @@ func completeProperties(s *invopop.Schema, fields []*field, untagged map[reflect
 	return nil
 }
 
-// completeProperty completes the schema of one field. untagged is the schema of its type
+// completeProperty completes the schema of one field. untagged is the schema of its type,
 // without the tags.
 func completeProperty(f *field, s *invopop.Schema, untagged invopop.Schema, p path) (*invopop.Schema, error) {
 	if err := f.about.check(&untagged, f.quoted); err != nil {
 		return nil, p.errorf("%v", err)
 	}
 	if strings.Contains(f.about.structTag(f.Tag).Get("jsonschema")+",", ",nullable,") {
-		s = s.OneOf[0] // invopop took the end of a value with a comma for the flag
+		s = s.OneOf[0] // invopop mistook the end of a value with a comma for the flag
 	}
 	if s.Description == "" {
 		s.Description = untagged.Description
@@ -175,8 +174,8 @@ func completeProperty(f *field, s *invopop.Schema, untagged invopop.Schema, p pa
 // hasDefault reports whether s has a default, from a tag or from the type.
 func hasDefault(s *invopop.Schema) bool { return s.Default != nil || s.Extras["default"] != nil }
 
-// checkDefault returns an error if the default in the tag of a field does not fit the schema
-// of the field, or cannot be decoded into it.
+// checkDefault returns an error if the default in the tag of a field does not match the
+// schema of the field, or cannot be decoded into the field.
 func checkDefault(f *field, s *invopop.Schema) error {
 	if !f.about.has("default") {
 		return nil
@@ -196,7 +195,7 @@ func checkDefault(f *field, s *invopop.Schema) error {
 	if err := schema.Validate(context.Background(), value); err != nil {
 		return fmt.Errorf("the default in the jsonschema tag does not fit: %w", err)
 	}
-	if text, ok := s.Default.(string); ok && f.quoted { // what it quotes is a number, by the schema
+	if text, ok := s.Default.(string); ok && f.quoted { // the schema requires a number in it
 		value = []byte(text)
 	}
 	if err := strictjson.UnmarshalValue(value, reflect.New(f.Type).Interface()); err != nil {
@@ -205,7 +204,7 @@ func checkDefault(f *field, s *invopop.Schema) error {
 	return nil
 }
 
-// quoteNumber turns s, the schema of a number, into that of a number written as a string.
+// quoteNumber turns s, the schema of a number, into the schema of a number encoded as a string.
 func quoteNumber(t reflect.Type, s *invopop.Schema, p path) error {
 	t = base(t)
 	pattern := ""
@@ -224,8 +223,8 @@ func quoteNumber(t reflect.Type, s *invopop.Schema, p path) error {
 	return nil
 }
 
-// parseDefaults converts the default of a list to the type of its items. invopop leaves
-// strings.
+// parseDefaults converts the default of a list, which invopop leaves as strings, to the
+// type of the items.
 func parseDefaults(s *invopop.Schema) {
 	list, ok := s.Default.([]any)
 	if !ok || s.Items == nil {
@@ -258,9 +257,9 @@ func (in *inferrer) restSchema(f *field, p path) (*invopop.Schema, error) {
 // without a type.
 var anyTypes = []string{"object", "array", "string", "number", "boolean", "null"}
 
-// complete adds to s, the schema of t, what would keep invopop from applying tags, because
-// these depend on a single "type": null for nil elements, and the types of a schema that
-// allows everything. It is called once for each schema.
+// complete finishes s, the schema of t: it adds null for nil elements, and the types of a
+// schema that allows everything. This happens after invopop has applied tags, because
+// invopop needs a single "type". It is called once for each schema.
 func complete(t reflect.Type, s *invopop.Schema) *invopop.Schema {
 	switch t = base(t); t.Kind() {
 	case reflect.Slice, reflect.Array:
@@ -279,8 +278,8 @@ func complete(t reflect.Type, s *invopop.Schema) *invopop.Schema {
 	return s
 }
 
-// completeElement completes the schema of the elements of a list or map, whose nil
-// pointers are written as null.
+// completeElement completes the schema of the elements of a list or map. Nil pointers are
+// encoded as null there.
 func completeElement(t reflect.Type, s *invopop.Schema) *invopop.Schema {
 	s = complete(t, s)
 	if t.Kind() == reflect.Pointer {
@@ -295,8 +294,7 @@ func allowsEverything(s *invopop.Schema) bool {
 	return s.Type == "" && s.Ref == "" && s.AnyOf == nil && s.OneOf == nil && s.AllOf == nil && len(s.Extras) == 0
 }
 
-// dropOverridden clears the keywords of s that are also Extras, so that none is written
-// twice.
+// dropOverridden clears the keywords of s that are also in Extras, so that none is written twice.
 func dropOverridden(s *invopop.Schema) {
 	if len(s.Extras) == 0 {
 		return
@@ -310,11 +308,11 @@ func dropOverridden(s *invopop.Schema) {
 	}
 }
 
-// orNull returns a schema that allows what s allows and null. It adds "null" to the type of
-// s if that suffices, but not next to an enum, because some clients reject null there.
+// orNull returns a schema that allows null in addition to what s allows. It adds "null" to
+// the type of s if that suffices, but not next to an enum, because some clients reject null there.
 func orNull(s *invopop.Schema) *invopop.Schema {
 	if _, several := s.Extras["type"].([]string); several {
-		return s // it allows every value
+		return s // it allows every value already
 	}
 	if s.Type != "" && s.Enum == nil && s.Const == nil && s.AnyOf == nil &&
 		s.OneOf == nil && s.AllOf == nil && s.Not == nil && s.If == nil {

@@ -25,8 +25,8 @@ const (
 	VSCode    Profile = "vscode"   // VS Code and the Copilot clients
 	Portable  Profile = "portable" // every client: the union of the profiles above
 
-	// Inspector is what the MCP Inspector calls less portable in the output schema of a
-	// tool. It is not a part of Portable, and has no other rule.
+	// Inspector is for the output schema of a tool. Its only rule is RuleNullable, for what
+	// the MCP Inspector calls less portable. It is not part of Portable.
 	Inspector Profile = "inspector"
 )
 
@@ -46,11 +46,12 @@ const (
 	RuleUntyped         Rule = "untyped"           // Anthropic: a node without "type"
 	RuleNullInEnum      Rule = "null-in-enum"      // Gemini: an enum that contains null
 	RulePropertyName    Rule = "property-name"     // Anthropic: a property name not of 1 to 64 of A-Z a-z 0-9 _ . -
-	RuleNullable        Rule = "nullable"          // Inspector: a type, or null
-	RuleUncheckedRegexp Rule = "regexp"            // all: a regular expression beyond RE2, which Validate does not check either
+	RuleNullable        Rule = "nullable"          // Inspector: a nullable type
+	RuleUncheckedRegexp Rule = "regexp"            // all: a regular expression beyond RE2, which Validate ignores
 )
 
-// refusedBy maps rules to the profiles that have them. All profiles have the other rules.
+// refusedBy maps a rule to the profiles that enforce it. All profiles except Inspector
+// enforce the other rules.
 var refusedBy = map[Rule][]Profile{
 	RuleRootCombinator: {Anthropic, OpenAI},
 	RuleReference:      {Gemini, VSCode},
@@ -80,13 +81,14 @@ func (f Finding) String() string {
 	return fmt.Sprintf("%s: %s [%s, %s]", at, f.Message, f.Profile, f.Rule)
 }
 
-// Lint checks the input schema of a tool for what clients reject beyond invalid JSON
-// Schema. If a model provider rejects one schema, its clients usually fail the whole
-// request, and with it every tool of every server.
+// Lint checks the input schema of a tool for anything that clients reject, even if it is
+// valid JSON Schema. If a model provider rejects one schema, its clients usually fail the
+// whole request, and with it every tool of every server.
 //
-// Without profiles Lint checks [Portable]. The result is sorted by pointer, rule and
-// profile, and nil if there are no findings. Lint never finds anything in Portable in what
-// [For] infers from Go types alone; it may find something in what tags and methods add.
+// Without profiles, Lint checks [Portable]. The result is sorted by pointer, rule and
+// profile, and is nil if there are no findings. In a schema that [For] infers from Go types
+// alone, Lint never finds anything for Portable. It may find something in what tags and
+// methods add.
 //
 // Two things are accepted because there is no alternative: a reference that makes a
 // schema recursive, and items without a type in a node whose type lists every JSON type,
@@ -222,8 +224,8 @@ func (l *linter) members(pointer string, obj map[string]any) {
 	}
 }
 
-// untyped finds schemas that do not state the type of a value, directly or in what they
-// combine. obj is nil for a boolean schema.
+// untyped reports a schema that states no type, neither itself nor in the schemas that it
+// combines or refers to. obj is nil for a boolean schema.
 func (l *linter) untyped(pointer string, obj map[string]any) {
 	for _, key := range []string{"type", "$ref", "anyOf", "oneOf", "allOf"} {
 		if _, ok := obj[key]; ok {
@@ -245,7 +247,7 @@ func (l *linter) untyped(pointer string, obj map[string]any) {
 // everyType is the number of types that allow any value. Integers are numbers.
 const everyType = 6
 
-// parent returns the schema around the one at pointer, and the keyword that leads to it.
+// parent returns the object that contains the schema at pointer, and its key in the object.
 func (l *linter) parent(pointer string) (map[string]any, string) {
 	tokens := schematree.Split(pointer)
 	if len(tokens) == 0 {

@@ -13,15 +13,15 @@ import (
 	"github.com/go-psi/psi/internal/schematree"
 )
 
-// maxMendRounds bounds how often a value is mended and validated again. A value with more
-// than maxProblems problems, or with problems inside of what was mended, needs several.
+// maxMendRounds limits how often a value is mended and validated again. A value with more
+// than maxProblems problems, or with problems inside mended parts, needs several rounds.
 const maxMendRounds = 8
 
-// Mend validates data as [Schema.Validate] does and, if it is invalid, changes what clients
-// and models often get wrong: it removes properties that are not allowed, and replaces a
-// string that is the JSON of a value of an expected type, such as "7" or "[1,2]", by that
-// value. It returns the valid value, and JSON pointers to what it changed, which are nil if
-// data was valid. If that does not make data valid, the error is that of Validate.
+// Mend validates data as [Schema.Validate] does. If data is invalid, Mend fixes common
+// mistakes of clients and models: it removes properties that are not allowed, and replaces
+// a string that contains the JSON of an expected type, such as "7" or "[1,2]", with the
+// value. It returns the valid value and JSON pointers to what it changed, which are nil if
+// data was valid. If the result is still invalid, Mend returns the error of Validate.
 func (s *Schema) Mend(ctx context.Context, data []byte) (mended []byte, changed []string, err error) {
 	s.mustBeMade()
 	first := s.Validate(ctx, data)
@@ -55,7 +55,7 @@ func (s *Schema) Mend(ctx context.Context, data []byte) (mended []byte, changed 
 	}
 }
 
-// mendProblem changes the value that p is about. It reports false if it cannot.
+// mendProblem fixes the value that p describes, and reports whether it could.
 func mendProblem(tree any, p Problem) bool {
 	tokens := schematree.Split(p.Pointer)
 	if len(tokens) == 0 {
@@ -87,7 +87,8 @@ func mendProblem(tree any, p Problem) bool {
 	return ok
 }
 
-// unquoted returns the value whose JSON is the string v, if it has one of the expected types.
+// unquoted decodes the JSON in the string v. It returns false unless the value has one of
+// the expected types.
 func unquoted(v any, expected string) (any, bool) {
 	text, ok := v.(string)
 	if !ok {

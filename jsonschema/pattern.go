@@ -28,8 +28,8 @@ func (p *pattern) cost(n int) int {
 	return 1 + int(min(int64(n)*int64(p.size)/256, math.MaxInt32-1))
 }
 
-// patterns are the regular expressions of a schema by their text, nil for one that Go
-// cannot compile.
+// patterns holds the regular expressions of a schema by their text. The value is nil if Go
+// cannot compile the expression.
 type patterns map[string]*pattern
 
 // add compiles a regular expression, unless it is larger than left, and returns its size.

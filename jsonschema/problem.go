@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Limits of an explanation. A model reads it and pays for it.
+// Limits of an explanation, which costs a model tokens.
 const (
 	maxProblems = 16   // in one error
 	maxAllowed  = 24   // allowed values shown in one line
@@ -24,15 +24,15 @@ type ValidationError struct {
 	// Problems has at least one element. It is sorted by pointer.
 	Problems []Problem
 
-	// More counts the problems that were left out.
+	// More is the number of problems that were omitted.
 	More int
 }
 
 // A Problem is one reason why a value is invalid. Its strings are written for a model:
 // they use the terms of JSON, not of Go.
 type Problem struct {
-	// Pointer is the JSON pointer (RFC 6901) of the invalid value, or of the place where
-	// a missing value should be. The whole value is "".
+	// Pointer is the JSON pointer (RFC 6901) of the invalid value, or of the place where a
+	// missing value should be. It is "" for the whole value.
 	Pointer string
 
 	// Keyword is the violated keyword of the schema, such as "type" or "required", or
@@ -42,8 +42,8 @@ type Problem struct {
 	// Expected and Got describe the expected value and the actual one.
 	Expected, Got string
 
-	// Allowed lists, as JSON, the allowed values or, for an unknown property, the known
-	// names. It is nil if there is no such list.
+	// Allowed lists the allowed values or, for an unknown property, the known names, as
+	// JSON. It is nil if there is no such list.
 	Allowed []string
 
 	// Nearest is the allowed string or known property name that is most similar to the
@@ -102,8 +102,8 @@ func compareProblems(a, b Problem) int {
 		strings.Compare(a.Expected, b.Expected))
 }
 
-// newError sorts problems, removes duplicates and keeps at most limit. It prefers wrong
-// values to missing ones.
+// newError returns an error with at most limit of the problems, sorted and without
+// duplicates. Wrong values take precedence over missing ones.
 func newError(problems []Problem, limit int) *ValidationError {
 	slices.SortStableFunc(problems, compareProblems)
 	problems = slices.CompactFunc(problems, func(a, b Problem) bool { return compareProblems(a, b) == 0 })

@@ -15,11 +15,11 @@ import (
 )
 
 // A node is a schema in a form that can be checked against the bytes of a value in one
-// pass. If the check succeeds, the value is valid. Otherwise it may still be valid: rare
-// and complicated cases are left to the validator, which also explains. Schemas outside
-// of the provable subset (see buildProof) have no node.
+// pass. If the check succeeds, the value is valid. Otherwise it may still be valid: the
+// validator decides rare and complicated cases, and explains problems. Schemas outside the
+// provable subset (see buildProof) have no node.
 type node struct {
-	nullOr *node // allows null or this; the other fields are unused
+	nullOr *node // if set, null and this are allowed, and the other fields are unused
 	types  typeSet
 	enum   []constant
 
@@ -164,7 +164,7 @@ func (n *node) provesObject(scan *prover) bool {
 	return seen == n.required
 }
 
-// manyProperties is the number of properties from which on a map is faster than a search.
+// manyProperties is the number of properties from which a map is faster than a linear search.
 const manyProperties = 8
 
 // find returns the named property, or nil.
@@ -199,7 +199,7 @@ func (n *node) provesString(scan *prover, raw []byte) bool {
 		}))
 }
 
-// A constant is one allowed value. Objects and arrays match nothing.
+// A constant is one allowed value. The constant of an object or array matches nothing.
 type constant struct {
 	literal string // true, false or null
 	isText  bool
@@ -245,9 +245,9 @@ func newBound(n jsonv1.Number) *bound {
 	return b
 }
 
-// compare compares raw with b. ok is false if the order is not certain. Two integers are
-// compared exactly. Otherwise floats are compared, and must differ: rounding can make
-// numbers equal, but keeps their order.
+// compare compares raw with b. ok is false if the order is uncertain. Two integers are
+// compared exactly. Other numbers are compared as floats, which must differ: rounding can
+// make numbers equal, but preserves their order.
 func (b *bound) compare(raw []byte) (order int, ok bool) {
 	if whole, isInt := wholeNumber(raw); isInt && b.isInt {
 		switch {
@@ -271,9 +271,9 @@ func (b *bound) compare(raw []byte) (order int, ok bool) {
 	return +1, true
 }
 
-// wholeNumber parses an integer without fraction and exponent.
+// wholeNumber parses an integer without a fraction or exponent.
 func wholeNumber(raw []byte) (n int64, ok bool) {
-	const maxDigits = 18 // that always fit
+	const maxDigits = 18 // always fit in an int64
 	digits, negative := bytes.CutPrefix(raw, []byte("-"))
 	if len(digits) == 0 || len(digits) > maxDigits {
 		return 0, false
@@ -290,7 +290,7 @@ func wholeNumber(raw []byte) (n int64, ok bool) {
 	return n, true
 }
 
-// isWhole reports whether raw is certainly an integer. In JSON Schema 1.0 is one.
+// isWhole reports whether raw is certainly an integer. In JSON Schema, 1.0 is an integer.
 func isWhole(raw []byte) bool {
 	if bytes.ContainsAny(raw, "eE") {
 		return false

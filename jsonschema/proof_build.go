@@ -14,17 +14,16 @@ import (
 	"github.com/go-psi/psi/internal/schematree"
 )
 
-// buildProof returns the proof of a document. beyond is "" if the document is known to be
-// a valid schema, so that it need not be validated against its metaschema. Otherwise
-// beyond is a pointer to a keyword that is malformed or outside of the provable subset.
-// The proof can also be nil for a valid schema.
+// buildProof returns the proof of a document. beyond is "" if the document is known to be a
+// valid schema, so that it need not be validated against its metaschema. Otherwise beyond
+// is a pointer to a keyword that is malformed or outside the provable subset. The proof can
+// also be nil for a valid schema.
 //
-// The provable subset is that of draft-07 and later without $id and anchors: type,
-// enum, const, the bounds of lengths, numbers and items, multipleOf, pattern, format,
-// uniqueItems, items that are one schema, properties, required,
-// additionalProperties, anyOf of a schema and null, anyOf and oneOf of constants,
-// references within the document that stand alone, annotations, and definitions of
-// the same.
+// The provable subset covers draft-07 and later, without $id and anchors: type, enum,
+// const, the bounds of lengths, numbers and items, multipleOf, pattern, format,
+// uniqueItems, items with a single schema, properties, required, additionalProperties,
+// anyOf of a schema and null, anyOf and oneOf of constants, local references without other
+// keywords, annotations, and definitions of schemas in the subset.
 func buildProof(document any, d dialect, known patterns, opts Options) (proof *node, beyond string) {
 	if d < draft7 {
 		return nil, "/$schema"
@@ -55,15 +54,15 @@ func (b *proofBuilder) circular() bool {
 	return false
 }
 
-// A proofBuilder builds the nodes of one document. It continues after it has found a
-// keyword outside of the subset, but the result is then not used.
+// A proofBuilder builds the nodes of one document. It continues after it finds a keyword
+// outside the subset, but the result is then not used.
 type proofBuilder struct {
 	document  any
 	patterns  patterns
 	opts      Options
 	known     map[string]*node // by pointer; also ends recursion
 	annotated map[string]bool  // by pointer: annotations have been checked
-	beyond    string           // pointer to a keyword outside of the subset, or ""
+	beyond    string           // pointer to a keyword outside the subset, or ""
 	crowded   bool             // an object requires more properties than the proof can count
 }
 
@@ -77,8 +76,7 @@ func newNode() *node {
 	return &node{types: everySet, maxLength: -1, maxItems: -1}
 }
 
-// refuse notes that the keyword at pointer is outside of the subset. It returns a node
-// that is not nil.
+// refuse records that the keyword at pointer is outside the subset. It returns a non-nil node.
 func (b *proofBuilder) refuse(pointer string) *node {
 	b.beyond = cmp.Or(b.beyond, cmp.Or(pointer, "/"))
 	return anyNode
@@ -119,7 +117,7 @@ func (b *proofBuilder) schema(pointer string, schema any) *node {
 // maxRefHops bounds a chain of references.
 const maxRefHops = 16
 
-// reference follows a reference that has no other keywords beside it.
+// reference follows a reference, which may only have annotations next to it.
 func (b *proofBuilder) reference(from string, ref any, obj map[string]any) *node {
 	for range maxRefHops {
 		text, _ := ref.(string)
@@ -140,7 +138,7 @@ func (b *proofBuilder) reference(from string, ref any, obj map[string]any) *node
 	return b.refuse(from + "/$ref")
 }
 
-// nullable adds an anyOf of a schema and null.
+// nullable handles an anyOf of a schema and null.
 func (b *proofBuilder) nullable(n *node, pointer string, obj map[string]any) {
 	list, _ := obj["anyOf"].([]any)
 	if len(list) != 2 || !annotatesOnly(obj, "anyOf") {
@@ -155,7 +153,7 @@ func (b *proofBuilder) nullable(n *node, pointer string, obj map[string]any) {
 	n.nullOr = b.schema(pointer+"/anyOf/0", list[0])
 }
 
-// annotatesOnly reports whether obj has no keywords but key and annotations.
+// annotatesOnly reports whether obj has no keywords other than key and annotations.
 func annotatesOnly(obj map[string]any, key string) bool {
 	for k := range obj {
 		if k != key && !isAnnotation(k) {
@@ -165,7 +163,7 @@ func annotatesOnly(obj map[string]any, key string) bool {
 	return true
 }
 
-// object adds properties, required and additionalProperties.
+// object handles properties, required and additionalProperties.
 func (b *proofBuilder) object(n *node, pointer string, obj map[string]any) {
 	switch more, given := obj["additionalProperties"]; {
 	case more == false:
@@ -213,8 +211,8 @@ func (b *proofBuilder) require(n *node, required []string) {
 	}
 }
 
-// isAnnotation reports whether a keyword does not affect validity. Of the unknown
-// keywords, which do not either, only those marked as extensions count.
+// isAnnotation reports whether a keyword does not affect validity. Unknown keywords count
+// only if they are marked as extensions.
 func isAnnotation(key string) bool {
 	switch key {
 	case "$schema", "$comment", "$defs", "definitions",
@@ -225,7 +223,7 @@ func isAnnotation(key string) bool {
 	return strings.HasPrefix(key, "x-")
 }
 
-// annotations checks annotations, which can make a schema invalid.
+// annotations checks annotations. A malformed annotation makes a schema invalid.
 func (b *proofBuilder) annotations(pointer string, obj map[string]any) {
 	if b.annotated[pointer] {
 		return
@@ -263,10 +261,10 @@ func (b *proofBuilder) annotation(pointer, key string, value any) (ok bool) {
 	return true
 }
 
-// keyword adds a keyword to n. It returns false if the keyword is outside of the subset.
+// keyword adds a keyword to n. It returns false if the keyword is outside the subset.
 func (b *proofBuilder) keyword(n *node, pointer, key string, value any) bool {
 	switch key {
-	case "additionalProperties": // see object, as for the next two
+	case "additionalProperties": // see object, also for the next two
 		return true
 	case "properties":
 		_, ok := value.(map[string]any)
@@ -349,7 +347,7 @@ func (b *proofBuilder) choice(n *node, pointer string, value any) bool {
 }
 
 // allow restricts the values to the given ones. A second list, such as a const next to an
-// enum, allows nothing; this case is left to the validator.
+// enum, allows nothing: the validator decides this case.
 func (n *node) allow(values []any) {
 	if n.enum != nil {
 		values = nil

@@ -19,13 +19,13 @@ import (
 	"github.com/go-psi/psi/internal/nearest"
 )
 
-// A tag is what the jsonschema tag of a field says, parsed strictly. invopop applies its
-// words, and ignores those that it does not know or that do not apply.
+// A tag is the jsonschema tag of a field, parsed strictly. invopop applies the words, but
+// ignores words that it does not know or that do not apply.
 type tag struct {
 	words              []setting
 	description        string
 	required, nullable bool
-	skip               bool // "-": the field is left out of the schema
+	skip               bool // "-": the field is omitted from the schema
 }
 
 // A setting is a word with its value, such as minimum=1.
@@ -39,8 +39,8 @@ func (t *tag) has(word string) bool {
 var flags = []string{"required", "nullable"}
 
 // parseTag parses the tags of a field, except the json tag. A jsonschema tag without an
-// equals sign is a description, as in github.com/google/jsonschema-go, unless it has words.
-// A description runs to the end of its tag.
+// equals sign is a description, as in github.com/google/jsonschema-go, unless it contains a
+// word. A description extends to the end of its tag.
 func parseTag(tags reflect.StructTag) (*tag, error) {
 	text, t := tags.Get("jsonschema"), &tag{description: tags.Get("jsonschema_description")}
 	for extra := range strings.SplitSeq(tags.Get("jsonschema_extras"), ",") {
@@ -73,7 +73,7 @@ func (t *tag) describe(text string) error {
 	return nil
 }
 
-// parse parses words that are separated by commas.
+// parse parses a comma-separated list of words.
 func (t *tag) parse(text string) error {
 	for more := true; more; {
 		if description, ok := strings.CutPrefix(text, "description="); ok {
@@ -103,7 +103,7 @@ func (t *tag) parse(text string) error {
 	return nil
 }
 
-// cutWord cuts text at its first comma without a backslash before it.
+// cutWord cuts text at its first comma that does not follow a backslash.
 func cutWord(text string) (word, rest string, more bool) {
 	var b strings.Builder
 	for i := range len(text) {
@@ -121,7 +121,7 @@ func cutWord(text string) (word, rest string, more bool) {
 	return b.String(), "", false
 }
 
-// swallowed returns a word that a description contains after a comma, or "".
+// swallowed returns a word that follows a comma in a description, or "".
 func swallowed(description string) string {
 	for {
 		_, rest, more := cutWord(description)
@@ -136,7 +136,7 @@ func swallowed(description string) string {
 	}
 }
 
-// structTag returns the tag for invopop. It leaves out the flags, which have no effect on the
+// structTag returns the tag for invopop. It omits the flags, which have no effect on the
 // schema of the field itself.
 func (t *tag) structTag(original reflect.StructTag) reflect.StructTag {
 	list := make([]string, len(t.words))
@@ -150,8 +150,8 @@ func (t *tag) structTag(original reflect.StructTag) reflect.StructTag {
 		original.Get("json"), strings.Join(list, ","), t.description, original.Get("jsonschema_extras")))
 }
 
-// A word of a tag applies to the fields of some JSON types. check returns an error for a
-// value that it cannot have; element is the type of the field, or of its items.
+// A word describes a word of a tag, which applies to fields of some JSON types. check
+// returns an error if the value is invalid; element is the type of the field, or of its items.
 type word struct {
 	types []string // nil means any
 	check func(value, element string) error
@@ -162,8 +162,7 @@ var (
 	scalar  = []string{"string", "integer", "number", "boolean"}
 )
 
-// words are the words of tags. Those of strings and numbers apply to the items of a list
-// as well.
+// words are the words of tags. Words for strings and numbers also apply to the items of a list.
 var words = map[string]word{
 	"title":            {nil, isText},
 	"description":      {nil, isText},
@@ -231,8 +230,8 @@ func isType(value, _ string) error {
 	return nil
 }
 
-// isPattern accepts what can be checked. Regular expressions of JSON Schema are those of
-// ECMAScript, which has more, such as lookaheads.
+// isPattern accepts regular expressions that can be checked. JSON Schema uses the syntax of
+// ECMAScript, which has more features, such as lookaheads.
 func isPattern(value, _ string) error {
 	_, err := regexp.Compile(value)
 	return err
@@ -249,8 +248,8 @@ func isElement(value, element string) error {
 	return nil
 }
 
-// check returns an error if a word does not exist, does not apply to a field whose type has
-// the schema s, or cannot have its value.
+// check returns an error if a word is unknown, does not apply to a field whose type has the
+// schema s, or has an invalid value.
 func (t *tag) check(s *invopop.Schema, quoted bool) error {
 	kind, element := s.Type, s.Type
 	if quoted {
@@ -289,7 +288,7 @@ func described(kind string) string {
 	return "a " + kind
 }
 
-// wordsFor returns the words that apply to a type, without those that are rarely meant.
+// wordsFor returns the words that apply to a type, except those that are rarely meant.
 func wordsFor(kind, element string) []string {
 	list := slices.Clone(flags)
 	for name, w := range words {
@@ -301,7 +300,7 @@ func wordsFor(kind, element string) []string {
 	return list
 }
 
-// didYouMean returns a hint with the word that begins as the given one does, or is most
+// didYouMean returns a hint with the known word that starts with the given one, or is most
 // similar to it.
 func didYouMean(given string, known []string) string {
 	for _, name := range known {

@@ -19,7 +19,7 @@ import (
 	"github.com/go-psi/psi/internal/schematree"
 )
 
-// Numbers are compared as exact fractions. These limits keep one number from taking a
+// Numbers are compared as exact fractions. These limits keep one number from expanding to a
 // gigabyte of digits.
 const (
 	maxNumberLen = 1000
@@ -28,7 +28,7 @@ const (
 
 // A treeError is the reason why a value could not be decoded.
 type treeError struct {
-	pointer string // of the invalid value, "" if not known
+	pointer string // of the invalid value, "" if unknown
 	reason  string
 }
 
@@ -39,8 +39,8 @@ func (e *treeError) Error() string {
 	return e.pointer + ": " + e.reason
 }
 
-// readTree decodes data into nil, bool, json.Number, string, []any and
-// map[string]any, at most maxDepth deep and of at most maxNodes values.
+// readTree decodes data into nil, bool, json.Number, string, []any and map[string]any. It
+// rejects data that is nested deeper than maxDepth or has more than maxNodes values.
 func readTree(data []byte, maxDepth, maxNodes int) (any, *treeError) {
 	r := treeReader{scan: jsonscan.Get(data, maxDepth), nodes: maxNodes}
 	defer r.scan.Release()
@@ -63,7 +63,7 @@ func syntaxText(err error) string {
 
 type treeReader struct {
 	scan  *jsonscan.Scanner
-	nodes int // left
+	nodes int // that are still allowed
 	err   *treeError
 }
 
@@ -143,7 +143,7 @@ func reasonableNumber(text []byte) bool {
 	return err == nil && math.Abs(float64(exp)) <= maxExponent
 }
 
-// unbounded is for trees that are limited by the length of their text only.
+// unbounded is a node limit for trees that are limited only by the length of their text.
 const unbounded = math.MaxInt
 
 // exact returns the value of a number read by readTree.
@@ -161,7 +161,7 @@ func repeats(values []any) bool {
 	return len(seen) < len(values)
 }
 
-// appendKey appends a text that is the same for equal values.
+// appendKey appends an encoding of v that is the same for equal values.
 func appendKey(to []byte, v any) []byte {
 	switch v := v.(type) {
 	case bool:
@@ -187,7 +187,7 @@ func appendKey(to []byte, v any) []byte {
 	return append(to, "null"...)
 }
 
-// constants returns the values of schemas that each have a const, or nil if one has none.
+// constants returns the const of each schema, or nil if one has no const.
 func constants(schemas []any) (values []any) {
 	for _, schema := range schemas {
 		obj, _ := schema.(map[string]any)

@@ -17,9 +17,9 @@ import (
 	"github.com/go-psi/psi/internal/schematree"
 )
 
-// Validate validates data, one JSON value. It returns nil if data is valid and a
-// *[ValidationError] if it is not, whose text is written for a model to act on. Numbers
-// are compared exactly.
+// Validate validates data, one JSON value. It returns nil if data is valid, and a
+// *[ValidationError] otherwise. The text of the error is written for a model to act on.
+// Numbers are compared exactly.
 //
 // Any other error means that the validation was not completed: it wraps the cause of ctx
 // if ctx is done, and [ErrTooMuchWork] if Options.MaxWork is exceeded.
@@ -42,7 +42,7 @@ func (s *Schema) Validate(ctx context.Context, data []byte) error {
 	return s.validateTree(ctx, data)
 }
 
-// validateTree validates and explains without the proof.
+// validateTree validates data without trying the proof, and explains what is wrong.
 func (s *Schema) validateTree(ctx context.Context, data []byte) error {
 	b := budgetOf(ctx, s.options.MaxWork)
 	return s.validateWithin(&b, data)
@@ -76,25 +76,25 @@ func (s *Schema) validateWithin(b *budget, data []byte) error {
 }
 
 // ErrTooMuchWork means that validating a value takes more work than [Options.MaxWork]
-// allows. It is wrapped in an error that says why.
+// allows. Validate wraps it in an error that says why.
 var ErrTooMuchWork = errors.New("jsonschema: the value takes too much work to validate")
 
-// A budget is the work that a validation may still do. One unit is applying a simple
-// schema to a value, which takes half a microsecond. What takes longer costs more.
+// A budget is the work that a validation may still do. One unit is the application of a
+// simple schema to a value, which takes about half a microsecond. Slower operations cost more.
 type budget struct {
 	ctx   context.Context
 	left  int
 	check int // value of left at which the context is checked again
 }
 
-// checkEvery is the work between two checks of the context.
+// checkEvery is the amount of work between two checks of the context.
 const checkEvery = 1 << 10
 
 func budgetOf(ctx context.Context, work int) budget {
 	return budget{ctx: ctx, left: work, check: work - checkEvery}
 }
 
-// spend takes n from the budget. It returns an error if too little is left, or if the
+// spend subtracts n from the budget. It returns an error if the budget is exceeded or the
 // context is done.
 func (b *budget) spend(n int) error {
 	b.left -= n
@@ -116,15 +116,16 @@ func stoppedBy(ctx context.Context) error {
 	return fmt.Errorf("jsonschema: the validation was stopped: %w", context.Cause(ctx))
 }
 
-// maxNullRounds bounds the number of validations without nulls. Only schemas with
-// alternatives need more than two.
+// maxNullRounds limits how often withoutNulls validates a value. Only schemas with
+// alternatives need more than two rounds.
 const maxNullRounds = 8
 
 // withoutNulls validates again without the nulls that the schema rejected and whose
 // properties are optional. It returns the last tree and outcome.
 //
-// It learns from the validator which nulls these are: a null that was rejected is removed;
-// if it is then missing, it was required, and is restored.
+// It finds these nulls by trial: it removes every null that the validator rejects. If the
+// validator then reports the property as missing, the property is required, and the null is
+// restored.
 func (v *validator) withoutNulls(b *budget, tree any, failed *santhosh.ValidationError) (any, *santhosh.ValidationError, error) {
 	removed, needed := map[string]bool{}, map[string]bool{}
 	for round := 0; failed != nil && round < maxNullRounds; round++ {
@@ -156,8 +157,8 @@ func (v *validator) withoutNulls(b *budget, tree any, failed *santhosh.Validatio
 
 // A nullSearch collects locations from an error of the validator.
 type nullSearch struct {
-	refused [][]string // values that failed themselves
-	missing [][]string // missing properties
+	refused [][]string // locations of rejected values
+	missing [][]string // locations of missing properties
 	seen    map[*santhosh.ValidationError]bool
 }
 
@@ -196,8 +197,8 @@ func isNullMember(tree any, at []string) bool {
 	return there && v == nil
 }
 
-// prune returns tree without the members at the given pointers. It copies objects that
-// lose members.
+// prune returns tree without the members at the given pointers. It does not modify tree: if
+// there are members to remove, it copies all objects and arrays.
 func prune(tree any, pointer string, removed map[string]bool) any {
 	if len(removed) == 0 {
 		return tree

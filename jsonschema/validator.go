@@ -23,11 +23,11 @@ type validator struct {
 	root *santhosh.Schema // with gates
 	bare *santhosh.Schema // without keywords, at the location of root
 
-	// contextual means that schemas use unevaluatedItems, unevaluatedProperties, dynamic
-	// references, or cycles of references. Outcomes then cannot be reused.
+	// contextual reports whether schemas use unevaluatedItems, unevaluatedProperties,
+	// dynamic references, or cyclic references. Outcomes then cannot be reused.
 	contextual bool
 
-	rememberAfter int // work after which outcomes are remembered
+	rememberAfter int // work after which outcomes are cached
 
 	runs sync.Map // *run by token
 	last atomic.Uint64
@@ -36,8 +36,8 @@ type validator struct {
 // location is the URL of the schema document. It is not fetched.
 const location = "psi:///schema"
 
-// newValidator returns the validator of a document that readTree decoded, of any dialect.
-// formats are the formats to check, by name. All others are annotations.
+// newValidator returns a validator for a document that was decoded by readTree, in any
+// dialect. formats holds the formats to check, by name. All others are annotations.
 func newValidator(document any, known patterns, formats map[string]func([]byte) bool) (*validator, error) {
 	c := newCompiler(known, formats)
 	root, err := compileAt(c, document)
@@ -75,14 +75,14 @@ func validatorOf(root *santhosh.Schema, roots []*santhosh.Schema) *validator {
 	clearKeywords(&bare)
 	v := &validator{root: root, bare: &bare, contextual: s.contextual, rememberAfter: rememberAfter}
 	for _, schema := range s.schemas {
-		if schema.Bool == nil { // boolean schemas are part of the cost of the schema around them
+		if schema.Bool == nil { // the cost of a boolean schema is included in that of its parent
 			v.addGate(schema, s.targets[schema])
 		}
 	}
 	return v
 }
 
-// anchored returns the schemas that only a dynamic reference may lead to.
+// anchored returns the schemas that may be reachable only through a dynamic reference.
 func anchored(c *santhosh.Compiler, document any) (schemas []*santhosh.Schema) {
 	schematree.Walk(document, "", func(pointer string, schema any) {
 		obj, _ := schema.(map[string]any)
@@ -97,15 +97,16 @@ func anchored(c *santhosh.Compiler, document any) (schemas []*santhosh.Schema) {
 	return schemas
 }
 
-// noLoader rejects every reference out of the document.
+// noLoader rejects all references to other documents.
 type noLoader struct{}
 
 func (noLoader) Load(string) (any, error) { return nil, errExternal }
 
 var errExternal = errors.New("external reference")
 
-// engine never fails. Invalid patterns have been removed from every schema that could be
-// found. One that only an unusual reference makes a schema matches everything.
+// engine returns a compiled regular expression. It never fails: invalid patterns have been
+// removed from every schema that could be found. A pattern that was not found, because only
+// an unusual reference makes its parent a schema, matches everything.
 func (p patterns) engine(text string) (santhosh.Regexp, error) {
 	if known := p[text]; known != nil {
 		return known, nil
@@ -113,8 +114,8 @@ func (p patterns) engine(text string) (santhosh.Regexp, error) {
 	return &pattern{regexp.MustCompile(""), 1}, nil
 }
 
-// knownFormats are the formats that the library knows. It would check them by default in
-// dialects before 2019-09.
+// knownFormats are the formats that the library implements. In dialects before 2019-09 it
+// would check them by default.
 var knownFormats = []string{
 	"date-time", "date", "email", "uri", "json-pointer", "relative-json-pointer", "uuid", "duration", "period", "ipv4", "ipv6",
 	"hostname", "time", "iri", "uri-reference", "iri-reference", "uri-template", "semver",
@@ -137,7 +138,7 @@ func setFormats(c *santhosh.Compiler, formats map[string]func([]byte) bool) {
 
 var errFormat = errors.New("not of the format")
 
-// compileError converts an error of the library.
+// compileError converts an error from the library.
 func compileError(err error, document any) error {
 	if load, ok := errors.AsType[*santhosh.LoadURLError](err); ok {
 		return fmt.Errorf("jsonschema: reference to %q leaves the schema; only references within it are followed", load.URL)
@@ -154,7 +155,7 @@ func compileError(err error, document any) error {
 // A run is the validation of one value.
 type run struct {
 	validator *validator
-	token     string // identifies the run to gates: first token of every location
+	token     string // first token of every location, by which gates find the run
 	budget    *budget
 	value     any
 	outcomes  map[visit]*santhosh.ValidationError
@@ -163,15 +164,14 @@ type run struct {
 }
 
 const (
-	// rememberAfter is the work after which outcomes are remembered. Most values need
-	// less.
+	// rememberAfter is the work after which outcomes are cached. Most values need less.
 	rememberAfter = 1 << 10
 
-	// maxOutcomes bounds the memory for outcomes to about 100 MB.
+	// maxOutcomes limits the memory for outcomes to about 100 MB.
 	maxOutcomes = 1 << 20
 )
 
-// A stopped is the panic value with which gates leave the library.
+// A stopped is the value that a gate panics with to stop a validation.
 type stopped struct {
 	err    error
 	schema string
@@ -179,7 +179,7 @@ type stopped struct {
 }
 
 // validate validates value. It returns an error if the budget is exceeded. Locations start
-// with a token of this package.
+// with the token of the run.
 func (v *validator) validate(b *budget, value any) (failed *santhosh.ValidationError, err error) {
 	r := &run{validator: v, token: strconv.FormatUint(v.last.Add(1), 36), budget: b, value: value, first: b.left}
 	v.runs.Store(r.token, r)
@@ -199,7 +199,7 @@ func (v *validator) validate(b *budget, value any) (failed *santhosh.ValidationE
 	return failed, nil
 }
 
-// Validate implements [santhosh.SchemaExt], for the schema that a run starts with.
+// Validate implements [santhosh.SchemaExt] for the schema that starts a run.
 func (r *run) Validate(ctx *santhosh.ValidatorContext, _ any) {
 	if failed := ctx.Validate(r.validator.root, r.value, []string{r.token}); failed != nil {
 		ctx.AddErr(failed)
@@ -211,7 +211,7 @@ func (v *validator) runOf(ctx *santhosh.ValidatorContext) *run {
 	return r.(*run)
 }
 
-// remember stores the outcome of a visit that may be repeated.
+// remember caches the outcome of a visit that may be repeated.
 func (r *run) remember(at visit, failed *santhosh.ValidationError) {
 	switch {
 	case r.validator.contextual || at.at == 0 || !at.gate.isTarget:
@@ -223,7 +223,7 @@ func (r *run) remember(at visit, failed *santhosh.ValidationError) {
 	}
 }
 
-// explainStop says where a validation was stopped, and why it took so long.
+// explainStop returns an error that says where a validation was stopped, and why it took so long.
 func (v *validator) explainStop(stop stopped) error {
 	if !errors.Is(stop.err, ErrTooMuchWork) {
 		return stop.err

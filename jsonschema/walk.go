@@ -9,9 +9,9 @@ import (
 	"github.com/go-psi/psi/internal/schematree"
 )
 
-// Limits on the schemas applied to the same value. A reasonable schema applies a handful.
-// A short one with definitions that each combine the next one twice could apply
-// exponentially many. Each schema in a chain takes time proportional to those before it,
+// Limits on the schemas applied to the same value. A reasonable schema applies a handful. A
+// short schema whose definitions each refer twice to the next one could apply exponentially
+// many. Each schema in a chain takes time proportional to the number of schemas before it,
 // because the library looks for cycles.
 const (
 	maxWork  = 10_000
@@ -47,7 +47,7 @@ type worker struct {
 // of their longest chain.
 type extent struct{ work, chain int }
 
-// extent counts a cycle, which the validator detects, once.
+// extent returns the extent of a schema. It counts a cycle once; the validator detects cycles.
 func (w *worker) extent(pointer string, schema any) extent {
 	if e, ok := w.known[pointer]; ok {
 		return e

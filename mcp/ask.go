@@ -15,18 +15,19 @@ import (
 	"github.com/go-psi/psi/internal/replay"
 )
 
-// Errors that a question ends with.
+// Errors returned for questions that were not answered.
 var (
 	// ErrDeclined is returned if the user declined to answer.
 	ErrDeclined = errors.New("mcp: the user declined to answer")
-	// ErrCancelled is returned if the user closed the question without a choice.
+	// ErrCancelled is returned if the user dismissed the question without answering.
 	ErrCancelled = errors.New("mcp: the user cancelled the question")
 )
 
-// A Question is a question for the client, made by [ElicitQuestion], [ElicitURLQuestion], [SampleQuestion]
-// or [RootsQuestion] and asked with [Ask].
+// A Question is a question for the client, created by [ElicitQuestion],
+// [ElicitSchemaQuestion], [ElicitURLQuestion], [SampleQuestion] or [RootsQuestion] and
+// asked with [Ask].
 type Question interface {
-	// questionKey returns the key of the question within the call of the handler.
+	// questionKey returns the key that identifies the question within a handler call.
 	questionKey() string
 	// inputRequest returns the request for the client.
 	inputRequest() (InputRequest, error)
@@ -34,19 +35,19 @@ type Question interface {
 	accept(answer json.RawMessage) error
 }
 
-// Ask asks several questions at once and stores the answers in the destinations of the
-// questions. A key identifies a question within the call of the handler, and must be the
-// same every time the handler runs. Two different questions under one key are an error.
+// Ask asks the client several questions at once and stores each answer in the question's
+// destination. A key identifies a question within a handler call and must be the same every
+// time the handler runs. It is an error to ask two different questions under one key.
 //
 // Until every question has been answered, Ask returns an error that the handler must
 // return, possibly wrapped. The client is then asked, and the handler runs again from the
 // start, until all its questions are answered. If the handler changes the question under a
 // key, the client is asked again. Put side effects that must not be repeated after the last
-// question or into [Once]. A client can send its last answers again, which runs the handler
+// question or in [Once]. A client can resend its last answers, which runs the handler
 // again, until [MuxOptions.StateTTL] has passed; [MuxOptions.StateStore] prevents that.
 //
-// Ask fails with CodeMissingCapability if the client did not declare the capability that
-// the question needs. It works in the handlers of tools, prompts and resources that are
+// Ask returns an error with CodeMissingCapability if the client did not declare the
+// capability that a question needs. It works in tool, prompt and resource handlers
 // registered on a [Mux], in both eras.
 func Ask(ctx context.Context, questions ...Question) error {
 	a, err := askingFrom(ctx)
@@ -78,10 +79,10 @@ func Ask(ctx context.Context, questions ...Question) error {
 	return refused
 }
 
-// Once calls fn once per call of the handler and key, even if the handler runs several
-// times, and returns its value every time. Concurrent calls under one key run fn once. The
-// value is part of the encrypted state that the client holds: it must encode as JSON, and
-// all values and answers together must fit into [MuxOptions.MaxState]. Errors are not kept.
+// Once calls fn once per handler call and key, even if the handler runs several times, and
+// returns the same value each time. Concurrent calls with the same key run fn once. The
+// value is part of the encrypted state held by the client: it must encode as JSON, and all
+// values and answers together must fit into [MuxOptions.MaxState]. Errors are not stored.
 func Once[T any](ctx context.Context, key string, fn func() (T, error)) (T, error) {
 	var value T
 	a, err := askingFrom(ctx)
@@ -104,8 +105,8 @@ func Once[T any](ctx context.Context, key string, fn func() (T, error)) (T, erro
 	return value, nil
 }
 
-// serveAsking calls the registered handler. It lets the handler ask, and turns the error of
-// Ask into a result.
+// serveAsking calls the registered handler with a context that allows questions, and
+// converts the error of Ask into a result.
 func (e *entry) serveAsking(ctx context.Context, req *Request) (Result, error) {
 	inner := &askingContext{requestContext: requestContext{ctx, req}}
 	inner.asking.req, inner.asking.sealer = req, e.sealer
@@ -114,7 +115,7 @@ func (e *entry) serveAsking(ctx context.Context, req *Request) (Result, error) {
 		if pending, ok := errors.AsType[*pendingError](err); ok {
 			return boundQuestions(pending.asking.inputRequired())
 		}
-		inner.asking.warnIfUnasked(ctx) // err can have the text of the error of Ask without being it
+		inner.asking.warnIfUnasked(ctx) // err may not wrap Ask's error
 		return res, err
 	}
 	if asked, ok := res.(*InputRequired); ok {
@@ -124,8 +125,8 @@ func (e *entry) serveAsking(ctx context.Context, req *Request) (Result, error) {
 	return res, nil
 }
 
-// boundQuestions returns an error for more questions at once than clients answer, so that
-// such a handler fails in every era and with every client.
+// boundQuestions returns an error if a handler asks more questions at once than clients
+// answer, so that the handler fails in every era and with every client.
 func boundQuestions(res Result, err error) (Result, error) {
 	if asked, ok := res.(*InputRequired); ok && len(asked.InputRequests) > maxQuestions {
 		return nil, Errorf(CodeInternalError, "the handler asks %d questions at once; a client answers up to %d", len(asked.InputRequests), maxQuestions)
@@ -133,8 +134,8 @@ func boundQuestions(res Result, err error) (Result, error) {
 	return res, err
 }
 
-// askingContext is the context of a handler that can ask. Each handler has questions of its
-// own, also if it calls other handlers for the same request.
+// askingContext is the context of a handler that can ask questions. Each handler has its
+// own questions, even if it calls other handlers for the same request.
 type askingContext struct {
 	requestContext
 	asking asking
@@ -149,8 +150,8 @@ func (c *askingContext) Value(key any) any {
 	return c.requestContext.Value(key)
 }
 
-// unanswered returns the outcome of a call whose question the client could not answer: for
-// a tool, a result for the model.
+// unanswered returns the outcome of a request about which the client could not answer a
+// question: for a tool call, an error result for the model; otherwise err.
 func unanswered(ctx context.Context, req *Request, err error) (Result, error) {
 	if req.Method == MethodCallTool && ctx.Err() == nil {
 		return fixedErrorResult(err, "the client did not answer a question: "+asError(err).Message), nil
@@ -158,8 +159,8 @@ func unanswered(ctx context.Context, req *Request, err error) (Result, error) {
 	return nil, err
 }
 
-// answered returns r with the answers and the state that a client adds when it repeats a
-// request that asked.
+// answered returns r with the answers and the state added, for the next round of a request
+// about which the client was asked.
 func (r *Request) answered(answers map[string]json.RawMessage, state *string) (*Request, error) {
 	raw := []byte{'{'}
 	raw = append(jsonscan.AppendKey(raw, "inputResponses"), mustMarshal(answers)...)
@@ -173,32 +174,32 @@ func (r *Request) answered(answers map[string]json.RawMessage, state *string) (*
 	return r.WithParams(json.RawMessage(jsonscan.AppendMembers(raw, params, "inputResponses", "requestState")))
 }
 
-// asking is what one run of a handler asks and remembers. It is loaded from the
-// request's state when the handler first asks.
+// asking holds the questions, the answers and the Once values of one run of a handler. It
+// is loaded from the request's state by the first Ask or Once.
 type asking struct {
 	req    *Request
 	sealer *sealer
 
-	run *replay.Run // nil unless something keeps the run; set when it is loaded
+	run *replay.Run // nil if the context has none or it belongs to another handler
 
-	mu      sync.Mutex // locked after that of the run
+	mu      sync.Mutex // acquired after the lock of the run
 	loaded  bool
-	failed  error                      // why it could not be loaded
-	answers map[string]replay.Answer   // of this and earlier rounds
-	unbound map[string]json.RawMessage // answers that came without a state, until the handler asks or remembers
-	once    map[string]json.RawMessage // what Once keeps
-	running map[string]chan struct{}   // keys of Once whose function runs; closed when it has returned
-	asked   map[string]askedQuestion   // in this run, answered or not
+	failed  error                      // the error of loading the state
+	answers map[string]replay.Answer   // of this and earlier rounds, by key
+	unbound map[string]json.RawMessage // answers sent without a state, until the first Ask or Once
+	once    map[string]json.RawMessage // the values of Once, by key
+	running map[string]chan struct{}   // keys of Once functions in progress; closed on return
+	asked   map[string]askedQuestion   // questions of this run, answered or not, by key
 }
 
-// askedQuestion is a question with its digest.
+// An askedQuestion is a question that the handler asked in this run.
 type askedQuestion struct {
 	request  InputRequest
 	digest   string
 	answered bool
 }
 
-// pendingError unwinds a handler that waits for answers. It becomes an
+// A pendingError unwinds a handler that waits for answers. It is converted to an
 // *InputRequired before any middleware sees it.
 type pendingError struct{ asking *asking }
 
@@ -206,7 +207,7 @@ func (*pendingError) Error() string { return "mcp: waiting for the client to ans
 
 var errCannotAsk = errors.New("mcp: questions can be asked only in the handlers of tools, prompts and resources of a Mux")
 
-// askingFrom returns the questions of the innermost handler of ctx.
+// askingFrom returns the asking of the innermost handler of ctx, and loads it if necessary.
 func askingFrom(ctx context.Context) (*asking, error) {
 	a, ok := ctx.Value(askingKey{}).(*asking)
 	if !ok {
@@ -223,21 +224,21 @@ func askingFrom(ctx context.Context) (*asking, error) {
 	err := a.loadLocked(ctx, memory)
 	a.mu.Unlock()
 	if err == nil && reads {
-		err = run.Keep(ctx) // the state may not be read again
+		err = run.Keep(ctx) // the state may be single-use
 	}
 	return a, err
 }
 
-// snapshot returns what the handler remembers now.
+// snapshot returns a copy of the handler's current answers and Once values.
 func (a *asking) snapshot(ctx context.Context) replay.Memory {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	_ = a.loadLocked(ctx, nil) // the handler gets the error
+	_ = a.loadLocked(ctx, nil) // askingFrom returns the error to the handler
 	return replay.Memory{Answers: maps.Clone(a.answers), Once: maps.Clone(a.once)}
 }
 
-// loadLocked loads what the handler remembers, the first time it is called. A run that is
-// kept begins with its own memory.
+// loadLocked loads the answers and Once values on its first call: from memory or, if that
+// is nil, from the request's state. a.mu must be held.
 func (a *asking) loadLocked(ctx context.Context, memory *replay.Memory) error {
 	switch {
 	case a.loaded:
@@ -253,10 +254,10 @@ func (a *asking) loadLocked(ctx context.Context, memory *replay.Memory) error {
 	return a.failed
 }
 
-// readState takes the answers of earlier rounds from the state, and those that the
-// client was asked for with this state from the request. Other answers are ignored: the
-// client cannot have been asked. Without a state, the answers can be to what the handler
-// asks first, for which nothing has to be remembered.
+// readState reads the answers of earlier rounds from the state, and the answers to the
+// questions asked with that state from the request. Other answers are ignored, because the
+// client cannot have been asked for them. Without a state, the answers may be to the
+// handler's first questions, before which there was nothing to remember.
 func (a *asking) readState(ctx context.Context, memory *replay.Memory) error {
 	var given map[string]json.RawMessage
 	if raw := a.req.params.inputResponses(); raw != nil && unmarshal(raw, &given) != nil {
@@ -291,7 +292,7 @@ func (a *asking) check(q Question) (InputRequest, error) {
 	return r, checkCapability(a.req, r)
 }
 
-// ask returns the answers, nil for missing ones.
+// ask returns the answers to the questions. Missing answers are nil.
 func (a *asking) ask(ctx context.Context, questions []Question, requests []InputRequest) ([]json.RawMessage, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -320,8 +321,8 @@ func (a *asking) ask(ctx context.Context, questions []Question, requests []Input
 	return answers, nil
 }
 
-// onceValue returns the value that is kept under key. If there is none, it calls fn and
-// keeps its value.
+// onceValue returns the value stored under key. If there is none, it calls fn and stores
+// the result.
 func (a *asking) onceValue(ctx context.Context, key string, fn func() (json.RawMessage, error)) (json.RawMessage, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -345,12 +346,12 @@ func (a *asking) onceValue(ctx context.Context, key string, fn func() (json.RawM
 	}
 }
 
-// runOnceLocked runs fn without the lock, and keeps its value.
+// runOnceLocked releases a.mu, calls fn and stores its value. It returns with a.mu held.
 func (a *asking) runOnceLocked(ctx context.Context, key string, fn func() (json.RawMessage, error)) (raw json.RawMessage, err error) {
 	done, run := make(chan struct{}), a.run
 	a.running[key], a.unbound = done, nil
 	a.mu.Unlock()
-	defer func() { // also if fn panics
+	defer func() { // even if fn panics
 		a.mu.Lock()
 		delete(a.running, key)
 		close(done)
@@ -365,8 +366,8 @@ func (a *asking) runOnceLocked(ctx context.Context, key string, fn func() (json.
 	})
 }
 
-// inputRequired returns the result that asks the client: the open questions and, unless the
-// run is kept, the answers and values so far as encrypted state.
+// inputRequired returns the result that asks the client the unanswered questions. Unless
+// the run is kept, it carries the answers and Once values so far as encrypted state.
 func (a *asking) inputRequired() (Result, error) {
 	run, requests, digests := a.open()
 	result := &InputRequired{ResultBase: ResultBase{ResultType: ResultInputRequired}, InputRequests: requests}
@@ -383,8 +384,8 @@ func (a *asking) inputRequired() (Result, error) {
 	return result, nil
 }
 
-// open returns the run, the questions that have no answer, and their digests. They are
-// copies, for the handler may leave a goroutine that still asks.
+// open returns the run, the unanswered questions and their digests. The maps are copies,
+// because a goroutine started by the handler may still be asking.
 func (a *asking) open() (run *replay.Run, requests map[string]InputRequest, digests map[string]string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -397,8 +398,8 @@ func (a *asking) open() (run *replay.Run, requests map[string]InputRequest, dige
 	return a.run, requests, digests
 }
 
-// warnIfUnasked logs the questions of a handler that did not return the error of Ask: the
-// client never sees them.
+// warnIfUnasked logs a warning if the handler asked questions but did not return the error
+// of Ask, because the client is then never asked.
 func (a *asking) warnIfUnasked(ctx context.Context) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

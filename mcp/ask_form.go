@@ -17,14 +17,14 @@ import (
 	"github.com/go-psi/psi/jsonschema"
 )
 
-// form is a schema that elicitation/create may carry, and its validator.
+// A form is a schema allowed in elicitation/create, with its validator.
 type form struct {
 	schema   json.RawMessage
 	compiled *jsonschema.Schema
 }
 
-// forms are kept by type, since inferring and compiling one is slow.
-var forms sync.Map // of reflect.Type to func() (*form, error)
+// forms caches forms by type, because inferring and compiling a schema is slow.
+var forms sync.Map // map[reflect.Type]func() (*form, error)
 
 func formFor[T any]() (*form, error) {
 	t := reflect.TypeFor[T]()
@@ -41,8 +41,8 @@ func formFor[T any]() (*form, error) {
 	return made.(func() (*form, error))()
 }
 
-// newForm checks that schema is one that a client can show as a form
-// (client/elicitation): a flat object of primitive fields.
+// newForm compiles a schema and checks that clients can show it as a form
+// (client/elicitation): a flat object of primitive fields and lists of enums.
 func newForm(schema json.RawMessage) (*form, error) {
 	var root map[string]json.RawMessage
 	if err := unmarshal(schema, &root); err != nil {
@@ -72,10 +72,10 @@ func newForm(schema json.RawMessage) (*form, error) {
 	return &form{flat, compiled}, nil
 }
 
-// answerOptions accept answers in which a field that was left empty is null.
+// answerOptions accept null for optional fields that the user left empty.
 var answerOptions = &jsonschema.Options{OptionalNull: true}
 
-// orderedForm keeps the fields in the order in which they were written.
+// orderedForm returns a value that encodes root with its fields in their original order.
 func orderedForm(root map[string]json.RawMessage) any {
 	return struct {
 		Schema     json.RawMessage `json:"$schema,omitzero"`
@@ -120,7 +120,7 @@ func checkField(field map[string]json.RawMessage, at string) error {
 	return onlyKeywords(field, at, allowed)
 }
 
-// checkChoices holds the items of a list to an enum of strings.
+// checkChoices returns an error unless the items of a list are an enum.
 func checkChoices(raw json.RawMessage, at string) error {
 	var items map[string]json.RawMessage
 	if unmarshal(raw, &items) == nil && (items["enum"] != nil || items["anyOf"] != nil) {
@@ -138,8 +138,8 @@ func onlyKeywords(schema map[string]json.RawMessage, at string, allowed []string
 	return nil
 }
 
-// checkAnswer returns an error if answer cannot be the answer to q, whose key is given. The
-// error says what is wrong. Declining is an answer.
+// checkAnswer returns an error if answer is not a valid answer to q, which has the given
+// key. Declining is a valid answer.
 func checkAnswer(ctx context.Context, key string, q InputRequest, answer json.RawMessage) error {
 	switch q.Method {
 	case MethodCreateMessage:

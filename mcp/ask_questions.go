@@ -10,18 +10,18 @@ import (
 	"net/url"
 )
 
-// Elicit asks the user to fill in a form with the fields of T, a struct of strings, numbers,
-// booleans, enums and lists of enums, and returns the filled-in T. Until the user has
-// answered, it returns an error that the handler must return; see [Ask]. If the user
-// refuses, the error is [ErrDeclined] or [ErrCancelled].
+// Elicit asks the user to fill in a form with the fields of T, a struct of strings,
+// numbers, booleans, enums and lists of enums, and returns the completed T. Until the user
+// has answered, it returns an error that the handler must return; see [Ask]. If the user
+// declines or cancels, the error is [ErrDeclined] or [ErrCancelled].
 func Elicit[T any](ctx context.Context, key, message string) (T, error) {
 	var answer T
 	err := Ask(ctx, ElicitQuestion(key, message, &answer))
 	return answer, err
 }
 
-// ElicitURL asks the user to visit a URL, for input that must not pass through the client,
-// such as secrets. A nil error means that the user agreed to open the URL, not that
+// ElicitURL asks the user to visit a URL. Use it for input that must not pass through the
+// client, such as secrets. A nil error means that the user agreed to open the URL, not that
 // anything was done there.
 func ElicitURL(ctx context.Context, key, message, url string) error {
 	return Ask(ctx, ElicitURLQuestion(key, message, url))
@@ -36,7 +36,7 @@ func Sample(ctx context.Context, key string, params *CreateMessageParams) (*Crea
 	return result, nil
 }
 
-// Roots asks the client for the directories that it works in.
+// Roots asks the client for its roots, the directories and files that a server may work in.
 func Roots(ctx context.Context, key string) ([]Root, error) {
 	var roots []Root
 	err := Ask(ctx, RootsQuestion(key, &roots))
@@ -48,8 +48,8 @@ func ElicitQuestion[T any](key, message string, dst *T) Question {
 	return &formQuestion{key: key, message: message, form: formFor[T], dst: dst}
 }
 
-// ElicitSchemaQuestion returns the question for a form with the given schema, for fields
-// that are known only at run time. The answer, a JSON object, is stored in dst.
+// ElicitSchemaQuestion returns a question for a form with the given schema. Use it if the
+// fields are known only at run time. The answer, a JSON object, is stored in dst.
 func ElicitSchemaQuestion(key, message string, schema json.RawMessage, dst *json.RawMessage) Question {
 	return &formQuestion{key: key, message: message, dst: dst,
 		form: func() (*form, error) { return newForm(schema) }}
@@ -162,7 +162,8 @@ func inputRequest(method string, params any) (InputRequest, error) {
 	return InputRequest{Method: method, Params: raw}, nil
 }
 
-// acceptElicit returns the answer, or an error if the user refused.
+// acceptElicit returns the decoded answer, or ErrDeclined or ErrCancelled if the user did
+// not accept.
 func acceptElicit(key string, raw json.RawMessage) (*ElicitResult, error) {
 	answer := new(ElicitResult)
 	if err := decodeAnswer(key, raw, answer); err != nil {
@@ -186,17 +187,17 @@ func decodeAnswer(key string, raw json.RawMessage, dst any) error {
 	return nil
 }
 
-// InputRequired is the result of a request that needs answers from the client
-// (basic/patterns/mrtr). The client answers the questions and sends the request again, with
-// the answers and the state. In the legacy era the questions become requests to the client,
-// and the handler is called again with the answers.
+// InputRequired is the result of a request about which the server needs answers from the
+// client (basic/patterns/mrtr). The client answers the questions and sends the request
+// again with the answers and the state. In the legacy era, the questions are sent as
+// requests to the client, and the handler is called again with the answers.
 type InputRequired struct {
 	ResultBase
 	InputRequests map[string]InputRequest `json:"inputRequests,omitempty"`
 	RequestState  *string                 `json:"requestState,omitzero"` // nil means none; "" is a state
 }
 
-// An InputRequest is one question: an elicitation/create, sampling/createMessage or
+// An InputRequest is a question: an elicitation/create, sampling/createMessage or
 // roots/list request.
 type InputRequest struct {
 	Method string          `json:"method"`
@@ -251,7 +252,7 @@ type SamplingMessage struct {
 	Meta    Meta            `json:"_meta,omitempty"`
 }
 
-// SamplingContent is one block of content or several.
+// SamplingContent is one or more blocks of content.
 type SamplingContent []Content
 
 // MarshalJSON implements json.Marshaler.
@@ -267,7 +268,7 @@ func (c *SamplingContent) UnmarshalJSON(data []byte) error {
 	return (*Contents)(c).UnmarshalJSON(data)
 }
 
-// ModelPreferences are the preferences of a server for the model that samples.
+// ModelPreferences are a server's preferences for the model to sample.
 type ModelPreferences struct {
 	Hints                []ModelHint `json:"hints,omitempty"`
 	CostPriority         *float64    `json:"costPriority,omitzero"`
@@ -275,7 +276,7 @@ type ModelPreferences struct {
 	IntelligencePriority *float64    `json:"intelligencePriority,omitzero"`
 }
 
-// A ModelHint is a part of the name of a model.
+// A ModelHint is all or part of the name of a model.
 type ModelHint struct {
 	Name string `json:"name,omitempty"`
 }
@@ -300,18 +301,18 @@ type ListRootsResult struct {
 	Roots []Root `json:"roots"`
 }
 
-// A Root is a directory or file that a client lets a server work in.
+// A Root is a directory or file that a client allows a server to work in.
 type Root struct {
 	URI  string `json:"uri"` // file://…
 	Name string `json:"name,omitempty"`
 	Meta Meta   `json:"_meta,omitempty"`
 }
 
-// checkConversation validates the use of tools in the messages for a model
-// (client/sampling): each use has one result, in the next message of the user, which
-// contains results only.
+// checkConversation validates the tool uses and results in a conversation
+// (client/sampling): each use must have one result, in the next message, which must be a
+// user message that contains only results.
 func checkConversation(messages []*SamplingMessage) error {
-	var open map[string]bool // uses without a result yet
+	var open map[string]bool // tool uses without a result so far
 	for i, m := range messages {
 		if m == nil {
 			return fmt.Errorf("message %d is nil", i)
@@ -337,7 +338,8 @@ func checkConversation(messages []*SamplingMessage) error {
 	return nil
 }
 
-// toolBlocks returns the IDs of the tool uses in a message, and those of the tool results.
+// toolBlocks returns the IDs of the tool uses in a message, and the tool use IDs of its
+// tool results.
 func toolBlocks(content SamplingContent) (uses map[string]bool, results []string) {
 	for _, block := range content {
 		switch b := block.(type) {

@@ -22,26 +22,27 @@ import (
 )
 
 // A sealer encrypts the state of a handler between the rounds of one request. The client
-// holds it; it is bound to the server, the caller and the request, and expires.
+// holds the sealed state, which is bound to the server, the caller and the request, and
+// expires.
 type sealer struct {
 	server string // the name of the mux
 	ring   *seal.Ring
 	ttl    time.Duration
-	max    int          // bytes of a state before it is sealed
-	used   store.Values // where used states are entered; nil if a state may be used again
+	max    int          // maximum size of a state in bytes, before it is sealed
+	used   store.Values // records used states; nil if a state may be used again
 	logger *slog.Logger
 }
 
 // replayState is the decrypted content of requestState.
 type replayState struct {
 	Expiry  int64                      `json:"e"`           // unix seconds
-	Asked   map[string]string          `json:"q,omitempty"` // digests of the questions that are asked with it, by key
+	Asked   map[string]string          `json:"q,omitempty"` // digests of questions, by key
 	Answers map[string]replay.Answer   `json:"a,omitempty"`
 	Once    map[string]json.RawMessage `json:"o,omitempty"`
 	Mounted *string                    `json:"m,omitzero"` // the state of a mounted server
 }
 
-// digest identifies a question by all that the client is shown.
+// digest returns a digest of everything in the question that the client is shown.
 func (r InputRequest) digest() string {
 	sum := sha256.Sum256(append([]byte(r.Method+"\n"), normalized(r.Params)...))
 	return base64.RawURLEncoding.EncodeToString(sum[:16])
@@ -50,20 +51,20 @@ func (r InputRequest) digest() string {
 func (s *sealer) seal(req *Request, state *replayState) (string, error) {
 	state.Expiry = time.Now().Add(s.ttl).Unix()
 	plain, err := marshalStrictly(state)
-	if err != nil { // a key, since the values are JSON already
+	if err != nil { // an invalid key: the values are already JSON
 		return "", Errorf(CodeInternalError, "the keys of questions and of Once must be valid UTF-8: %w", err)
 	}
 	switch mounted := state.Mounted; {
 	case mounted == nil && len(plain) > s.max:
 		return "", Errorf(CodeInternalError, "the handler's answers and Once values take %d bytes; MuxOptions.MaxState is %d", len(plain), s.max)
-	case mounted != nil && len(*mounted)/2 > s.max: // each seal makes a state a third larger
+	case mounted != nil && len(*mounted)/2 > s.max: // sealing makes a state a third larger
 		return "", Errorf(CodeInternalError, "the state of the mounted server has %d bytes; twice MuxOptions.MaxState is %d", len(*mounted), 2*s.max)
 	}
 	return s.ring.Seal(plain, s.binding(req)), nil
 }
 
-// open decrypts a state. It fails if the state was forged, made for another request or
-// used before, or has expired.
+// open decrypts a state. It returns an error if the state was forged, belongs to another
+// request, was already used or has expired.
 func (s *sealer) open(ctx context.Context, req *Request, token string) (*replayState, error) {
 	plain, err := s.ring.Open(token, s.binding(req))
 	state := new(replayState)
@@ -93,8 +94,8 @@ func (s *sealer) markUsed(ctx context.Context, token string, rest time.Duration)
 	return &Error{Code: CodeInternalError, Message: "the state of the request cannot be checked now; send it again later", Cause: err}
 }
 
-// binding digests what must be the same when a request is repeated. Params are compared
-// by value, since clients may encode them anew.
+// binding returns a digest of everything that must be the same when a request is repeated.
+// Params are compared by value, because clients may encode them differently.
 func (s *sealer) binding(req *Request) []byte {
 	rest := req.params.raw
 	if rest != nil {
@@ -112,7 +113,7 @@ func digestParts(parts []string) []byte {
 	return h.Sum(nil)
 }
 
-// bindingOf is what everything is bound to that a client brings back: the server, the
+// bindingOf returns what every token that a client sends back is bound to: the server, the
 // mounts on the way to it, the caller and the method.
 func (s *sealer) bindingOf(req *Request) []string {
 	parts := []string{s.server, req.mounts, req.Method}

@@ -11,7 +11,7 @@ import (
 )
 
 // Implementation is the name and version of a client or server. It is unverified: do not
-// make decisions by it.
+// base decisions on it.
 type Implementation struct {
 	Name        string `json:"name"`
 	Title       string `json:"title,omitempty"`
@@ -34,8 +34,8 @@ type Icon struct {
 // object means no settings.
 type Extensions map[string]json.RawMessage
 
-// ClientCapabilities are the capabilities that a client declares. A nil field is not
-// declared.
+// ClientCapabilities are the capabilities that a client declares. A nil field means that
+// the capability is not declared.
 type ClientCapabilities struct {
 	Experimental map[string]json.RawMessage `json:"experimental,omitempty"`
 	Roots        *RootsCapability           `json:"roots,omitzero"`
@@ -45,7 +45,8 @@ type ClientCapabilities struct {
 	Extra        Extra                      `json:",embed"`
 }
 
-// names returns the names of the capabilities for questions, such as "elicitation.form".
+// names returns the names of the declared capabilities for questions, such as
+// "elicitation.form".
 func (c *ClientCapabilities) names() []string {
 	var names []string
 	add := func(declared bool, name string) {
@@ -64,19 +65,19 @@ func (c *ClientCapabilities) names() []string {
 	return names
 }
 
-// RootsCapability declares roots/list.
+// RootsCapability declares support for roots/list.
 type RootsCapability struct {
 	ListChanged bool `json:"listChanged,omitzero"` // legacy era only
 }
 
-// SamplingCapability declares sampling/createMessage.
+// SamplingCapability declares support for sampling/createMessage.
 type SamplingCapability struct {
-	Context *struct{} `json:"context,omitzero"` // other values of includeContext than none
+	Context *struct{} `json:"context,omitzero"` // values of includeContext other than none
 	Tools   *struct{} `json:"tools,omitzero"`   // tools and toolChoice
 }
 
-// ElicitationCapability declares elicitation/create and its modes. Without a mode it means
-// form mode.
+// ElicitationCapability declares support for elicitation/create and its modes. If no mode
+// is set, form mode is declared.
 type ElicitationCapability struct {
 	Form *struct{} `json:"form,omitzero"`
 	URL  *struct{} `json:"url,omitzero"`
@@ -99,7 +100,8 @@ func (c *ClientCapabilities) HasExtension(id string) bool {
 	return ok
 }
 
-// declare adds an extension, unless it is declared already. Extensions are copied.
+// declare adds the extension x, unless it is already declared. It copies c.Extensions
+// first.
 func (c *ClientCapabilities) declare(x ClientExtension) {
 	settings := x.Settings()
 	if settings == nil {
@@ -109,7 +111,8 @@ func (c *ClientCapabilities) declare(x ClientExtension) {
 	c.Extensions.declare(x.ID(), settings)
 }
 
-// ServerCapabilities are the capabilities that a server declares. A nil field is not declared.
+// ServerCapabilities are the capabilities that a server declares. A nil field means that
+// the capability is not declared.
 type ServerCapabilities struct {
 	Experimental map[string]json.RawMessage `json:"experimental,omitempty"`
 	Tools        *ListCapability            `json:"tools,omitzero"`
@@ -121,7 +124,7 @@ type ServerCapabilities struct {
 	Extra        Extra                      `json:",embed"`
 }
 
-// declare adds an extension without settings, unless it is declared already.
+// declare adds an extension without settings, unless it is already declared.
 func (c *ServerCapabilities) declare(id string) {
 	if _, ok := c.Extensions[id]; ok {
 		return
@@ -131,12 +134,14 @@ func (c *ServerCapabilities) declare(id string) {
 	c.Extensions = extensions
 }
 
-// ListCapability declares a list, and whether its changes are announced.
+// ListCapability declares support for a list and, optionally, for notifications of its
+// changes.
 type ListCapability struct {
 	ListChanged bool `json:"listChanged,omitzero"`
 }
 
-// ResourcesCapability declares resources, and which changes are announced.
+// ResourcesCapability declares support for resources and, optionally, for notifications of
+// changes to a resource or the list.
 type ResourcesCapability struct {
 	Subscribe   bool `json:"subscribe,omitzero"`
 	ListChanged bool `json:"listChanged,omitzero"`
@@ -151,8 +156,8 @@ type DiscoverResult struct {
 	Instructions      string              `json:"instructions,omitempty"`
 }
 
-// checkInputRequired validates the questions of a handler that returns an [InputRequired]
-// itself: it needs a question or a state, and the client must support all questions.
+// checkInputRequired validates an [InputRequired] that a handler returned itself: it must
+// have a question or a state, and the client must support all questions.
 func checkInputRequired(req *Request, r *InputRequired) (Result, error) {
 	if len(r.InputRequests) == 0 && r.RequestState == nil {
 		return nil, Errorf(CodeInternalError, "a handler asked for input without a question or a state")
@@ -178,7 +183,8 @@ func checkQuestions(req *Request, questions map[string]InputRequest) error {
 	return nil
 }
 
-// checkCapability returns an error that names the capability that the client lacks for r.
+// checkCapability returns an error if the client did not declare the capability that r
+// needs. The error names the capability.
 func checkCapability(req *Request, r InputRequest) error {
 	caps := req.ClientCapabilities()
 	var missing *ClientCapabilities
@@ -242,8 +248,8 @@ func (r *Request) isRetry() bool {
 }
 
 // A ServerExtension is a Handler that belongs to an extension of the protocol. A [Mux]
-// declares the extensions of the handlers that are registered on it, and of those of muxes
-// mounted in it, except for handlers of methods, which are not mounted.
+// declares the extensions of the handlers registered on it and on muxes mounted in it,
+// except for the method handlers of mounted muxes, which are not reachable through a mount.
 type ServerExtension interface {
 	Handler
 	// Extension returns the identifier of the extension, such as
@@ -253,7 +259,8 @@ type ServerExtension interface {
 	Extension() (id string, settings json.RawMessage)
 }
 
-// An extension is what one handler declares. Its id is "" if that is nothing.
+// An extension is the extension that a handler declares. Its id is "" if the handler
+// declares none.
 type extension struct {
 	id       string
 	settings json.RawMessage
@@ -269,14 +276,14 @@ func extensionOf(h Handler) (x extension) {
 	return x
 }
 
-// declareAll adds the extensions of entries to x, unless they are declared already.
+// declareAll adds the extensions of entries to x, unless they are already declared.
 func (x *Extensions) declareAll(entries map[string]*entry) {
 	for _, e := range byName(entries) {
 		x.declare(e.extension.id, e.extension.settings)
 	}
 }
 
-// declare adds an extension, unless it is declared already.
+// declare adds an extension, unless it is already declared or id is "".
 func (x *Extensions) declare(id string, settings json.RawMessage) {
 	if _, declared := (*x)[id]; declared || id == "" {
 		return

@@ -11,18 +11,18 @@ import (
 	"strings"
 )
 
-// A Change is one thing that changed at a server: a list, identified by the method of
-// its notification, or a resource, identified by its URI.
+// A Change is a change at a server: of a list, identified by the method of its
+// notification, or of a resource, identified by its URI.
 type Change struct {
 	Method string
-	URI    string // only for NotificationResourceUpdated
+	URI    string // set only for NotificationResourceUpdated
 }
 
 // changeLists describes the lists whose changes are announced.
 var changeLists = [...]struct {
 	change    Change
-	entries   string   // what is registered in the list
-	methods   []string // that return the list
+	entries   string   // the kind of entries, such as "tool"
+	methods   []string // the methods that return the list
 	wanted    func(*SubscriptionFilter) *bool
 	announced func(*ServerCapabilities) bool
 }{
@@ -43,8 +43,8 @@ var changeLists = [...]struct {
 	},
 }
 
-// changeOfEntries returns the change of the list that has entries of a kind such as
-// "tool". It is zero for entries that are in no list.
+// changeOfEntries returns the change of the list that holds entries of a kind such as
+// "tool". It is zero if no list holds them.
 func changeOfEntries(kind string) (c Change) {
 	for _, list := range changeLists {
 		if list.entries == kind {
@@ -54,7 +54,8 @@ func changeOfEntries(kind string) (c Change) {
 	return c
 }
 
-// changeOfList returns the change of the list that a method such as tools/list returns.
+// changeOfList returns the change of the list that a method such as tools/list returns. It
+// is zero for other methods.
 func changeOfList(method string) (c Change) {
 	for _, list := range changeLists {
 		if slices.Contains(list.methods, method) {
@@ -72,8 +73,8 @@ func (c *ServerCapabilities) announcedLists(f SubscriptionFilter) (announced Sub
 	return announced
 }
 
-// parseChange returns the change that a notification announces, and false if it
-// announces none.
+// parseChange returns the change that a notification announces. ok is false if it announces
+// none.
 func parseChange(method string, params json.RawMessage) (c Change, ok bool) {
 	if method == NotificationResourceUpdated {
 		var p ResourceUpdatedParams
@@ -86,14 +87,16 @@ func parseChange(method string, params json.RawMessage) (c Change, ok bool) {
 	return Change{Method: method}, ok
 }
 
-// changeNotifier is a notifier that reads the notifications of a subscription.
+// A changeNotifier is a notifier that passes the notifications of a subscription to
+// functions.
 type changeNotifier struct {
 	acknowledged func(ctx context.Context, accepted SubscriptionFilter)
 	changed      func(ctx context.Context, c Change) error
-	other        func(ctx context.Context, method string, params json.RawMessage) error // nil drops what an extension defines
+	// other is called for notifications of extensions; nil drops them.
+	other func(ctx context.Context, method string, params json.RawMessage) error
 }
 
-// Notify implements [notifier]. An acknowledgement that cannot be read accepts nothing.
+// Notify implements [notifier]. An unreadable acknowledgement accepts nothing.
 func (n *changeNotifier) Notify(ctx context.Context, method string, params json.RawMessage) error {
 	if method == NotificationAcknowledged {
 		var p AcknowledgedParams
@@ -110,16 +113,16 @@ func (n *changeNotifier) Notify(ctx context.Context, method string, params json.
 	return nil
 }
 
-// changeSet is a set of changes in the order in which they are sent: lists, that of tools
-// first, then resources by URI.
+// A changeSet is a set of changes in the order in which they are sent: lists, tools first,
+// then resources by URI.
 type changeSet []Change
 
 func compareChanges(a, b Change) int {
 	return cmp.Or(strings.Compare(a.URI, b.URI), strings.Compare(b.Method, a.Method))
 }
 
-// everythingIn returns all changes that a filter covers. They stand for changes that may
-// have been missed.
+// everythingIn returns all changes that a filter covers. It is used if changes may have
+// been missed.
 func everythingIn(f *SubscriptionFilter) changeSet {
 	var s changeSet
 	for _, list := range changeLists {
@@ -145,7 +148,7 @@ func (s changeSet) has(c Change) bool {
 	return found
 }
 
-// wake signals a channel that has one place, without waiting.
+// wake signals c, which has a buffer of one, without blocking.
 func wake(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -176,7 +179,8 @@ func (f *SubscriptionFilter) check(limit int) error {
 	return nil
 }
 
-// ListenResult is the result of subscriptions/listen, by which a server ends it.
+// ListenResult is the result of subscriptions/listen. A server sends it to end the
+// subscription.
 type ListenResult struct{ ResultBase }
 
 // AcknowledgedParams are the params of notifications/subscriptions/acknowledged: the

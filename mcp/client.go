@@ -25,120 +25,125 @@ type ClientOptions struct {
 	Title, Description, WebsiteURL string
 	Icons                          []Icon
 
-	// Elicit answers elicitation/create in form mode, ElicitURL in URL mode, and Sample
-	// sampling/createMessage. The client declares a capability for each non-nil function.
-	// Returning an error declines the request: the call that the server asked about then
-	// fails, a tool with a failed result that contains the error text, any other request
-	// with an error. On legacy connections the server decides that; servers made with
-	// this package do the same.
+	// Elicit answers elicitation/create in form mode, ElicitURL answers it in URL mode, and
+	// Sample answers sampling/createMessage. The client declares a capability for each
+	// non-nil function. If a function returns an error, the request is declined and the
+	// call that the server asked about fails: a tool call returns a failed result that
+	// contains the error text, and any other call returns an error. On legacy connections
+	// the server decides the outcome; servers built with this package do the same.
 	//
-	// ElicitURL is called only for URLs that are https, or http to this machine, and have
-	// no user information. It should show the URL to the user and ask before opening it.
+	// ElicitURL is called only for https URLs, and http URLs to this machine, without user
+	// information. It should show the URL to the user and ask before opening it.
 	Elicit    func(ctx context.Context, p *ElicitParams) (*ElicitResult, error)
 	ElicitURL func(ctx context.Context, p *ElicitParams) (*ElicitResult, error)
 	Sample    func(ctx context.Context, p *CreateMessageParams) (*CreateMessageResult, error)
-	// SampleTools declares that Sample can use tools.
+	// SampleTools declares that Sample supports tools.
 	SampleTools bool
-	// Roots are the file:// URIs with which a connection answers roots/list at first.
-	// [Conn.AddRoots] and [Conn.RemoveRoots] change them. Nil means that the client does
-	// not declare roots.
+	// Roots are the initial roots, with file:// URIs, that a connection returns for
+	// roots/list. [Conn.AddRoots] and [Conn.RemoveRoots] change them. Nil means that the
+	// client does not declare roots.
 	Roots []Root
 	// AnswerMiddleware is middleware applied to the functions above, outermost first. It
 	// sees elicitation/create, sampling/createMessage and roots/list requests.
 	AnswerMiddleware []Middleware
-	// Capabilities are declared in addition to those that follow from the functions:
-	// extensions, experimental features, and questions that the program answers itself.
-	// If a server asks a question that is declared but has no function, the call returns
-	// an [*InputRequiredError], except on legacy connections.
+	// Capabilities are declared in addition to those implied by the functions: extensions,
+	// experimental features, and questions that the program answers itself. If a server
+	// asks a question that is declared but has no function, the call returns an
+	// [*InputRequiredError], except on legacy connections.
 	Capabilities *ClientCapabilities
-	// Extensions are extensions of the protocol that the client speaks, such as that of
+	// Extensions are the protocol extensions that the client supports, such as
 	// [github.com/go-psi/psi/mcp/tasks]. They are declared with every request.
 	Extensions []ClientExtension
-	// Forward is for gateways. The client declares the capabilities of the functions that
-	// are nil as well, and passes questions for them, as an [*InputRequired], to the sender
-	// of the request that [Conn.ServeMCP] was called with.
+	// Forward is for gateways. The client also declares the capabilities of nil functions,
+	// and returns questions for them, as an [*InputRequired], to the sender of the request
+	// passed to [Conn.ServeMCP].
 	//
 	// Open one connection per caller to a legacy server. All callers of a connection share
-	// the server's session: roots that the server has asked for once, subscriptions, and
-	// what its tools remember. On a stream, such as that of a command, the server's
-	// questions and log messages do not name the call they belong to. They are passed on
-	// only while a single call is in flight, and no other caller has abandoned a call in
-	// the last ten minutes. Otherwise the question is refused with the reason. Callers are
-	// distinguished by their principals or, without one, by their sessions. Callers
-	// without either are treated as different each time.
+	// the server's session: the roots that the server requested, subscriptions, and any
+	// state kept by its tools. On a stream, such as a command's, the server's questions and
+	// log messages do not identify the call they belong to. They are passed on only while a
+	// single call is in flight and no other caller has abandoned a call in the last ten
+	// minutes; otherwise the question is rejected with the reason. Callers are
+	// distinguished by their principals or, without one, by their sessions. Callers without
+	// either are treated as different each time.
 	Forward bool
-	// MaxRounds bounds how often a server may ask about one request, and MaxQuestions how
-	// many questions it may ask at once. A server that exceeds them gets an error, and so
-	// does the caller. At most four questions about one request are answered at the same
-	// time. 0 or less means 32 rounds of 16 questions.
+	// MaxRounds is the maximum number of times a server may ask about one request, and
+	// MaxQuestions the maximum number of questions at once. If a server exceeds a limit,
+	// the call fails. On legacy connections only MaxQuestions applies, and only to
+	// forwarded questions; the server gets an error for excess questions. At most four
+	// questions about one request are answered concurrently. 0 or less means 32 rounds of
+	// 16 questions.
 	MaxRounds, MaxQuestions int
-	// MaxPages bounds how many pages of a list the iterators read, such as [Conn.Tools].
-	// They end with [ErrTooManyPages] then. 0 means 1000; a negative value means no bound.
+	// MaxPages is the maximum number of pages of a list read by iterators such as
+	// [Conn.Tools]. If the list has more, the iterator ends with [ErrTooManyPages]. 0 means
+	// 1000; a negative value means no limit.
 	MaxPages int
 
-	// Log is called for log messages for which [WithLog] has no function, Notification for
+	// Log is called for log messages without a [WithLog] function, and Notification for
 	// other notifications that belong neither to a call nor to a subscription made with
-	// [Conn.Listen]. Calls do not overlap. The functions may use the connection.
+	// [Conn.Listen]. Their calls do not overlap. The functions may use the connection.
 	Log          func(ctx context.Context, c *Conn, p *LoggingMessageParams)
 	Notification func(ctx context.Context, c *Conn, note *Request)
 
-	// LogLevel is the lowest level of log messages that the server sends. "" means that
-	// it sends none. If a legacy server rejects the level, the client logs a warning and
-	// continues.
+	// LogLevel is the minimum level of the log messages that the server is asked to send.
+	// "" means that it sends none. If a legacy server rejects the level, the client logs a
+	// warning and continues.
 	LogLevel LoggingLevel
-	// Version pins the protocol version, without probing. "" means that the client
+	// Version pins the protocol version and disables probing. "" means that the client
 	// probes.
 	Version string
-	// ConnectTimeout bounds how long a server may take to answer its first request,
-	// including the time to start or to be downloaded. It does not influence which
-	// revision is chosen. 0 means 2 minutes; a negative value means no bound except the
-	// context.
+	// ConnectTimeout limits how long a server may take to answer its first request,
+	// including the time to download or start it. It does not influence which revision is
+	// chosen. 0 means 2 minutes; a negative value means no limit other than the context.
 	ConnectTimeout time.Duration
-	// CallTimeout bounds how long a server may take to answer a call. Progress
+	// CallTimeout limits how long a server may take to answer a call. Progress
 	// notifications restart the timeout. It is paused while the client answers a question
 	// of the server; on legacy connections every pending call is paused, because such
-	// questions are not tied to one call. 0 means no bound except the context.
+	// questions are not tied to one call. 0 means no limit other than the context.
 	CallTimeout time.Duration
-	// KeepAlive is the interval at which a connection pings its server; see [Conn.Ping].
-	// If three pings in a row are not answered, the connection is closed and its Err
-	// returns [ErrNoAnswer]. 0 means never: an idle connection causes no traffic.
+	// KeepAlive is the interval at which a connection pings its server; see [Conn.Ping]. If
+	// three consecutive pings are not answered, the connection is closed and its Err method
+	// returns [ErrNoAnswer]. 0 means never, so an idle connection causes no traffic.
 	KeepAlive time.Duration
 	// Logger receives diagnostic messages. Nil means slog.Default.
 	Logger *slog.Logger
 }
 
-// A ClientExtension is the client's side of an extension of the protocol.
+// A ClientExtension is the client side of a protocol extension.
 type ClientExtension interface {
 	// ID returns the identifier of the extension, such as "io.modelcontextprotocol/tasks".
 	ID() string
-	// Settings returns the settings that the client declares, a JSON object; nil means none.
+	// Settings returns the settings that the client declares, a JSON object. Nil means
+	// none.
 	Settings() json.RawMessage
 	// Middleware returns middleware for the requests of a connection. It sees each request
-	// after the middleware of [Conn.Use], and before the server can ask questions about it.
+	// after the middleware added by [Conn.Use] and before the server can ask questions
+	// about the request.
 	Middleware(c *Conn) Middleware
 }
 
-// An ExtensionResults is a [ClientExtension] that has types for its results. Without it,
-// results of methods and result types that package mcp does not know are kept in the Extra of
-// an [EmptyResult].
+// ExtensionResults is a [ClientExtension] that defines types for its results. Without it,
+// results of unknown methods and result types are decoded as an [EmptyResult] that holds
+// their members in Extra.
 type ExtensionResults interface {
 	ClientExtension
-	// NewResult returns a pointer to decode the result of a method into, nil if the result is
-	// not one of the extension. ResultType is "" if the result does not say.
+	// NewResult returns a pointer to decode the result of a method into, or nil if the
+	// result does not belong to the extension. resultType is "" if the result does not
+	// specify one.
 	NewResult(method, resultType string) Result
 }
 
-// A Client connects to servers of every revision. It is safe for concurrent use. It must be
-// made by [NewClient].
+// A Client connects to servers of any revision. It must be created with [NewClient]. It is
+// safe for concurrent use.
 type Client struct {
 	info     Implementation
 	opts     ClientOptions
 	versions versionCache
 
-	infoJSON, ownCapsJSON []byte // part of every request
+	infoJSON, ownCapsJSON []byte // sent with every request
 }
 
-// NewClient returns a client with the given name and version. Opts may be nil. It panics if
+// NewClient returns a client with the given name and version. opts may be nil. It panics if
 // the name is empty or a middleware is nil.
 func NewClient(name, version string, opts *ClientOptions) *Client {
 	mustBeNamed("NewClient", name)
@@ -160,8 +165,8 @@ func NewClient(name, version string, opts *ClientOptions) *Client {
 	return c
 }
 
-// capabilities returns the capabilities to declare: those of the options and of the
-// functions, and if all is true those of functions that are nil as well.
+// capabilities returns the capabilities to declare: those in the options and those of the
+// non-nil functions or, if all is true, of all functions.
 func (o *ClientOptions) capabilities(all bool) *ClientCapabilities {
 	caps := &ClientCapabilities{}
 	if o.Capabilities != nil {
@@ -193,15 +198,15 @@ func (o *ClientOptions) capabilities(all bool) *ClientCapabilities {
 	return caps
 }
 
-// mustBeMade panics if NewClient did not make the client.
+// mustBeMade panics unless the Client was created by NewClient.
 func (c *Client) mustBeMade() {
 	made.Check(c != nil && c.info.Name != "", "mcp: a Client", "NewClient")
 }
 
-// Connect connects to a server. It finds out which revision to speak from the server's
-// answers, and waits for a slow server until [ClientOptions].ConnectTimeout has passed. It
-// remembers the version for the transport, and probes again when the version is not valid
-// any more. The context bounds connecting only.
+// Connect connects to a server. It determines which revision the server speaks from its
+// responses, and waits for a slow server until [ClientOptions].ConnectTimeout has passed.
+// It remembers the version for the transport, and probes again when the version is no
+// longer valid. The context applies only to connecting.
 func (c *Client) Connect(ctx context.Context, t transport.Transport) (*Conn, error) {
 	c.mustBeMade()
 	return c.connectRemembered(ctx, t)
@@ -211,10 +216,10 @@ const makeTransport = "make one with mcphttp.NewTransport, mcpstdio.NewCommand o
 
 var errNoTransport = errors.New("mcp: Connect: the transport is nil; " + makeTransport)
 
-// ConnectVersion connects to a server that is known to speak a version, from an earlier
-// [Conn.Version], without probing. If the server turns out to speak another one, the client
-// probes once, unless [ClientOptions].Version is set. An empty version means that it is not
-// known.
+// ConnectVersion connects to a server whose version is known, from an earlier
+// [Conn.Version], without probing. If the server turns out to speak another version, the
+// client probes once, unless [ClientOptions].Version is set. An empty version means
+// unknown.
 func (c *Client) ConnectVersion(ctx context.Context, t transport.Transport, version string) (*Conn, error) {
 	c.mustBeMade()
 	if t == nil {

@@ -22,16 +22,16 @@ import (
 	"github.com/go-psi/psi/mcp/mcptrace"
 )
 
-// Bounds on questions about one request, for clients and servers of both eras.
+// Limits on the questions about one request, for clients and servers of both eras.
 const (
-	maxRounds    = 32 // how often a server asks
-	maxQuestions = 16 // how many questions it asks at once
-	maxAsking    = 4  // how many questions are put to the user or the model at the same time
+	maxRounds    = 32 // rounds of questions
+	maxQuestions = 16 // questions per round
+	maxAsking    = 4  // questions answered concurrently
 )
 
-// sendAndAnswer sends a request. As often as the server asks questions, it calls the
-// client's functions and sends the request again with the answers. If there is no function
-// for a question, it returns the questions to the sender of the request.
+// sendAndAnswer sends a request. Whenever the server asks questions, it calls the client's
+// functions and sends the request again with the answers. If there is no function for a
+// question, it returns the questions to the sender of the request.
 func (c *Conn) sendAndAnswer(ctx context.Context, req *Request) (Result, error) {
 	if req.Method == MethodListen {
 		return c.listen(ctx, req)
@@ -46,7 +46,7 @@ func (c *Conn) sendAndAnswer(ctx context.Context, req *Request) (Result, error) 
 		asked, ok := res.(*InputRequired)
 		if err != nil || !ok {
 			if r, ok := res.(cacheable); ok && round > 0 {
-				*r.hints() = Cacheable{} // it depends on answers, and must not be kept
+				*r.hints() = Cacheable{} // it depends on answers and must not be cached
 			}
 			return res, err
 		}
@@ -70,8 +70,8 @@ func (c *Conn) sendAndAnswer(ctx context.Context, req *Request) (Result, error) 
 	return nil, Errorf(CodeInternalError, "the server asked in %d rounds without coming to an end", c.client.opts.MaxRounds)
 }
 
-// checkAsked checks that a server asks neither too many questions at once nor, if the
-// request was received, questions that its sender did not declare.
+// checkAsked returns an error if the server asks too many questions at once or, for a
+// forwarded request, a question for which the sender did not declare a capability.
 func (c *Conn) checkAsked(req *Request, asked *InputRequired) error {
 	if n, limit := len(asked.InputRequests), c.client.opts.MaxQuestions; n > limit {
 		return Errorf(CodeInternalError, "the server asked %d questions at once; ClientOptions.MaxQuestions is %d", n, limit)
@@ -87,7 +87,7 @@ func (c *Conn) checkAsked(req *Request, asked *InputRequired) error {
 	return nil
 }
 
-// answersAll reports whether there is a function for every question.
+// answersAll reports whether the client has a function for every question.
 func (c *Conn) answersAll(asked *InputRequired) bool {
 	for _, q := range asked.InputRequests {
 		if !c.client.answers(q) {
@@ -97,9 +97,9 @@ func (c *Conn) answersAll(asked *InputRequired) bool {
 	return true
 }
 
-// answerAll answers the questions, at most maxAsking at the same time. If a question cannot
-// be answered, the call fails and no further question is asked: the server cannot be told
-// (client/sampling).
+// answerAll answers the questions, at most maxAsking concurrently. If a question cannot be
+// answered, the call fails and no further questions are asked, because the error cannot be
+// reported to the server (client/sampling).
 func (c *Conn) answerAll(ctx context.Context, asked *InputRequired) (map[string]json.RawMessage, error) {
 	var (
 		mu      sync.Mutex
@@ -131,9 +131,9 @@ func (c *Conn) answerAll(ctx context.Context, asked *InputRequired) (map[string]
 	return answers, failed
 }
 
-// unanswered returns the outcome of a call whose question the client could not answer. It
-// is the same as in the legacy era, where the server learns of it and returns a failed tool
-// result. An invalid question is an error.
+// unanswered returns the outcome of a request about which the client could not answer a
+// question. It is the same as in the legacy era, where the server gets the error and
+// returns a failed tool result. An invalid question is an error.
 func (c *Conn) unanswered(ctx context.Context, req *Request, err error) (Result, error) {
 	switch {
 	case c.ctx.Err() != nil:
@@ -195,8 +195,8 @@ func (c *Conn) answer(ctx context.Context, q InputRequest) (answer json.RawMessa
 	return encodeAnswer(res)
 }
 
-// whileConnected returns a context that ends with the connection as well: an answer could not
-// be sent any more. Stop releases it.
+// whileConnected returns a context that is also cancelled when the connection ends, because
+// an answer could no longer be sent. stop releases its resources.
 func (c *Conn) whileConnected(ctx context.Context) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() { // until stop
@@ -211,8 +211,8 @@ func (c *Conn) whileConnected(ctx context.Context) (_ context.Context, stop func
 	return ctx, func() { cancel(nil) }
 }
 
-// encodeAnswer encodes the result of a function of the client. A result that panics, for
-// example because it contains a nil block of content, must not end the process.
+// encodeAnswer encodes the result of a client function. If encoding panics, for example
+// because of a nil content block, it returns an error.
 func encodeAnswer(res Result) (raw json.RawMessage, err error) {
 	defer func() {
 		if recover() != nil {
@@ -222,12 +222,13 @@ func encodeAnswer(res Result) (raw json.RawMessage, err error) {
 	return marshal(res)
 }
 
-// A badQuestionError is the error of an invalid question of a server.
+// A badQuestionError is the error for an invalid question from the server.
 type badQuestionError struct{ error }
 
 func (e badQuestionError) Unwrap() error { return e.error }
 
-// serveQuestion answers a question after the middleware.
+// serveQuestion answers a question. It is the handler inside
+// ClientOptions.AnswerMiddleware.
 func (c *Conn) serveQuestion(ctx context.Context, req *Request) (Result, error) {
 	if !c.client.answers(InputRequest{Method: req.Method, Params: req.Params()}) {
 		return nil, badQuestionError{NewMethodNotFoundError(req.Method)}
@@ -242,7 +243,7 @@ func (c *Conn) serveQuestion(ctx context.Context, req *Request) (Result, error) 
 	}
 }
 
-// sample calls the function for a request to the model.
+// sample validates a sampling/createMessage request and calls ClientOptions.Sample.
 func (c *Conn) sample(ctx context.Context, req *Request) (Result, error) {
 	var p CreateMessageParams
 	if err := req.Decode(&p); err != nil {
@@ -260,14 +261,14 @@ func (c *Conn) sample(ctx context.Context, req *Request) (Result, error) {
 	return answered(c.client.opts.Sample(ctx, &p))
 }
 
-// isAbsent reports whether an object has no value, or null, for a name.
+// isAbsent reports whether a member of an object is missing or null.
 func isAbsent(object json.RawMessage, name string) bool {
 	value := jsonscan.Member(object, name)
 	return value == nil || string(value) == "null"
 }
 
-// answered returns the answer of a function of the client as a Result. A nil answer is an
-// error.
+// answered returns the answer of a client function as a Result, or an error if the answer
+// is nil.
 func answered[R any, P interface {
 	*R
 	Result
@@ -281,8 +282,8 @@ func answered[R any, P interface {
 	return r, nil
 }
 
-// elicit calls the function for a form or a URL. It completes an accepted form with the
-// defaults of its schema, and validates it.
+// elicit calls the function for a form or a URL. It fills in the schema's defaults in an
+// accepted form and validates it.
 func (c *Conn) elicit(ctx context.Context, req *Request) (Result, error) {
 	var p ElicitParams
 	if err := req.Decode(&p); err != nil {
@@ -314,9 +315,9 @@ func (c *Conn) elicit(ctx context.Context, req *Request) (Result, error) {
 	return &filled, nil
 }
 
-// checkVisit checks a URL that a server sends the user to. Programs pass it to the
-// operating system to open, which may run scripts and programs for other schemes. A user
-// name in the URL makes it look like another host.
+// checkVisit validates a URL that a server sends the user to. Programs pass it to the
+// operating system, which may run scripts and programs for other schemes. User information
+// can make the URL look like one of another host.
 func checkVisit(raw string) error {
 	u, err := url.Parse(raw)
 	switch {
@@ -344,8 +345,8 @@ func fillForm(ctx context.Context, form *jsonschema.Schema, content json.RawMess
 	return filled, nil
 }
 
-// compileForm compiles the schema of a form, so that an invalid one is refused before the
-// user fills it in. It returns nil for a URL.
+// compileForm compiles the schema of a form, so that an invalid schema is rejected before
+// the user fills in the form. It returns nil in URL mode.
 func compileForm(p *ElicitParams, opts *jsonschema.Options) (*jsonschema.Schema, error) {
 	if p.Mode == "url" {
 		return nil, nil
@@ -357,7 +358,7 @@ func compileForm(p *ElicitParams, opts *jsonschema.Options) (*jsonschema.Schema,
 	return form, nil
 }
 
-// Roots returns the roots with which the connection answers roots/list.
+// Roots returns the roots that the connection sends in response to roots/list.
 func (c *Conn) Roots() []Root {
 	c.mustBeMade()
 	c.mu.Lock()
@@ -375,8 +376,8 @@ func checkRoots(roots []Root) error {
 	return nil
 }
 
-// AddRoots adds roots, which are file:// URIs, and replaces those with the same URIs. It
-// notifies a legacy server.
+// AddRoots adds roots, which must have file:// URIs, and replaces existing roots with the
+// same URIs. It notifies a legacy server.
 func (c *Conn) AddRoots(ctx context.Context, roots ...Root) error {
 	c.mustBeMade()
 	if err := checkRoots(roots); err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// send sends a request and returns its result as an R. Questions of the server that the
-// client does not answer become an [*InputRequiredError].
+// send sends a request and returns its result as an R. If the server asks questions that
+// the client does not answer, it returns an [*InputRequiredError].
 func send[R Result](ctx context.Context, c *Conn, method string, params any) (R, error) {
 	var none R
 	req, err := NewRequest(method, params)
@@ -39,9 +39,9 @@ func send[R Result](ctx context.Context, c *Conn, method string, params any) (R,
 	return none, fmt.Errorf("mcp: %s was answered with a %T of the type %q", method, res, res.base().ResultType)
 }
 
-// An InputRequiredError is returned by calls about which the server asks questions that
-// the client has no functions for; see [ClientOptions].Capabilities. To continue, make the
-// call again with its [Retry] filled in.
+// An InputRequiredError is returned by calls about which the server asks questions that the
+// client has no functions for; see [ClientOptions].Capabilities. To continue, repeat the
+// call with the [Retry] fields of its params set.
 type InputRequiredError struct{ InputRequired }
 
 func (e *InputRequiredError) Error() string {
@@ -53,33 +53,33 @@ func (c *Conn) Discover(ctx context.Context) (*DiscoverResult, error) {
 	return send[*DiscoverResult](ctx, c, MethodDiscover, nil)
 }
 
-// ListTools lists one page of tools (tools/list). [Conn.Tools] lists all.
+// ListTools returns one page of tools (tools/list). Use [Conn.Tools] to list all of them.
 func (c *Conn) ListTools(ctx context.Context, p *ListParams) (*ListToolsResult, error) {
 	return send[*ListToolsResult](ctx, c, MethodListTools, orEmpty(p))
 }
 
-// ListPrompts lists one page of prompts (prompts/list). [Conn.Prompts] lists
-// all.
+// ListPrompts returns one page of prompts (prompts/list). Use [Conn.Prompts] to list all of
+// them.
 func (c *Conn) ListPrompts(ctx context.Context, p *ListParams) (*ListPromptsResult, error) {
 	return send[*ListPromptsResult](ctx, c, MethodListPrompts, orEmpty(p))
 }
 
-// ListResources lists one page of resources (resources/list). [Conn.Resources]
-// lists all.
+// ListResources returns one page of resources (resources/list). Use [Conn.Resources] to
+// list all of them.
 func (c *Conn) ListResources(ctx context.Context, p *ListParams) (*ListResourcesResult, error) {
 	return send[*ListResourcesResult](ctx, c, MethodListResources, orEmpty(p))
 }
 
-// ListResourceTemplates lists one page of templates (resources/templates/list).
-// [Conn.ResourceTemplates] lists all.
+// ListResourceTemplates returns one page of templates (resources/templates/list). Use
+// [Conn.ResourceTemplates] to list all of them.
 func (c *Conn) ListResourceTemplates(ctx context.Context, p *ListParams) (*ListResourceTemplatesResult, error) {
 	return send[*ListResourceTemplatesResult](ctx, c, MethodListResourceTemplates, orEmpty(p))
 }
 
 // CallTool calls a tool (tools/call). If the tool was listed on this connection, its
-// structured content is validated against its output schema; see [OutputError]. If it does
-// not fit, the tools are listed again, because the schema may have changed. The validation
-// has the same timeout as the call.
+// structured content is validated against its output schema; see [OutputError]. If
+// validation fails, the tools are listed again, because the schema may have changed.
+// Validation has the same timeout as the call.
 func (c *Conn) CallTool(ctx context.Context, p *CallToolParams) (*CallToolResult, error) {
 	c.mustBeMade()
 	p = orEmpty(p)
@@ -115,13 +115,14 @@ func (c *Conn) ReadResource(ctx context.Context, p *ReadResourceParams) (*ReadRe
 	return send[*ReadResourceResult](ctx, c, MethodReadResource, orEmpty(p))
 }
 
-// Complete returns completions of an argument (completion/complete).
+// Complete returns completions for an argument (completion/complete).
 func (c *Conn) Complete(ctx context.Context, p *CompleteParams) (*CompleteResult, error) {
 	return send[*CompleteResult](ctx, c, MethodComplete, orEmpty(p))
 }
 
-// Ping checks that the server answers: it sends ping in the legacy era, server/discover in
-// the modern one. Any response counts, even an error. It has the timeout of a call.
+// Ping checks that the server responds. It sends ping in the legacy era and server/discover
+// in the modern era. Any response counts, even an error. [ClientOptions].CallTimeout
+// applies.
 func (c *Conn) Ping(ctx context.Context) error {
 	c.mustBeMade()
 	ctx, stop := c.withCallTimeout(ctx, MethodDiscover)
@@ -146,7 +147,7 @@ func orEmpty[P any](p *P) *P {
 	return p
 }
 
-// Errors that end the iteration over a list.
+// Errors that end an iteration over a list.
 var (
 	// ErrRepeatedCursor means that the server returned the same cursor twice.
 	ErrRepeatedCursor = errors.New("mcp: the server repeats a cursor: its list has no end")
@@ -154,9 +155,9 @@ var (
 	ErrTooManyPages = errors.New("mcp: the server's list has more pages than the client reads")
 )
 
-// Tools yields the tools of all pages. It yields an error with a nil tool, and stops
-// then, so range over both values. A server that offers no tools may answer with
-// [CodeMethodNotFound]. P may be nil; its cursor is where to begin.
+// Tools returns an iterator over the tools of all pages. If an error occurs, the iterator
+// yields it with a nil tool and stops, so range over both values. A server that offers no
+// tools may return [CodeMethodNotFound]. p may be nil; its cursor is the starting position.
 func (c *Conn) Tools(ctx context.Context, p *ListParams) iter.Seq2[*Tool, error] {
 	c.mustBeMade()
 	return c.toolPages(ctx, p, c.client.opts.MaxPages)
@@ -172,7 +173,7 @@ func (c *Conn) toolPages(ctx context.Context, p *ListParams, maxPages int) iter.
 	})
 }
 
-// Prompts yields the prompts of all pages, as [Conn.Tools] does.
+// Prompts returns an iterator over the prompts of all pages; see [Conn.Tools].
 func (c *Conn) Prompts(ctx context.Context, p *ListParams) iter.Seq2[*Prompt, error] {
 	c.mustBeMade()
 	return pages(c.client.opts.MaxPages, p, func(p *ListParams) ([]*Prompt, *string, error) {
@@ -184,7 +185,7 @@ func (c *Conn) Prompts(ctx context.Context, p *ListParams) iter.Seq2[*Prompt, er
 	})
 }
 
-// Resources yields the resources of all pages, as [Conn.Tools] does.
+// Resources returns an iterator over the resources of all pages; see [Conn.Tools].
 func (c *Conn) Resources(ctx context.Context, p *ListParams) iter.Seq2[*Resource, error] {
 	c.mustBeMade()
 	return pages(c.client.opts.MaxPages, p, func(p *ListParams) ([]*Resource, *string, error) {
@@ -196,7 +197,7 @@ func (c *Conn) Resources(ctx context.Context, p *ListParams) iter.Seq2[*Resource
 	})
 }
 
-// ResourceTemplates yields the templates of all pages, as [Conn.Tools] does.
+// ResourceTemplates returns an iterator over the templates of all pages; see [Conn.Tools].
 func (c *Conn) ResourceTemplates(ctx context.Context, p *ListParams) iter.Seq2[*ResourceTemplate, error] {
 	c.mustBeMade()
 	return pages(c.client.opts.MaxPages, p, func(p *ListParams) ([]*ResourceTemplate, *string, error) {
@@ -208,7 +209,8 @@ func (c *Conn) ResourceTemplates(ctx context.Context, p *ListParams) iter.Seq2[*
 	})
 }
 
-// pages yields the items of at most maxPages pages, or of all if maxPages is negative.
+// pages returns an iterator over the items of at most maxPages pages, or of all pages if
+// maxPages is negative.
 func pages[D any](maxPages int, p *ListParams, fetch func(*ListParams) ([]*D, *string, error)) iter.Seq2[*D, error] {
 	return func(yield func(*D, error) bool) {
 		params := *orEmpty(p)
@@ -243,8 +245,8 @@ func pages[D any](maxPages int, p *ListParams, fetch func(*ListParams) ([]*D, *s
 }
 
 // Call calls a tool with arguments that encode as a JSON object. It decodes the structured
-// content of the result or, if there is none, its text as JSON; if Out is string, it
-// returns the text. A tool that failed is a [*ToolError].
+// content of the result. If there is none, it decodes the text as JSON or, if Out is
+// string, returns the text. If the tool failed, the error is a [*ToolError].
 func Call[Out any](ctx context.Context, c *Conn, tool string, args any) (Out, error) {
 	var out Out
 	raw, err := rawParams(args)
@@ -272,7 +274,7 @@ func Call[Out any](ctx context.Context, c *Conn, tool string, args any) (Out, er
 	return out, nil
 }
 
-// A ToolError is the error of a call whose result says that the tool failed.
+// A ToolError is returned by [Call] if the result says that the tool failed.
 type ToolError struct {
 	Tool   string
 	Result *CallToolResult
@@ -292,8 +294,8 @@ func textOf(contents Contents) string {
 	return text.String()
 }
 
-// newResult returns the result struct of a method. Results of unknown methods are kept in
-// the Extra of an EmptyResult.
+// newResult returns the result struct for a method. For unknown methods it returns an
+// EmptyResult, which holds the members of the result in Extra.
 func newResult(method string) Result {
 	switch method {
 	case MethodDiscover:
@@ -326,9 +328,9 @@ func newResult(method string) Result {
 	return new(EmptyResult)
 }
 
-// decodeResult decodes the result of a request. A result of an unknown type is kept in the
-// Extra of an EmptyResult, because it may belong to an extension (basic/index), unless one of
-// the extensions has a type for it.
+// decodeResult decodes the result of a request. A result of an unknown type may belong to
+// an extension (basic/index). Unless one of the extensions has a type for it, it is decoded
+// as an EmptyResult with its members in Extra.
 func decodeResult(method string, raw json.RawMessage, extensions ...ClientExtension) (Result, error) {
 	if len(raw) == 0 || raw[0] != '{' {
 		return nil, errors.New("the result is not an object")
@@ -360,8 +362,9 @@ func decodeResult(method string, raw json.RawMessage, extensions ...ClientExtens
 	return dropNulls(res), nil
 }
 
-// decodeExtension decodes a result of an extension. It returns nil if there is no type for it,
-// or if it does not fit its type: the extension then finds it in an EmptyResult.
+// decodeExtension decodes a result of an extension. It returns nil if no extension has a
+// type for the result or the result does not fit it; the extension then gets an
+// EmptyResult.
 func decodeExtension(method, kind string, raw json.RawMessage, extensions []ClientExtension) Result {
 	for _, x := range extensions {
 		if typed, ok := x.(ExtensionResults); ok {
@@ -373,13 +376,13 @@ func decodeExtension(method, kind string, raw json.RawMessage, extensions []Clie
 	return nil
 }
 
-// mayAsk reports whether a server may ask the client questions about a request of the method
+// mayAsk reports whether a server may ask questions about a request with the given method
 // (basic/patterns/mrtr).
 func mayAsk(method string) bool {
 	return method == MethodCallTool || method == MethodGetPrompt || method == MethodReadResource
 }
 
-// dropNulls removes nulls from the lists of a result, which some servers send.
+// dropNulls removes nulls, which some servers send, from the lists of a result.
 func dropNulls(res Result) Result {
 	switch r := res.(type) {
 	case *ListToolsResult:

@@ -20,31 +20,31 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// A Conn is a connection to a server. It is a Handler: serving a request means sending it
-// to the server, whatever revision the server speaks. Mounted on a [Mux], it makes a
-// gateway. It is safe for concurrent use. [Client.Connect] makes it.
+// A Conn is a connection to a server, created by [Client.Connect]. It is a Handler that
+// serves requests by sending them to the server, whatever revision the server speaks.
+// Mounted on a [Mux], it acts as a gateway. It is safe for concurrent use.
 type Conn struct {
-	// The locks mu and those of notes, tools and inFlight are leaves: none is acquired under
-	// another.
+	// mu and the locks of notes, tools and inFlight are leaf locks: none is acquired while
+	// another is held.
 
 	client  *Client
-	wire    transport.Conn        // set before Connect returns; messages may come before
-	legacy  translator            // the part of wire for the older revisions
+	wire    transport.Conn        // set before Connect returns; messages may arrive earlier
+	legacy  translator            // the part of wire that translates older revisions
 	version string                // set before Connect returns
-	trace   *mcptrace.ClientTrace // of what has none of its own; nil if there is none
-	server  *DiscoverResult       // likewise
+	trace   *mcptrace.ClientTrace // for calls without a trace of their own; may be nil
+	server  *DiscoverResult       // set before Connect returns
 	ids     atomic.Int64
-	notes   *serialQueue // calls of the client's functions
+	notes   *serialQueue // queued calls to the client's functions
 	tools   toolPlans
 
 	sender   Handler // extensions, then sendAndAnswer
 	inFlight inflight.Calls
 
-	ctx      context.Context // of background work; ends when the connection is closed
+	ctx      context.Context // for background work; cancelled when the connection is closed
 	cancel   context.CancelCauseFunc
 	close    sync.Once
 	noAnswer atomic.Bool  // closed because the server did not answer
-	dropped  atomic.Int64 // messages
+	dropped  atomic.Int64 // number of dropped messages
 
 	mu         sync.Mutex
 	chain      Handler // middleware, then sender
@@ -52,10 +52,10 @@ type Conn struct {
 	roots      []Root
 	listeners  map[ID]*callListener
 	forwarders map[ID]*forwarder             // by the ID of the subscription at the server
-	clocks     map[*callclock.Clock]struct{} // of the calls that have a timeout
+	clocks     map[*callclock.Clock]struct{} // of calls that have a timeout
 }
 
-// mustBeMade panics if no client made the connection.
+// mustBeMade panics unless the Conn was created by a Client.
 func (c *Conn) mustBeMade() {
 	made.Check(c != nil && c.client != nil, "mcp: a Conn", "Client.Connect")
 }
@@ -78,7 +78,7 @@ func newConn(c *Client) *Conn {
 	return conn
 }
 
-// open connects the wire. The version is "" if it is not known.
+// open connects the wire. version is "" if it is unknown.
 func (c *Conn) open(ctx context.Context, t transport.Transport, version string) error {
 	c.trace = mcptrace.ClientTraceFromContext(ctx)
 	wire, err := c.connectTranslated(ctx, tracedTransport{t}, version)
@@ -89,9 +89,9 @@ func (c *Conn) open(ctx context.Context, t transport.Transport, version string) 
 	return privateWireError(ctx, err)
 }
 
-// receive is the [transport.Receiver] of the connection. Servers send notifications only. A
-// message that could not be read is only logged: the wire reports an unreadable response to
-// its caller.
+// receive is the [transport.Receiver] of the connection. Servers may send only
+// notifications. Unreadable messages are only logged, because the wire reports an
+// unreadable response to its caller.
 func (c *Conn) receive(m transport.Message, about ID) {
 	switch {
 	case m.Err != nil:
@@ -106,8 +106,8 @@ func (c *Conn) receive(m transport.Message, about ID) {
 	}
 }
 
-// notification returns the notification that m is. One whose params cannot be read is
-// dropped, and nil is returned.
+// notification converts m to a Request. If its params are unreadable, it drops the message
+// and returns nil.
 func (c *Conn) notification(m *transport.Message) *Request {
 	note, err := requestOf(m)
 	if err != nil {
@@ -117,8 +117,8 @@ func (c *Conn) notification(m *transport.Message) *Request {
 	return note
 }
 
-// alwaysLogged is how many dropped messages are logged one by one. After that only every
-// power of two is, so that a server cannot fill the disk of its client.
+// alwaysLogged is the number of dropped messages that are logged individually. After that,
+// only every power of two is logged, so that a server cannot fill the client's disk.
 const alwaysLogged = 16
 
 // logDropped logs that a message was dropped.
@@ -129,21 +129,23 @@ func (c *Conn) logDropped(why string, args ...any) {
 	}
 }
 
-// excerpt returns the beginning of a text of the server for a log.
+// excerpt returns the beginning of a text from the server, for logging.
 func excerpt(s string) string { return s[:min(len(s), 200)] }
 
-// ServeMCP implements [Handler]: it sends the request to the server, under an ID of its
-// own, and returns the server's response. Members of the params and the result that this
-// package does not know are passed on unchanged. Progress goes to the sender of the
-// request. A request that was received, rather than made with [NewRequest], is sent with
-// the capabilities of its sender; see [ClientOptions].Forward. The result of server/discover
-// has the versions of this package, in which the sender is served, not those of the server.
+// ServeMCP implements [Handler]. It sends the request to the server under a new ID and
+// returns the server's response. Unknown members of the params and the result are passed on
+// unchanged. Progress is reported to the sender of the request. With
+// [ClientOptions].Forward, a request that was received, rather than created with
+// [NewRequest], is sent with the capabilities of its sender. The result of server/discover
+// lists the versions that this package supports, rather than the server's, because the
+// sender talks to this package.
 //
-// An error response of the server is returned unchanged. Any other error becomes an
-// internal error that says only that the server is not available, because its text may
-// contain addresses, keys or the standard error of a process. Its Cause is the original
-// error, for logs and middleware. The other methods of Conn return the original error, in a
-// [*PrivateError] if its text is not for others: a handler may return it.
+// An error response from the server is returned unchanged. Any other error becomes an
+// internal error that says only that the server is unavailable or timed out, because the
+// original text may contain addresses, keys or the standard error of a process. Its Cause
+// is the original error, for logs and middleware. The other methods of Conn return the
+// original error, wrapped in a [*PrivateError] if its text is not meant for peers, so that
+// a handler may return it.
 func (c *Conn) ServeMCP(ctx context.Context, req *Request) (Result, error) {
 	res, err := c.serve(ctx, req)
 	if err != nil {
@@ -151,7 +153,7 @@ func (c *Conn) ServeMCP(ctx context.Context, req *Request) (Result, error) {
 	}
 	if d, ok := res.(*DiscoverResult); ok {
 		served := *d
-		served.SupportedVersions = ModernVersions() // the sender talks to this server, not to the one behind it
+		served.SupportedVersions = ModernVersions() // the sender talks to this server
 		return &served, nil
 	}
 	return res, nil
@@ -169,13 +171,13 @@ func (c *Conn) serve(ctx context.Context, req *Request) (Result, error) {
 	return chain.ServeMCP(contextWithRequest(ctx, req), req)
 }
 
-// hideCause returns the error for the sender of a request that was passed on.
+// hideCause returns the error to send to the sender of a forwarded request.
 func hideCause(ctx context.Context, err error) error {
 	if codedError(err) != nil {
 		return err
 	}
 	if cause := context.Cause(ctx); cause != nil && errors.Is(err, cause) {
-		return cause // the sender has cancelled the request, or this program has
+		return cause // cancelled by the sender or by this program
 	}
 	hidden := &Error{Code: CodeInternalError, Message: notAvailable, Cause: err}
 	if errors.Is(err, context.DeadlineExceeded) {
@@ -184,8 +186,9 @@ func hideCause(ctx context.Context, err error) error {
 	return hidden
 }
 
-// Use adds middleware around the requests that this connection sends. The first added is
-// outermost. Middleware sees a call once, even if the server asks questions about it.
+// Use adds middleware for the requests that this connection sends. The first middleware
+// added is outermost. Middleware sees each call once, even if the server asks questions
+// about it.
 func (c *Conn) Use(mw ...Middleware) {
 	c.mustBeMade()
 	c.mu.Lock()
@@ -200,14 +203,14 @@ func (c *Conn) Version() string {
 	return c.version
 }
 
-// Server returns what the server reported about itself when the connection was opened:
-// capabilities, instructions and, in its Meta, its identity.
+// Server returns what the server reported about itself when the connection was opened: its
+// capabilities, instructions and, in Meta, its identity.
 func (c *Conn) Server() *DiscoverResult {
 	c.mustBeMade()
 	return c.server
 }
 
-// ServerInfo returns the identity of the server, nil if the server did not report any.
+// ServerInfo returns the identity of the server, or nil if the server did not report one.
 // Programs must not depend on it.
 func (c *Conn) ServerInfo() *Implementation {
 	c.mustBeMade()
@@ -218,9 +221,9 @@ func (c *Conn) ServerInfo() *Implementation {
 	return &info
 }
 
-// Close closes the connection. Pending calls fail with [ErrClosed], and notifications that
-// still wait for the client's functions are dropped. Close returns within a bound of the
-// transport and may be called by the client's functions.
+// Close closes the connection. Pending calls fail with [ErrClosed], and notifications still
+// queued for the client's functions are dropped. Close returns within a time limit set by
+// the transport. It may be called from the client's functions.
 func (c *Conn) Close() error {
 	c.mustBeMade()
 	var err error
@@ -239,8 +242,9 @@ func (c *Conn) Done() <-chan struct{} {
 	return c.wire.Done()
 }
 
-// Err returns why the connection ended: nil if it was closed by [Conn.Close] or has not
-// ended, [ErrNoAnswer] if the server did not answer pings.
+// Err returns the reason why the connection ended. It is nil if the connection has not
+// ended or was closed by [Conn.Close], and [ErrNoAnswer] if the server did not answer
+// pings.
 func (c *Conn) Err() error {
 	c.mustBeMade()
 	if c.noAnswer.Load() {
@@ -252,8 +256,8 @@ func (c *Conn) Err() error {
 	return nil
 }
 
-// sleep waits until d has passed. It returns an error if ctx is done or the connection
-// has ended before it starts to wait.
+// sleep waits for d. It returns an error if the connection has already ended or ctx is
+// done. It does not notice if the connection ends while it waits.
 func (c *Conn) sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-c.wire.Done():
@@ -301,8 +305,9 @@ func inFlightCaller(req *Request) inflight.Caller {
 	return inflight.Caller{}
 }
 
-// A privateWire makes the errors of a wire private: their text may contain addresses, keys
-// or the standard error of a process, and a handler that makes a call may return its error.
+// A privateWire wraps the errors of a wire in a PrivateError, because their text may
+// contain addresses, keys or the standard error of a process, and a handler may return the
+// error of a call that it makes.
 type privateWire struct{ transport.Conn }
 
 func (w privateWire) Call(ctx context.Context, m *transport.Outgoing) (*transport.Message, error) {
@@ -319,7 +324,7 @@ func (w privateWire) Err() error { return privateWireError(context.Background(),
 // Unwrap returns the wire of the transport.
 func (w privateWire) Unwrap() transport.Conn { return w.Conn }
 
-// peerOf returns what a wire says of the server; see [transport.Conn].
+// peerOf returns a wire's description of the server; see [transport.Conn].
 func peerOf(w transport.Conn) string {
 	for {
 		switch v := w.(type) {
@@ -335,8 +340,8 @@ func peerOf(w transport.Conn) string {
 
 const notAvailable = "the server behind this one is not available"
 
-// privateWireError returns the error of a wire as a PrivateError, unless it is an error
-// response or the cause of the end of ctx.
+// privateWireError wraps the error of a wire in a PrivateError, unless it is an error
+// response or the cause of ctx's cancellation.
 func privateWireError(ctx context.Context, err error) error {
 	if err == nil || codedError(err) != nil || ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
 		return err

@@ -15,14 +15,14 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// Bounds on the notifications that wait for a function of the client: their number and
-// their size.
+// Limits on the number and total size of the notifications queued for a function of the
+// client.
 const (
 	maxNotes     = 4096
 	maxNoteBytes = 16 << 20
 )
 
-// newNoteQueue returns a queue for calls of the client's functions.
+// newNoteQueue returns a queue for calls to the client's functions.
 func newNoteQueue(c *Conn) *serialQueue {
 	q := newSerialQueue(maxNotes, c.logPanic)
 	q.maxBytes = maxNoteBytes
@@ -32,7 +32,8 @@ func newNoteQueue(c *Conn) *serialQueue {
 	return q
 }
 
-// callSafely calls a function of the program. A panic is logged, and becomes an error.
+// callSafely calls a function supplied by the program. If it panics, the panic is logged
+// and returned as an error.
 func callSafely(logger *slog.Logger, fn func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -42,16 +43,16 @@ func callSafely(logger *slog.Logger, fn func() error) (err error) {
 	return fn()
 }
 
-// logPanic logs a panic of a function of the program, and returns an error for it.
+// logPanic logs a panic of a function supplied by the program and returns an error for it.
 func logPanic(logger *slog.Logger, v any) error {
 	return panicked(context.Background(), &Request{call: new(call)}, v, logger)
 }
 
 func (c *Conn) logPanic(v any) { _ = logPanic(c.client.opts.Logger, v) }
 
-// receiveNotification passes a notification to the call or the subscription that it
-// belongs to, or to the client's functions. About is the ID of the request on whose stream
-// it came, zero if that is not known.
+// receiveNotification passes a notification to the call or the subscription that it belongs
+// to, or to the client's functions. about is the ID of the request on whose stream the
+// notification arrived, or zero if it is unknown.
 func (c *Conn) receiveNotification(note *Request, about ID) {
 	if note.Method == NotificationProgress {
 		c.receiveProgress(note)
@@ -69,7 +70,7 @@ func (c *Conn) receiveNotification(note *Request, about ID) {
 	c.enqueue(note)
 }
 
-// enqueue queues a call of the client's function for a notification.
+// enqueue queues a call to the client's function for a notification.
 func (c *Conn) enqueue(note *Request) {
 	c.notes.add(len(note.Params()), func() { c.callFunction(note) })
 }
@@ -89,8 +90,9 @@ func (c *Conn) callFunction(note *Request) {
 
 type progressKey struct{}
 
-// WithProgress returns a context for one call whose progress is passed to fn: in order, in
-// a goroutine other than the one that reads, and not after the call has returned.
+// WithProgress returns a context for one call whose progress notifications are passed to
+// fn. fn is called in order, on a goroutine other than the connection's reader, and not
+// after the call has returned.
 func WithProgress(ctx context.Context, fn func(p *ProgressParams)) context.Context {
 	return context.WithValue(ctx, progressKey{}, fn)
 }
@@ -104,10 +106,10 @@ type callListener struct {
 	queue    *serialQueue                // calls progress and log
 }
 
-// listenTo adds a listener for a call whose progress or log messages are wanted: by the
-// caller ([WithProgress], [WithLog]), by the sender of a request that is forwarded, or by the
+// listenTo adds a listener for a call whose progress or log messages are needed by the
+// caller ([WithProgress], [WithLog]), by the sender of a forwarded request, or by the
 // clock. It returns the progress token of the call, which is zero if there is no listener.
-// Stop removes the listener and waits for its functions.
+// stop removes the listener and waits for its functions to return.
 func (c *Conn) listenTo(ctx context.Context, req *Request, id ID) (token ID, stop func()) {
 	progress, clock, log := progressOf(ctx, req), callclock.FromContext(ctx), c.logListener(ctx, req)
 	if progress == nil && clock == nil && log == nil {
@@ -126,7 +128,8 @@ func (c *Conn) listenTo(ctx context.Context, req *Request, id ID) (token ID, sto
 	}
 }
 
-// progressOf returns the function for the progress of a request, nil if it is not wanted.
+// progressOf returns the function for the progress of a request, or nil if progress is not
+// needed.
 func progressOf(ctx context.Context, req *Request) func(*ProgressParams) {
 	if fn, ok := ctx.Value(progressKey{}).(func(*ProgressParams)); ok {
 		return fn
@@ -155,8 +158,8 @@ func (c *Conn) receiveProgress(note *Request) {
 	}
 }
 
-// listenerOf returns the listener of a call, nil if there is none. Some servers write its
-// token, an integer, as a string.
+// listenerOf returns the listener of a call, or nil. Some servers send the token, an
+// integer, as a string.
 func (c *Conn) listenerOf(token ID) *callListener {
 	integer, _ := transport.ParseID([]byte(strings.Trim(token.String(), `"`)))
 	c.mu.Lock()
@@ -164,9 +167,9 @@ func (c *Conn) listenerOf(token ID) *callListener {
 	return c.listeners[integer.Canonical()]
 }
 
-// withIncreasingProgress returns a context whose progress function is called only for
-// progress that increases. A call that the server asks about is sent again, and its
-// handler then reports progress from the start.
+// withIncreasingProgress returns a context whose progress function is called only if
+// progress increases. If the server asks questions about a call, the call is sent again and
+// its handler reports progress from the start.
 func withIncreasingProgress(ctx context.Context) context.Context {
 	fn, _ := ctx.Value(progressKey{}).(func(*ProgressParams))
 	if fn == nil {
@@ -184,18 +187,18 @@ func withIncreasingProgress(ctx context.Context) context.Context {
 
 type callLogKey struct{}
 
-// A callLog is what a caller wants of the log messages about its calls.
+// A callLog holds the arguments of [WithLog].
 type callLog struct {
 	level LoggingLevel
-	fn    func(p *LoggingMessageParams) // nil means nothing of its own
+	fn    func(p *LoggingMessageParams) // nil if there is none
 }
 
 // WithLog returns a context for calls whose log messages are passed to fn instead of
-// ClientOptions.Log: in order, in a goroutine other than the one that reads, and not after
-// the call has returned. The level is the lowest that the server sends; "" means
-// ClientOptions.LogLevel. A nil fn undoes what an earlier WithLog has done. If several calls to
-// a legacy server are in flight at once, it may send messages that name none of them:
-// ClientOptions.Log is called for these as well.
+// ClientOptions.Log. fn is called in order, on a goroutine other than the connection's
+// reader, and not after the call has returned. level is the minimum level that the server
+// sends; "" means ClientOptions.LogLevel. A nil fn undoes an earlier WithLog. If several
+// calls to a legacy server are in flight, it may send messages that identify none of them;
+// these are passed to ClientOptions.Log.
 func WithLog(ctx context.Context, level LoggingLevel, fn func(p *LoggingMessageParams)) context.Context {
 	if fn == nil {
 		level = ""
@@ -208,15 +211,15 @@ func callLogOf(ctx context.Context) callLog {
 	return l
 }
 
-// logLevel returns the level of log messages to ask for: that of the caller, that of the
-// sender of a request that is forwarded, or that of the client.
+// logLevel returns the log level to request from the server: that of the caller, of the
+// forwarded request or of the client, in this order.
 func (c *Conn) logLevel(ctx context.Context, req *Request) LoggingLevel {
 	return cmp.Or(callLogOf(ctx).level, req.LogLevel(), c.client.opts.LogLevel)
 }
 
-// logListener returns the function for the log messages of a call: that of the caller, or one
-// that passes them to the sender of a request that is forwarded. It is nil if they are for
-// ClientOptions.Log only.
+// logListener returns the function for the log messages of a call: the caller's, or one
+// that passes them to the sender of a forwarded request. It is nil if only
+// ClientOptions.Log gets them.
 func (c *Conn) logListener(ctx context.Context, req *Request) func(p *LoggingMessageParams) {
 	level := c.logLevel(ctx, req)
 	switch own := callLogOf(ctx); {
@@ -232,9 +235,9 @@ func (c *Conn) logListener(ctx context.Context, req *Request) func(p *LoggingMes
 	return nil
 }
 
-// receiveLog passes a log message to the listener of the call that it is about, and reports
-// whether the client's own function need not be called. If the stream and the message do
-// not name the call, the message is passed on only if it can be about one call alone.
+// receiveLog passes a log message to the listener of its call, and reports whether the
+// message need not be passed to ClientOptions.Log. If neither the stream nor the message
+// identifies the call, the message is passed on only if it can belong to just one call.
 func (c *Conn) receiveLog(note *Request, about ID) (handled bool) {
 	var p LoggingMessageParams
 	if note.Decode(&p) != nil {
@@ -253,16 +256,16 @@ func (c *Conn) receiveLog(note *Request, about ID) (handled bool) {
 	return handled || !p.Level.reaches(own)
 }
 
-// reaches reports whether a message of level l is to be sent to a peer that wants messages
-// from level lowest on. It is true if one of the levels is unknown.
+// reaches reports whether a message of level l is sent to a peer whose minimum level is
+// lowest. It is true if either level is unknown.
 func (l LoggingLevel) reaches(lowest LoggingLevel) bool {
 	level, ok := l.Level()
 	bound, bounded := lowest.Level()
 	return !ok || !bounded || level >= bound
 }
 
-// notifyLog passes a log message on to the sender of the request, if it wants messages of
-// that level.
+// notifyLog passes a log message to the sender of the request, if the sender requested
+// messages of that level.
 func (r *Request) notifyLog(ctx context.Context, p *LoggingMessageParams) {
 	if r.LogLevel() == "" || !p.Level.reaches(r.LogLevel()) {
 		return
@@ -270,33 +273,33 @@ func (r *Request) notifyLog(ctx context.Context, p *LoggingMessageParams) {
 	params := *p
 	params.Meta = withoutKey(p.Meta, MetaProgressToken)
 	r.addProgressToken(&params)
-	_ = r.Notify(ctx, NotificationMessage, &params) // the sender may not listen
+	_ = r.Notify(ctx, NotificationMessage, &params) // the sender may be gone
 }
 
-// addProgressToken adds the progress token of the request, if it has one, to a log message.
-// Where all calls share a stream, nothing else says which call a message is about.
+// addProgressToken adds the progress token of the request, if any, to a log message. If all
+// calls share a stream, nothing else identifies the call that a message belongs to.
 func (r *Request) addProgressToken(p *LoggingMessageParams) {
 	if token := r.ProgressToken(); !token.IsZero() {
 		p.Meta.Set(MetaProgressToken, token)
 	}
 }
 
-// A serialQueue calls functions one after the other, in a goroutine that runs only while
-// functions wait. What may wait is bounded by a number of calls and by a number of bytes
-// that they refer to, of which a single call may exceed the latter.
+// A serialQueue calls functions sequentially, on a goroutine that runs only while calls are
+// queued. The queue is bounded by the number of calls and by the number of bytes that they
+// refer to. A single call may exceed the bound on bytes.
 type serialQueue struct {
 	maxCalls   int
 	maxBytes   int         // 0 means no bound
-	dropOldest bool        // a full queue drops the oldest call, otherwise the one that is added
-	onDrop     func()      // called with the lock held when the queue begins to drop; may be nil
-	onPanic    func(v any) // called with the value of each panic of a function
+	dropOldest bool        // a full queue drops the oldest call instead of the new one
+	onDrop     func()      // called with the lock held when dropping starts; may be nil
+	onPanic    func(v any) // called with the value of each panic
 
 	mu       sync.Mutex
 	waiting  []queuedCall
 	bytes    int
 	running  bool      // the goroutine runs
 	stopped  sync.Cond // signals that running became false; created by newSerialQueue
-	held     bool      // calls wait for start
+	held     bool      // calls are queued until start is called
 	dropping bool      // calls were dropped since the last one ran
 	closed   bool
 }
@@ -306,14 +309,15 @@ type queuedCall struct {
 	size int
 }
 
-// newSerialQueue returns a queue. Options are set before it is used.
+// newSerialQueue returns a queue. Set its options before using it.
 func newSerialQueue(maxCalls int, onPanic func(v any)) *serialQueue {
 	q := &serialQueue{maxCalls: maxCalls, onPanic: onPanic}
 	q.stopped.L = &q.mu
 	return q
 }
 
-// add adds a call that refers to size bytes, unless the queue is full or closed.
+// add queues a call that refers to size bytes. If the queue is full, a call is dropped; see
+// dropOldest. If it is closed, add does nothing.
 func (q *serialQueue) add(size int, fn func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -346,7 +350,7 @@ func (q *serialQueue) removeFirst() queuedCall {
 	return first
 }
 
-// start begins to run the calls of a queue that was held.
+// start starts running the calls of a held queue.
 func (q *serialQueue) start() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -354,7 +358,7 @@ func (q *serialQueue) start() {
 	q.run()
 }
 
-// run starts the goroutine if it is needed. The lock must be held.
+// run starts the goroutine if it is needed. q.mu must be held.
 func (q *serialQueue) run() {
 	if q.running || q.held || len(q.waiting) == 0 {
 		return
@@ -367,7 +371,7 @@ func (q *serialQueue) run() {
 	}()
 }
 
-// next returns the next function to call, or nil if the goroutine has to end.
+// next returns the next function to call, or nil if the goroutine must exit.
 func (q *serialQueue) next() func() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -390,7 +394,7 @@ func (q *serialQueue) call(fn func()) {
 	fn()
 }
 
-// wait waits until no call runs or waits.
+// wait waits until no call is running or queued.
 func (q *serialQueue) wait() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -399,7 +403,7 @@ func (q *serialQueue) wait() {
 	}
 }
 
-// finish closes the queue after the calls that wait have run.
+// finish closes the queue and waits until all queued calls have run.
 func (q *serialQueue) finish() {
 	q.mu.Lock()
 	q.closed = true
@@ -407,8 +411,8 @@ func (q *serialQueue) finish() {
 	q.wait()
 }
 
-// close closes the queue and drops the calls that wait. It does not wait for the call that
-// runs, which may be the caller.
+// close closes the queue and drops all queued calls. It does not wait for a running call,
+// because that call may be the caller.
 func (q *serialQueue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

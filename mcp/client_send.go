@@ -18,14 +18,15 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// discover sends server/discover and stores what the server reports.
+// discover sends server/discover and stores the result.
 func (c *Conn) discover(ctx context.Context) error {
 	req := &Request{call: new(call)}
 	req.Method = MethodDiscover
 	r, err := c.wire.Call(ctx, c.envelope(ctx, c.nextID(), req, ID{}))
 	if err == nil && r.Error != nil && r.Error.Code == CodeUnsupportedVersion {
 		trace(traceOf(ctx).Retry, mcptrace.RetryInfo{Method: MethodDiscover, Err: fromWire(r.Error)})
-		r, err = c.wire.Call(ctx, c.envelope(ctx, c.nextID(), req, ID{})) // some servers refuse the first attempt of every client
+		// Some servers reject the first attempt of every client.
+		r, err = c.wire.Call(ctx, c.envelope(ctx, c.nextID(), req, ID{}))
 	}
 	switch {
 	case err != nil:
@@ -57,7 +58,7 @@ func decodeDiscovery(result json.RawMessage) (*DiscoverResult, error) {
 	return d, nil
 }
 
-// ping sends server/discover. Any response, even an error, counts as an answer.
+// ping sends server/discover. It returns nil for any response, even an error.
 func (c *Conn) ping(ctx context.Context) error {
 	req := &Request{call: new(call)}
 	req.Method = MethodDiscover
@@ -65,8 +66,8 @@ func (c *Conn) ping(ctx context.Context) error {
 	return err
 }
 
-// send sends a request. If the server considers the headers of a tool call wrong, send reads
-// the definition of the tool again and sends the request once more.
+// send sends a request. If the server rejects the headers of a tool call, send reads the
+// definition of the tool again and retries once.
 func (c *Conn) send(ctx context.Context, req *Request) (Result, error) {
 	res, err := c.sendOnce(ctx, req)
 	if req.Method != MethodCallTool || CodeOf(err) != CodeHeaderMismatch {
@@ -92,7 +93,7 @@ func (c *Conn) readTool(ctx context.Context, name string) error {
 	return nil
 }
 
-// maxToolPages bounds how many pages of a list are read to find one tool.
+// maxToolPages is the maximum number of pages read to find one tool.
 const maxToolPages = 100
 
 func (c *Conn) sendOnce(ctx context.Context, req *Request) (Result, error) {
@@ -117,8 +118,8 @@ func (c *Conn) envelope(ctx context.Context, id ID, req *Request, token ID) *tra
 	return env
 }
 
-// encode encodes a request with the metadata of this hop. Other members of its _meta and of
-// its params are passed on unchanged.
+// encode encodes a request with the metadata of this hop. The other members of its _meta
+// and params are passed on unchanged.
 func (c *Conn) encode(id ID, req *Request, token ID, level LoggingLevel) []byte {
 	body := make([]byte, 0, len(req.Params())+512)
 	body = transport.AppendHead(body, id)
@@ -150,8 +151,8 @@ func (c *Conn) encode(id ID, req *Request, token ID, level LoggingLevel) []byte 
 // ownMeta are the members of _meta that every hop sets itself.
 var ownMeta = []string{MetaProtocolVersion, MetaClientCapabilities, MetaClientInfo, MetaLogLevel, MetaProgressToken}
 
-// capabilities returns the capabilities to send with a request: those of the client, or
-// those of the sender of a request that is forwarded.
+// capabilities returns the capabilities to send with a request: the client's or, for a
+// forwarded request, those of its sender.
 func (c *Conn) capabilities(req *Request) json.RawMessage {
 	if req.peer.caps != nil && c.client.opts.Forward {
 		return c.forwardable(req)
@@ -159,15 +160,15 @@ func (c *Conn) capabilities(req *Request) json.RawMessage {
 	return c.client.ownCapsJSON
 }
 
-// passesTasks reports whether a task that answers a request is for its sender, rather than
-// for the client itself. That takes a mount, which seals the ID of the task: the next hop
-// could not tell whose a task is.
+// passesTasks reports whether a task that answers a request is passed to the sender of the
+// request, rather than handled by the client itself. This requires a mount, which seals the
+// ID of the task, because the next hop cannot tell which caller a task belongs to.
 func (c *Conn) passesTasks(req *Request) bool {
 	return c.client.opts.Forward && req.mounts != "" && declares(req, tasking.Extension)
 }
 
-// forwardable returns the capabilities of a sender that are valid beyond this hop, with the
-// extensions that the client speaks itself.
+// forwardable returns the capabilities of a sender that are valid beyond this hop, plus the
+// extensions that the client itself supports.
 func (c *Conn) forwardable(req *Request) json.RawMessage {
 	caps := req.ClientCapabilities()
 	if !caps.HasExtension(tasking.Extension) && len(c.client.opts.Extensions) == 0 {
@@ -184,13 +185,13 @@ func (c *Conn) forwardable(req *Request) json.RawMessage {
 	return mustMarshal(&forwarded)
 }
 
-// shortSubscription is the duration below which a subscription counts as a failure. Failures
-// in a row make the delay before the next attempt longer.
+// shortSubscription is the duration below which a subscription counts as a failure.
+// Consecutive failures increase the delay before the next attempt.
 const shortSubscription = 10 * time.Second
 
 // listen keeps a subscription open until ctx is done or the server ends it. If the
-// connection breaks, it subscribes again; then everything counts as changed. The pause
-// before that grows as long as subscriptions do not last.
+// connection breaks, it subscribes again and reports everything as changed. The delay
+// between attempts grows while subscriptions are short.
 func (c *Conn) listen(ctx context.Context, req *Request) (Result, error) {
 	const firstDelay = 100 * time.Millisecond
 	for delay, again := firstDelay, false; ; delay, again = min(2*delay, 5*time.Second), true {
@@ -216,14 +217,14 @@ func (c *Conn) listen(ctx context.Context, req *Request) (Result, error) {
 	}
 }
 
-// isMessageError reports whether a call failed because its response cannot be read.
+// isMessageError reports whether a call failed because its response was unreadable.
 func isMessageError(err error) bool {
 	_, ok := errors.AsType[*transport.MessageError](err)
 	return ok
 }
 
-// subscribe sends the request of a subscription and forwards its notifications until it
-// ends, including all that came before the end.
+// subscribe sends a subscription request and forwards its notifications until it ends,
+// including all that arrived before the end.
 func (c *Conn) subscribe(ctx context.Context, req *Request, again bool) (*forwarder, *transport.Message, error) {
 	call, end := context.WithCancelCause(ctx)
 	defer end(nil)

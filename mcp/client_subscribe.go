@@ -12,8 +12,8 @@ import (
 	"github.com/go-psi/psi/internal/made"
 )
 
-// A Subscription receives the changes at a server. [Conn.Listen] and [Conn.Subscribe] make
-// it.
+// A Subscription receives the changes at a server. It is created by [Conn.Listen],
+// [Conn.Subscribe] or [Upstream.Listen].
 type Subscription struct {
 	// Accepted is the part of the filter that the server accepts.
 	Accepted SubscriptionFilter
@@ -23,18 +23,18 @@ type Subscription struct {
 	err    error
 }
 
-// Listen subscribes to changes (subscriptions/listen), in both eras, and calls fn with
-// each, one after the other, until ctx is done, [Subscription.Close] is called or the
-// server ends the subscription. Listen returns once the server has acknowledged the
-// subscription. Changes that wait while fn runs are merged with equal ones. After a break
-// in the connection, fn is called for everything that may have changed meanwhile. Listen
-// may be called in fn, and in the functions of [ClientOptions].
+// Listen subscribes to changes (subscriptions/listen), in both eras. It returns once the
+// server has acknowledged the subscription. fn is called for each change, one call at a
+// time, until ctx is done, [Subscription.Close] is called or the server ends the
+// subscription. While fn runs, equal pending changes are merged. If the connection breaks,
+// fn is called for everything that may have changed in the meantime. Listen may be called
+// from fn and from the functions of [ClientOptions].
 func (c *Conn) Listen(ctx context.Context, filter SubscriptionFilter, fn func(Change)) (*Subscription, error) {
 	c.mustBeMade()
 	return listenTo(ctx, HandlerFunc(c.serve), c.nextID(), filter, fn, c.client.opts.Logger)
 }
 
-// mustBeMade panics if Listen did not return the subscription.
+// mustBeMade panics unless the Subscription was created by Listen or Subscribe.
 func (s *Subscription) mustBeMade() {
 	made.Check(s != nil && s.done != nil, "mcp: a Subscription", "Conn.Listen or Conn.Subscribe")
 }
@@ -89,8 +89,8 @@ func (s *Subscription) waitFor(acknowledged <-chan SubscriptionFilter) (*Subscri
 	return nil, s.err
 }
 
-// Subscribe subscribes to the updates of one resource; see [Conn.Listen]. It fails if the
-// server does not accept the URI.
+// Subscribe subscribes to updates of one resource; see [Conn.Listen]. It returns an error
+// if the server does not accept the URI.
 func (c *Conn) Subscribe(ctx context.Context, uri string, fn func(uri string)) (*Subscription, error) {
 	s, err := c.Listen(ctx, SubscriptionFilter{ResourceSubscriptions: []string{uri}}, func(ch Change) { fn(ch.URI) })
 	if err != nil {
@@ -103,20 +103,21 @@ func (c *Conn) Subscribe(ctx context.Context, uri string, fn func(uri string)) (
 	return s, nil
 }
 
-// Close ends the subscription. It may be called in the subscription's function.
+// Close ends the subscription. It may be called from the subscription's function.
 func (s *Subscription) Close() {
 	s.mustBeMade()
 	s.cancel(ErrClosed)
 }
 
-// Done is closed when the subscription has ended. Err then returns the reason.
+// Done returns a channel that is closed when the subscription has ended. Err then returns
+// the reason.
 func (s *Subscription) Done() <-chan struct{} {
 	s.mustBeMade()
 	return s.done
 }
 
-// Err returns why the subscription ended, nil if the client or the server closed it. It
-// must not be called before Done is closed.
+// Err returns the reason why the subscription ended, or nil if the client or the server
+// closed it. It must not be called before Done is closed.
 func (s *Subscription) Err() error {
 	s.mustBeMade()
 	if errors.Is(s.err, ErrClosed) || errors.Is(s.err, context.Canceled) {
@@ -125,31 +126,32 @@ func (s *Subscription) Err() error {
 	return s.err
 }
 
-// forwarder collects the notifications of one subscription at the server, and sends them
-// to the sender of the request that began it, under the id of that request. They wait
+// A forwarder queues the notifications of one subscription at the server and sends them to
+// the sender of the subscription request, under the ID of that request. Nothing is sent
 // until the server has acknowledged the subscription.
 type forwarder struct {
 	subscriber subscriber
 	end        context.CancelCauseFunc // ends the subscription at the server
-	wake       chan struct{}           // receives when there is something to send; has one place
+	wake       chan struct{}           // signals that there is something to send; buffer of 1
 
 	mu           sync.Mutex
 	accepted     *SubscriptionFilter // nil before the acknowledgement
-	acknowledged bool                // the sender knows what was accepted
-	missed       bool                // anything that was accepted may have changed
+	acknowledged bool                // the sender has received an acknowledgement
+	missed       bool                // everything that was accepted may have changed
 	pending      changeSet
-	others       []*Request // other notifications of the subscription, which an extension defines
-	bytes        int        // of the pending URIs, and of the others
+	others       []*Request // notifications defined by an extension
+	bytes        int        // total size of the pending URIs and of others
 }
 
-// newForwarder returns a forwarder of a new subscription, or of one that is made again:
-// then anything may have changed meanwhile, and the sender gets no acknowledgement.
+// newForwarder returns the forwarder of a subscription. again means that the subscription
+// is renewed: anything may have changed in the meantime, and the sender gets no
+// acknowledgement.
 func newForwarder(req *Request, again bool, end context.CancelCauseFunc) *forwarder {
 	return &forwarder{subscriber: newSubscriber(req), end: end, wake: make(chan struct{}, 1), acknowledged: again, missed: again}
 }
 
-// receive takes a notification of the server, and reports whether it is one of those that
-// belong to subscriptions.
+// receive handles a notification from the server and reports whether it belongs to the
+// subscription.
 func (f *forwarder) receive(note *Request) bool {
 	if note.Method == NotificationAcknowledged {
 		var p AcknowledgedParams
@@ -166,8 +168,9 @@ func (f *forwarder) receive(note *Request) bool {
 	return true
 }
 
-// addOther adds a notification that an extension defines, and reports whether the server
-// has accepted that the subscription has such. If too many wait, it is lost.
+// addOther queues a notification defined by an extension. It returns false if the server
+// did not accept such notifications for the subscription. If the queue is full, it drops
+// the notification.
 func (f *forwarder) addOther(note *Request) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -182,7 +185,7 @@ func (f *forwarder) addOther(note *Request) bool {
 	return true
 }
 
-// accept notes the first acknowledgement.
+// accept stores the first acknowledgement.
 func (f *forwarder) accept(filter *SubscriptionFilter) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -192,7 +195,7 @@ func (f *forwarder) accept(filter *SubscriptionFilter) {
 	}
 }
 
-// add adds a change. If more changes wait than may, everything counts as changed.
+// add queues a change. If the queue is full, everything counts as changed.
 func (f *forwarder) add(c Change) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -205,7 +208,7 @@ func (f *forwarder) add(c Change) {
 	wake(f.wake)
 }
 
-// send sends what waits. If that fails, the sender is gone.
+// send sends everything queued. It ignores errors, which mean that the sender is gone.
 func (f *forwarder) send(ctx context.Context) {
 	acknowledgement, changes, others := f.drain()
 	if acknowledgement != nil {
@@ -217,8 +220,8 @@ func (f *forwarder) send(ctx context.Context) {
 	}
 }
 
-// drain returns what waits, and removes it. The acknowledgement is nil after the first
-// time.
+// drain removes and returns everything queued. It returns nothing before the
+// acknowledgement, and the acknowledgement only once.
 func (f *forwarder) drain() (acknowledgement *SubscriptionFilter, changes changeSet, others []*Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -258,8 +261,8 @@ func (c *Conn) removeForwarder(id ID) {
 	delete(c.forwarders, id)
 }
 
-// forwarderOf returns the forwarder of the subscription that a notification names, or on
-// whose stream it came, or nil.
+// forwarderOf returns the forwarder of the subscription that a notification names or on
+// whose stream it arrived, or nil.
 func (c *Conn) forwarderOf(note *Request, about ID) *forwarder {
 	var id ID
 	_ = note.Meta().Get(MetaSubscriptionID, &id)
@@ -271,11 +274,11 @@ func (c *Conn) forwarderOf(note *Request, about ID) *forwarder {
 	return c.forwarders[about]
 }
 
-// errEndedByServer is the cause of the context of a subscription that the server has ended.
+// errEndedByServer is the cancellation cause of a subscription that the server ended.
 var errEndedByServer = errors.New("mcp: the server ended the subscription")
 
-// endForwarder ends the subscription that a notifications/cancelled names, and reports
-// whether there is one.
+// endForwarder ends the subscription that a notifications/cancelled notification names, and
+// reports whether there is one.
 func (c *Conn) endForwarder(note *Request) bool {
 	var p CancelledParams
 	if note.Decode(&p) != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/go-psi/psi/internal/callclock"
 )
 
-// A TimeoutError is the error of a call that took longer than the client allows. The
-// client made it, not the server.
+// A TimeoutError is returned for a call that exceeds the client's timeout. It is created by
+// the client, not sent by the server.
 type TimeoutError struct {
 	Method string
 	After  time.Duration
@@ -24,14 +24,14 @@ func (e *TimeoutError) Error() string {
 	return fmt.Sprintf("mcp: no answer to %s within %v", e.Method, e.After)
 }
 
-// Timeout returns true, as the Timeout method of net.Error does for timeouts.
+// Timeout returns true. It is the Timeout method of net.Error.
 func (e *TimeoutError) Timeout() bool { return true }
 
-// Is makes errors.Is(err, context.DeadlineExceeded) true.
+// Is reports whether target is context.DeadlineExceeded.
 func (e *TimeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
 
-// withClock returns a context that is cancelled when no answer to the method comes in
-// time. Stop releases it.
+// withClock returns a context that is cancelled if the method is not answered in time. stop
+// releases its resources.
 func withClock(ctx context.Context, method string, timeout time.Duration) (_ context.Context, clock *callclock.Clock, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	clock = callclock.Start(timeout, func() { cancel(&TimeoutError{method, timeout}) })
@@ -41,7 +41,7 @@ func withClock(ctx context.Context, method string, timeout time.Duration) (_ con
 	}
 }
 
-// withConnectTimeout returns the context of connecting.
+// withConnectTimeout returns the context for connecting. A negative timeout means no limit.
 func withConnectTimeout(ctx context.Context, timeout time.Duration) (_ context.Context, stop func()) {
 	if timeout < 0 {
 		return ctx, func() {}
@@ -50,9 +50,9 @@ func withConnectTimeout(ctx context.Context, timeout time.Duration) (_ context.C
 	return ctx, stop
 }
 
-// noAnswerError returns the error of connecting to a server that has not answered in time:
-// it wraps cause, and says what was tried, for how long, and what is known of the server. Any
-// other cause, such as a cancellation, is returned unchanged.
+// noAnswerError returns the error of connecting to a server that did not answer in time. It
+// wraps cause and says what was tried, for how long, and what is known about the server.
+// Any other cause, such as a cancellation, is returned unchanged.
 func noAnswerError(cause error, after time.Duration, peer string) error {
 	if !errors.Is(cause, context.DeadlineExceeded) {
 		return cause
@@ -65,8 +65,8 @@ func noAnswerError(cause error, after time.Duration, peer string) error {
 	return &PrivateError{Public: notAvailable, Err: err}
 }
 
-// withCallTimeout returns the context of a call, which ends after ClientOptions.CallTimeout.
-// Subscriptions have no timeout.
+// withCallTimeout returns the context for a call, which is cancelled after
+// ClientOptions.CallTimeout. Subscriptions have no timeout.
 func (c *Conn) withCallTimeout(ctx context.Context, method string) (_ context.Context, stop func()) {
 	timeout := c.client.opts.CallTimeout
 	if timeout <= 0 || method == MethodListen {
@@ -84,12 +84,12 @@ func (c *Conn) withCallTimeout(ctx context.Context, method string) (_ context.Co
 	}
 }
 
-// ErrNoAnswer is the error of a connection whose server has stopped answering; see
+// ErrNoAnswer is the error of a connection whose server stopped answering pings; see
 // [ClientOptions].KeepAlive.
 var ErrNoAnswer = errors.New("mcp: the server does not answer")
 
-// keepAlive pings the server until the connection ends. It closes the connection if
-// several pings in a row remain unanswered.
+// keepAlive pings the server until the connection ends. If maxMisses consecutive pings are
+// not answered, it closes the connection.
 func (c *Conn) keepAlive(interval time.Duration) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
@@ -115,5 +115,6 @@ func (c *Conn) keepAlive(interval time.Duration) {
 	_ = c.Close() // Err returns ErrNoAnswer
 }
 
-// maxMisses is how many pings in a row may go unanswered.
+// maxMisses is the number of consecutive unanswered pings after which the connection is
+// closed.
 const maxMisses = 3

@@ -16,27 +16,27 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// toolPlans hold what a connection knows about the tools of the server, from the lists that
-// it has received.
+// toolPlans holds what a connection knows about the server's tools from the lists that it
+// has received.
 type toolPlans struct {
 	mu    sync.Mutex
 	plans map[string]*toolPlan
 }
 
-// maxPlans bounds how many tools a connection remembers.
+// maxPlans is the maximum number of tools that a connection remembers.
 const maxPlans = 100_000
 
-// A toolPlan is what is needed to call a tool.
+// A toolPlan holds what is needed to call a tool.
 type toolPlan struct {
 	headers []paramHeader
 	schema  json.RawMessage                    // of the output; nil if the tool has none
 	output  func() (*jsonschema.Schema, error) // compiles the schema, once
 
-	isChecked bool // the server was asked for the schema after a result did not fit it
+	isChecked bool // the schema was requested again after a result did not fit it
 }
 
-// addPage remembers the tools of a page and returns them, without those whose schema mirrors
-// arguments in headers in a way that the specification forbids.
+// addPage stores the plans of the tools of a page and returns the tools. It drops tools
+// whose schema mirrors arguments in headers in a way that the specification forbids.
 func (p *toolPlans) addPage(tools []*Tool, logger *slog.Logger) []*Tool {
 	kept := make([]*Tool, 0, len(tools))
 	for _, t := range tools {
@@ -70,8 +70,8 @@ func (p *toolPlans) add(t *Tool, headers []paramHeader) {
 	p.plans[t.Name] = plan
 }
 
-// doubt reports whether the schema of a tool may be out of date, because a result does not fit
-// it. It does so once for each schema.
+// doubt reports whether to read the definition of a tool again because a result does not
+// fit its output schema. It returns true at most once per schema.
 func (p *toolPlans) doubt(tool string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -83,7 +83,7 @@ func (p *toolPlans) doubt(tool string) bool {
 	return true
 }
 
-// plan returns the plan of a tool, nil if the tool has not been listed.
+// plan returns the plan of a tool, or nil if the tool has not been listed.
 func (p *toolPlans) plan(tool string) *toolPlan {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -110,8 +110,8 @@ func (p *toolPlans) headers(req *Request) []transport.HeaderParam {
 	return params
 }
 
-// checkOutput validates structured content against the output schema of its tool. Content
-// that cannot be validated, because the schema does not compile, is an error as well.
+// checkOutput validates structured content against the output schema of its tool. It also
+// returns an error if the schema does not compile.
 func (p *toolPlans) checkOutput(ctx context.Context, tool string, res *CallToolResult) error {
 	plan := p.plan(tool)
 	if plan == nil || plan.schema == nil || res.StructuredContent == nil || res.IsError {

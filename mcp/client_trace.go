@@ -11,10 +11,10 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// noTrace is what contexts without a trace have.
+// noTrace is the trace of contexts without one.
 var noTrace = new(mcptrace.ClientTrace)
 
-// traceOf returns the trace of a context, or noTrace.
+// traceOf returns the trace of a context, or noTrace if it has none.
 func traceOf(ctx context.Context) *mcptrace.ClientTrace {
 	if t := mcptrace.ClientTraceFromContext(ctx); t != nil {
 		return t
@@ -22,7 +22,7 @@ func traceOf(ctx context.Context) *mcptrace.ClientTrace {
 	return noTrace
 }
 
-// trace calls a function of a trace, unless it is nil.
+// trace calls a function of a trace, unless the function is nil.
 func trace[T any](call func(T), info T) {
 	if call != nil {
 		call(info)
@@ -36,7 +36,7 @@ func (t tracedTransport) Connect(ctx context.Context, receive transport.Receiver
 	w := &tracedWire{trace: mcptrace.ClientTraceFromContext(ctx)}
 	wire, err := t.Transport.Connect(ctx, func(m transport.Message, about ID) {
 		of := about
-		if m.IsResponse() { // it comes here only if it could not be read, and fails its call
+		if m.IsResponse() { // received here only if unreadable; its call fails
 			of = m.ID
 		}
 		if t := w.traceAbout(of); t != nil && t.WireRead != nil && (m.Method != "" || m.Err != nil) {
@@ -57,7 +57,7 @@ type tracedWire struct {
 	trace *mcptrace.ClientTrace // of the connection; nil if it has none
 
 	mu    sync.Mutex
-	calls map[ID]*mcptrace.ClientTrace // that have a trace, in flight
+	calls map[ID]*mcptrace.ClientTrace // of calls in flight that have one
 }
 
 // Unwrap returns the connection of the transport; see [transport.Conn].
@@ -86,8 +86,8 @@ func (w *tracedWire) Send(ctx context.Context, m *transport.Outgoing) error {
 	return w.Conn.Send(ctx, m)
 }
 
-// inheritTrace returns the trace of a context or, if it has none, that of the connection, and
-// a context that has it. The trace is nil if neither has one.
+// inheritTrace returns the trace of ctx or, if it has none, the connection's trace conn,
+// and a context that carries it. The trace is nil if there is neither.
 func inheritTrace(ctx context.Context, conn *mcptrace.ClientTrace) (context.Context, *mcptrace.ClientTrace) {
 	if t := mcptrace.ClientTraceFromContext(ctx); t != nil || conn == nil {
 		return ctx, t
@@ -110,8 +110,8 @@ func (w *tracedWire) removeCall(id ID) {
 	delete(w.calls, id)
 }
 
-// traceAbout returns the trace of the call that a message is about or, if it has none, that
-// of the connection.
+// traceAbout returns the trace of the call that a message is about or, if the call has
+// none, the trace of the connection.
 func (w *tracedWire) traceAbout(about ID) *mcptrace.ClientTrace {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -121,7 +121,7 @@ func (w *tracedWire) traceAbout(about ID) *mcptrace.ClientTrace {
 	return w.trace
 }
 
-// wireInfo describes a message of the server.
+// wireInfo describes a message from the server.
 func wireInfo(m *transport.Message, about ID) mcptrace.WireInfo {
 	info := mcptrace.WireInfo{ID: m.ID, Method: m.Method, About: about}
 	switch {

@@ -15,53 +15,55 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// ErrNotConnected means that an [Upstream] has no connection, and that a call had no effect.
+// ErrNotConnected is returned for calls on an [Upstream] that has no connection. The call
+// had no effect.
 var ErrNotConnected = errors.New("mcp: there is no connection to the server")
 
-// An Upstream is a server that comes and goes. It is made by [Client.Maintain]. It is a
-// Handler: mounted on a [Mux], it makes a gateway that stays up. [Upstream.Conn] returns the
-// connection of the moment for all that a client does. It is safe for concurrent use.
+// An Upstream maintains a connection to a server and reconnects when it is lost. It is
+// created by [Client.Maintain]. It is a Handler: mounted on a [Mux], it acts as a gateway
+// that stays up. For everything else, [Upstream.Conn] returns the current connection. It is
+// safe for concurrent use.
 //
-// A call that is in flight when the connection ends fails. It is not sent again, because
-// it may have been executed. Use middleware.Retry for calls that may be repeated.
+// If the connection ends, calls in flight fail. They are not retried, because they may have
+// been executed. Use middleware.Retry for calls that may be repeated.
 type Upstream struct {
 	client    *Client
 	transport transport.Transport
 	opts      ReconnectOptions
 	cancel    context.CancelCauseFunc
-	reports   *serialQueue  // calls of StateChanged
+	reports   *serialQueue  // queued calls to StateChanged
 	ended     chan struct{} // closed when run has returned
-	closing   error         // of closing the last connection; set before ended is closed
+	closing   error         // error of closing the last connection; set before ended is closed
 
 	mu      sync.Mutex
 	state   UpstreamState
-	changed chan struct{} // closed when the state changes, and replaced
+	changed chan struct{} // closed and replaced when the state changes
 }
 
-// An UpstreamState describes an [Upstream] at one moment.
+// An UpstreamState is the state of an [Upstream] at one point in time.
 type UpstreamState struct {
-	// Conn is the connection, nil while there is none.
+	// Conn is the current connection, or nil if there is none.
 	Conn *Conn
-	// Since is when the connection was made or lost. Before the first one, it is when
-	// [Client.Maintain] was called.
+	// Since is when the connection was established or lost. Before the first connection, it
+	// is when [Client.Maintain] was called.
 	Since time.Time
-	// Err is why there is no connection. It is nil while there is one, and before the first
-	// attempt has failed.
+	// Err is the reason why there is no connection. It is nil if there is one, and before
+	// the first attempt has failed.
 	Err error
-	// Failures counts the attempts to connect that have failed since the connection was
-	// lost, and Next is when the next one begins: zero if it is in progress.
+	// Failures is the number of failed attempts to connect since the connection was lost.
+	// Next is when the next attempt starts, or zero if it is in progress.
 	Failures int
 	Next     time.Time
-	// Closed reports that no further attempt is made.
+	// Closed reports that the Upstream has ended and makes no further attempts.
 	Closed bool
 }
 
-// mustBeMade panics if Maintain did not return the Upstream.
+// mustBeMade panics unless the Upstream was created by Maintain.
 func (u *Upstream) mustBeMade() {
 	made.Check(u != nil && u.client != nil, "mcp: an Upstream", "Client.Maintain")
 }
 
-// State returns the state of the moment, for example for a health check.
+// State returns the current state, for example for a health check.
 func (u *Upstream) State() UpstreamState {
 	u.mustBeMade()
 	u.mu.Lock()
@@ -69,21 +71,21 @@ func (u *Upstream) State() UpstreamState {
 	return u.state
 }
 
-// Conn returns the connection of the moment. If there is none, it waits as
-// [ReconnectOptions].Wait says, and then returns an error that wraps [ErrNotConnected] and
-// the reason, or [ErrClosed] after Close. Do not keep the connection: call Conn again for
-// the next call. Close the Upstream, not the connection.
+// Conn returns the current connection. If there is none, it waits according to
+// [ReconnectOptions].Wait, and then returns an error that wraps [ErrNotConnected] and the
+// reason. After Close, it returns [ErrClosed]. Do not keep the connection; call Conn again
+// for the next call. Close the Upstream, not the connection.
 func (u *Upstream) Conn(ctx context.Context) (*Conn, error) {
 	u.mustBeMade()
 	return u.await(ctx, false)
 }
 
-// ServeMCP implements [Handler]: it sends the request to the server, as [Conn.ServeMCP]
-// does, once there is a connection.
+// ServeMCP implements [Handler]. It waits for a connection as [Upstream.Conn] does and
+// sends the request to the server as [Conn.ServeMCP] does.
 //
-// A subscription lasts as long as its sender wants it and the Upstream lives. The Upstream
-// accepts the changes of all lists. What changes while there is no connection is not
-// known: after it is back, everything in the subscription counts as changed.
+// A subscription lasts until its sender cancels it or the Upstream ends. The Upstream
+// accepts the changes of all lists. After a reconnect, everything in the subscription
+// counts as changed, because changes made in the meantime are unknown.
 func (u *Upstream) ServeMCP(ctx context.Context, req *Request) (Result, error) {
 	res, err := u.serve(ctx, req)
 	if err != nil {
@@ -103,8 +105,9 @@ func (u *Upstream) serve(ctx context.Context, req *Request) (Result, error) {
 	return conn.serve(ctx, req)
 }
 
-// Close ends the connection and all attempts to make one. Calls fail with [ErrClosed]. It
-// returns within the bounds of the transport, with the error of closing the connection.
+// Close closes the connection and stops reconnecting. Calls fail with [ErrClosed]. Close
+// returns within a time limit set by the transport, with the error of closing the
+// connection.
 func (u *Upstream) Close() error {
 	u.mustBeMade()
 	u.cancel(ErrClosed)
@@ -119,7 +122,8 @@ func (u *Upstream) Done() <-chan struct{} {
 	return u.ended
 }
 
-// Err returns why the Upstream ended. It is nil if it has not, or was closed by Close.
+// Err returns the reason why the Upstream ended. It is nil if the Upstream has not ended or
+// was closed by Close.
 func (u *Upstream) Err() error {
 	if s := u.State(); s.Closed && !errors.Is(s.Err, ErrClosed) {
 		return s.Err
@@ -127,8 +131,8 @@ func (u *Upstream) Err() error {
 	return nil
 }
 
-// await returns the connection once there is one. It waits for it as the options say, or
-// for as long as it takes.
+// await returns the connection once there is one. It waits according to
+// ReconnectOptions.Wait or, if asLongAsItTakes is true, without a limit.
 func (u *Upstream) await(ctx context.Context, asLongAsItTakes bool) (*Conn, error) {
 	for {
 		u.mu.Lock()
@@ -141,7 +145,7 @@ func (u *Upstream) await(ctx context.Context, asLongAsItTakes bool) (*Conn, erro
 			return s.Conn, nil
 		}
 		waiting, stop := ctx, func() {}
-		if s.Conn == nil && !asLongAsItTakes { // a connection that has ended is noticed in a moment
+		if s.Conn == nil && !asLongAsItTakes { // otherwise run will soon notice that Conn ended
 			waiting, stop = context.WithTimeoutCause(ctx, u.opts.Wait-time.Since(s.Since), s.notConnected())
 		}
 		select {
@@ -154,7 +158,7 @@ func (u *Upstream) await(ctx context.Context, asLongAsItTakes bool) (*Conn, erro
 	}
 }
 
-// hasEnded reports whether a connection has ended, or is being closed.
+// hasEnded reports whether a connection has ended or is being closed.
 func hasEnded(c *Conn) bool {
 	select {
 	case <-c.ctx.Done():
@@ -174,7 +178,8 @@ func (s *UpstreamState) notConnected() error {
 	return fmt.Errorf("%w: %w", ErrNotConnected, s.Err)
 }
 
-// update changes the state, and reports it to those who wait and to the program.
+// update changes the state, wakes the goroutines in await and queues a call to
+// StateChanged.
 func (u *Upstream) update(change func(s *UpstreamState)) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -195,8 +200,8 @@ func (u *Upstream) lost(err error) {
 	u.update(func(s *UpstreamState) { *s = UpstreamState{Err: err, Since: time.Now()} })
 }
 
-// pausing notes that the next attempt begins after a pause, because a connection has ended
-// or the last attempt failed.
+// pausing records that the next attempt starts after a delay, because a connection has
+// ended or the last attempt failed.
 func (u *Upstream) pausing(err error, failed bool, d time.Duration) {
 	u.update(func(s *UpstreamState) {
 		if failed {
@@ -207,7 +212,7 @@ func (u *Upstream) pausing(err error, failed bool, d time.Duration) {
 	u.opts.Logger.Warn("mcp: not connected", "error", err, "failures", u.State().Failures, "next", d)
 }
 
-// trying notes that the next attempt begins.
+// trying records that the next attempt starts.
 func (u *Upstream) trying() { u.update(func(s *UpstreamState) { s.Next = time.Time{} }) }
 
 func (u *Upstream) close(cause error) {
@@ -217,29 +222,29 @@ func (u *Upstream) close(cause error) {
 	}
 }
 
-// Listen subscribes to changes, as [Conn.Listen] does, for as long as the Upstream lives:
-// after each reconnect, fn is called for everything in the filter, since anything may have
-// changed. The changes of all lists are accepted, and if there is no connection, a
-// subscription to lists is acknowledged at once: fn is then called as soon as there is one.
+// Listen subscribes to changes, as [Conn.Listen] does, until the Upstream ends. After each
+// reconnect, fn is called for everything in the filter, because anything may have changed.
+// The changes of all lists are accepted. If there is no connection, a subscription to lists
+// is acknowledged immediately, and fn is called as soon as there is one.
 func (u *Upstream) Listen(ctx context.Context, filter SubscriptionFilter, fn func(Change)) (*Subscription, error) {
 	u.mustBeMade()
 	return listenTo(ctx, HandlerFunc(u.serve), ID{}, filter, fn, u.opts.Logger)
 }
 
-// upstreamListener serves one subscriptions/listen request by subscriptions at one
-// connection after the other.
+// An upstreamListener serves one subscriptions/listen request with successive
+// subscriptions, on one connection after the other.
 type upstreamListener struct {
 	upstream   *Upstream
 	subscriber subscriber
-	delay      time.Duration // before the next subscription at the same connection
+	delay      time.Duration // before the next subscription on the same connection
 
 	mu           sync.Mutex
-	filter       SubscriptionFilter // what is requested of the server; once acknowledged, what was accepted
+	filter       SubscriptionFilter // requested from the server; accepted, once acknowledged
 	acknowledged bool
 }
 
 // listen serves subscriptions/listen until ctx is done or the Upstream has ended. It
-// returns an error of the server only if that has not accepted the subscription before.
+// returns an error from the server only if no server has accepted the subscription before.
 func (u *Upstream) listen(ctx context.Context, req *Request) (Result, error) {
 	var p ListenParams
 	if err := req.Decode(&p); err != nil {
@@ -266,8 +271,8 @@ func (u *Upstream) listen(ctx context.Context, req *Request) (Result, error) {
 	}
 }
 
-// listen subscribes at a connection, and returns when the subscription has ended: an error,
-// unless another one shall be made.
+// listen subscribes on a connection and returns when the subscription has ended. It returns
+// nil if the subscription should be renewed.
 func (l *upstreamListener) listen(ctx context.Context, conn *Conn) error {
 	start := time.Now()
 	inner := l.subscriber.req.derive(MethodListen, mustMarshal(&ListenParams{Notifications: l.filter}))
@@ -289,13 +294,13 @@ func (l *upstreamListener) listen(ctx context.Context, conn *Conn) error {
 	switch {
 	case !refused || l.isAcknowledged():
 		return nil
-	case CodeOf(err) == CodeMethodNotFound: // the server may be replaced by one that has it
+	case CodeOf(err) == CodeMethodNotFound: // the server may be replaced by one that supports it
 		return l.acknowledge(ctx, SubscriptionFilter{})
 	}
 	return err
 }
 
-// pause waits before the next subscription, but not if the connection has ended.
+// pause waits before the next subscription, unless the connection has ended.
 func (l *upstreamListener) pause(ctx context.Context, conn *Conn) {
 	select {
 	case <-time.After(l.delay):
@@ -306,9 +311,9 @@ func (l *upstreamListener) pause(ctx context.Context, conn *Conn) {
 	}
 }
 
-// acknowledge acknowledges the subscription to its sender: the changes of all lists that it
-// requested, and the resources that the server has accepted. The next time, it sends
-// everything in it as changed.
+// acknowledge acknowledges the subscription to its sender, with all lists that the sender
+// requested and the resources that the server accepted. On later calls, it reports
+// everything in the subscription as changed.
 func (l *upstreamListener) acknowledge(ctx context.Context, accepted SubscriptionFilter) error {
 	l.mu.Lock()
 	first := !l.acknowledged

@@ -20,34 +20,34 @@ import (
 
 // ReconnectOptions configure an [Upstream]. Nil means the zero ReconnectOptions.
 type ReconnectOptions struct {
-	// MinDelay and MaxDelay bound the pause before the next attempt to connect. It doubles
-	// with each attempt that fails and each connection that lasts less than MaxDelay, and
-	// is shortened at random by up to half, so that clients do not come back all at once.
-	// 0 means 500 milliseconds and 1 minute.
+	// MinDelay and MaxDelay are the minimum and maximum delay before the next attempt to
+	// connect. The delay doubles with each failed attempt and each connection that lasts
+	// less than MaxDelay. It is reduced at random by up to half, so that clients do not
+	// reconnect simultaneously. 0 means 500 milliseconds and 1 minute.
 	MinDelay, MaxDelay time.Duration
-	// MaxDowntime bounds how long connecting is tried without a connection that lasts at
-	// least MaxDelay. The Upstream gives up then. 0 means 24 hours, a negative value no
-	// bound.
+	// MaxDowntime limits how long the Upstream tries to connect without a connection that
+	// lasts at least MaxDelay. It then gives up. 0 means 24 hours; a negative value means
+	// no limit.
 	MaxDowntime time.Duration
-	// Wait is how long calls wait for a connection, counted from the moment when the last
-	// one was lost, or from the call of [Client.Maintain]. After that they fail at once until
-	// there is a connection. So a short restart of the server goes unnoticed, and calls to
-	// a server that is down fail quickly. 0 means 3 seconds; a negative value means that
-	// calls never wait.
+	// Wait is how long calls wait for a connection, measured from when the last connection
+	// was lost or from the call of [Client.Maintain]. After that, calls fail immediately
+	// until there is a connection. A short restart of the server therefore goes unnoticed,
+	// and calls to a server that is down fail quickly. 0 means 3 seconds; a negative value
+	// means that calls never wait.
 	Wait time.Duration
-	// Retry reports whether to try again after an error of connecting. Nil means after
-	// every error but [ErrUnauthorized], because a login may involve the user.
+	// Retry reports whether to try again after an error of connecting. If it is nil, every
+	// error except [ErrUnauthorized] is retried, because a login may involve the user.
 	Retry func(err error) bool
 	// Connected is called with each new connection before it is used, for example to add
-	// middleware to it. An error closes the connection and counts as a failed attempt. The
-	// function must not close the Upstream. It may be nil.
+	// middleware to it. If it returns an error, the connection is closed and the attempt
+	// counts as failed. It must not close the Upstream. It may be nil.
 	Connected func(ctx context.Context, c *Conn) error
-	// StateChanged is called after each change of the state, one call at a time. Of several
-	// changes that wait while it runs, the oldest may be dropped. It may be nil; changes are
-	// logged in any case.
+	// StateChanged is called after each state change, one call at a time. If several
+	// changes are queued while it runs, the oldest may be dropped. It may be nil; changes
+	// are logged anyway.
 	StateChanged func(UpstreamState)
-	// Logger receives diagnostic messages. Nil means that of the client. Use
-	// [slog.Logger.With] to tell several servers apart.
+	// Logger receives diagnostic messages. Nil means the client's logger. Use
+	// [slog.Logger.With] to distinguish several servers.
 	Logger *slog.Logger
 }
 
@@ -64,13 +64,13 @@ func (o *ReconnectOptions) withDefaults(c *Client) ReconnectOptions {
 	return opts
 }
 
-// Maintain returns an [Upstream], which connects to a server, and connects again whenever
-// the connection has ended: a command is started again. It does not wait for the first
-// connection. The Upstream lasts until ctx is done, [Upstream.Close] is called, or it
-// gives up. opts may be nil.
+// Maintain returns an [Upstream] that connects to a server and reconnects whenever the
+// connection ends; a command is restarted. Maintain does not wait for the first connection.
+// The Upstream lasts until ctx is done, [Upstream.Close] is called, or it gives up. opts
+// may be nil.
 //
-// Set [ClientOptions].KeepAlive, so that a server which stops answering is noticed. Maintain
-// panics if t is nil.
+// Set [ClientOptions].KeepAlive to detect a server that stops answering. Maintain panics if
+// t is nil.
 func (c *Client) Maintain(ctx context.Context, t transport.Transport, opts *ReconnectOptions) *Upstream {
 	c.mustBeMade()
 	if t == nil {
@@ -85,10 +85,10 @@ func (c *Client) Maintain(ctx context.Context, t transport.Transport, opts *Reco
 	return u
 }
 
-// maxReports bounds the changes of the state that wait to be reported.
+// maxReports is the maximum number of state changes queued for StateChanged.
 const maxReports = 16
 
-// run connects again and again. It is the goroutine of the Upstream.
+// run connects and reconnects until the Upstream ends. It is the Upstream's goroutine.
 func (u *Upstream) run(ctx context.Context) {
 	defer close(u.ended)
 	delay, lasting := u.opts.MinDelay, time.Now()
@@ -110,7 +110,7 @@ func (u *Upstream) run(ctx context.Context) {
 		}
 		shortened := delay - rand.N(delay/2+1) //nolint:gosec // jitter is no secret
 		u.pausing(err, lasted == 0, shortened)
-		_ = pause.For(ctx, shortened) // connecting fails at once if ctx is done
+		_ = pause.For(ctx, shortened) // connecting fails immediately if ctx is done
 		u.trying()
 		if ctx.Err() == nil {
 			trace(traceOf(ctx).Reconnect, mcptrace.ReconnectInfo{Kind: "connection", Err: err})
@@ -119,8 +119,8 @@ func (u *Upstream) run(ctx context.Context) {
 	}
 }
 
-// connectOnce connects, and waits until the connection has ended. It returns how long it
-// lasted, 0 if there was none, and why it ended or could not be made.
+// connectOnce connects and waits until the connection has ended. It returns how long the
+// connection lasted, or 0 if there was none, and why it ended or could not be established.
 func (u *Upstream) connectOnce(ctx context.Context) (lasted time.Duration, err error) {
 	conn, err := u.client.Connect(ctx, u.transport)
 	if err != nil {
@@ -152,15 +152,15 @@ func (u *Upstream) connectOnce(ctx context.Context) (lasted time.Duration, err e
 	return max(time.Since(start), 1), err
 }
 
-// closeStale returns middleware that closes a connection to a server that no longer speaks
-// what was negotiated, because another program answers at its address: a new connection
-// finds out what that speaks.
+// closeStale returns middleware that closes a connection if the server no longer speaks the
+// negotiated version, because another program answers at its address. The next connection
+// negotiates again.
 func closeStale(conn *Conn) Middleware {
 	return func(next Handler) Handler {
 		return HandlerFunc(func(ctx context.Context, req *Request) (Result, error) {
 			res, err := next.ServeMCP(ctx, req)
 			if errors.Is(err, ErrSessionLost) || errors.Is(err, transport.ErrNotUnderstood) || CodeOf(err) == CodeUnsupportedVersion {
-				go conn.Close() // which waits for what the transport does, but not for long
+				go conn.Close() // in a goroutine, because Close waits for the transport
 			}
 			return res, err
 		})

@@ -14,15 +14,15 @@ import (
 	"github.com/go-psi/psi/internal/jsonscan"
 )
 
-// Content is a block of content: [*TextContent], [*ImageContent], [*AudioContent],
+// Content is a content block: [*TextContent], [*ImageContent], [*AudioContent],
 // [*ResourceLink], [*EmbeddedResource], [*ToolUseContent], [*ToolResultContent], or
 // [*UnknownContent] for any other type.
 type Content interface{ contentType() string }
 
-// Annotations are hints for the client about a block of content or a resource.
+// Annotations are hints for the client about a content block or a resource.
 type Annotations struct {
 	Audience     []Role    `json:"audience,omitempty"`    // empty means unspecified
-	Priority     *float64  `json:"priority,omitzero"`     // from 0, optional, to 1, required; nil means unspecified
+	Priority     *float64  `json:"priority,omitzero"`     // 0 (optional) to 1 (required); nil if unspecified
 	LastModified time.Time `json:"lastModified,omitzero"` // zero means unspecified
 }
 
@@ -35,8 +35,7 @@ const (
 	RoleAssistant Role = "assistant"
 )
 
-// TextContent is a block of text. As in every text of a result, bytes that are not valid
-// UTF-8 are sent as U+FFFD.
+// TextContent is a text block. As in all text of a result, invalid UTF-8 is sent as U+FFFD.
 type TextContent struct {
 	Text        string       `json:"text"`
 	Annotations *Annotations `json:"annotations,omitzero"`
@@ -44,7 +43,7 @@ type TextContent struct {
 	Extra       Extra        `json:",embed"`
 }
 
-// Text returns a block of text.
+// Text returns a text content block.
 func Text(s string) *TextContent { return &TextContent{Text: s} }
 
 // ImageContent is an image. Data is sent as base64.
@@ -95,7 +94,7 @@ type ToolResultContent struct {
 	Extra             Extra           `json:",embed"`
 }
 
-// UnknownContent is a block of a type that this package does not know. It is forwarded
+// UnknownContent is a block whose type is unknown to this package. It is forwarded
 // unchanged.
 type UnknownContent struct {
 	Type string          // its "type" member
@@ -131,7 +130,7 @@ func newContent(kind string) Content {
 	return nil
 }
 
-// Contents is a list of content. A nil list is sent as an empty one.
+// Contents is a list of content. A nil list is sent as an empty list.
 type Contents []Content
 
 // MarshalJSON implements json.Marshaler.
@@ -139,7 +138,7 @@ func (c Contents) MarshalJSON() ([]byte, error) {
 	return appendContents(nil, c)
 }
 
-// UnmarshalJSON implements json.Unmarshaler. A single block is read as a list of one, as
+// UnmarshalJSON implements json.Unmarshaler. A single block is decoded as a list of one, as
 // sampling allows.
 func (c *Contents) UnmarshalJSON(data []byte) error {
 	list := Contents{}
@@ -186,7 +185,7 @@ func decodeContent(raw json.RawMessage) (Content, error) {
 	return block, nil
 }
 
-// contentTypeOf returns the type of an encoded block, and false if it has none.
+// contentTypeOf returns the type of an encoded block. ok is false if it has none.
 func contentTypeOf(raw json.RawMessage) (kind string, ok bool) {
 	quoted := jsonscan.Member(raw, "type")
 	if len(quoted) <= len(`""`) || quoted[0] != '"' {
@@ -233,7 +232,7 @@ func appendContent(dst []byte, c Content) ([]byte, error) {
 			return appendTyped(dst, &filled)
 		}
 	case *ResourceLink:
-		if c != nil && c.Extra["type"] != nil { // of the resource
+		if c != nil && c.Extra["type"] != nil { // would duplicate the type of the block
 			untyped := *c
 			untyped.Extra = maps.Clone(c.Extra)
 			delete(untyped.Extra, "type")
@@ -251,15 +250,16 @@ func appendTyped(dst []byte, c Content) ([]byte, error) {
 	return append(dst, body...), err
 }
 
-// This file has the methods of the types of content for encoding/json; see json_types.go.
+// The methods below implement encoding/json for the content types; see json.go.
 
-// typed is a block of content as it goes over the wire.
+// typed is a content block in its wire format.
 type typed[T any] struct {
 	Type  string `json:"type"`
 	Block *T     `json:",embed"`
 }
 
-// unmarshalContent decodes a block whose type is known, which must be the type of data.
+// unmarshalContent decodes data into block. It returns an error if the type of data is not
+// the type of block.
 func unmarshalContent(data []byte, block Content) error {
 	if kind, _ := contentTypeOf(data); kind != block.contentType() {
 		return fmt.Errorf("mcp: the content is not of the type %q", block.contentType())

@@ -17,8 +17,8 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// appendResponse appends the response to req, as the newest revision has it, to dst: the
-// result, or the error if err is not nil. A result that cannot be encoded becomes an
+// appendResponse appends the response to req, in the form of the newest revision, to dst:
+// the result, or the error if err is not nil. A result that cannot be encoded becomes an
 // internal error.
 func appendResponse(dst []byte, req *Request, res Result, err error) []byte {
 	if err != nil {
@@ -31,12 +31,12 @@ func appendResponse(dst []byte, req *Request, res Result, err error) []byte {
 	return whole
 }
 
-// errPanicked means that the encoding of a result panicked, for example because of a nil
-// pointer. The text of the panic is not sent to the peer.
+// errPanicked reports that encoding a result panicked, for example because of a nil
+// pointer. The panic value is not sent to the peer.
 var errPanicked = errors.New("encoding it panicked")
 
-// appendResult appends a response that is not an error. It recovers from panics of encoders
-// in results.
+// appendResult appends a success response to dst. It recovers from panics in the encoders
+// of result values.
 func appendResult(dst []byte, req *Request, res Result) (whole []byte, err error) {
 	defer func() {
 		if recover() != nil {
@@ -63,13 +63,14 @@ func checkResult(res Result) error {
 	return nil
 }
 
-// appendErrorResponse appends an error response to dst. A zero id is left out.
+// appendErrorResponse appends an error response to dst. A zero id is omitted.
 func appendErrorResponse(dst []byte, id ID, err error) []byte {
 	return transport.AppendError(dst, id, toWire(err))
 }
 
-// headMembers are the members of a result that depend on the revision, which writes them at
-// the head of the object. The cache hints are two of them if the result can have hints.
+// headMembers are the members of a result whose form depends on the revision; each revision
+// writes them at the start of the object. The last two, the cache hints, apply only to
+// results that are cacheable.
 var headMembers = []string{"resultType", "_meta", "ttlMs", "cacheScope"}
 
 func headMembersOf(res Result) []string {
@@ -79,8 +80,8 @@ func headMembersOf(res Result) []string {
 	return headMembers[:2]
 }
 
-// appendBody continues an object whose head is written with the other members of res, and
-// closes it.
+// appendBody appends the remaining members of res to an object whose head has been written,
+// and closes the object.
 func appendBody(dst []byte, res Result, form toolForm) ([]byte, error) {
 	switch r := res.(type) {
 	case *CallToolResult:
@@ -107,7 +108,7 @@ func appendCallToolBody(dst []byte, r *CallToolResult) ([]byte, error) {
 	}
 	if r.StructuredContent != nil {
 		dst = jsonscan.AppendKey(dst, "structuredContent")
-		dst = append(dst, r.StructuredContent...) // checked by checkResult
+		dst = append(dst, r.StructuredContent...) // validated by checkResult
 	}
 	if r.IsError {
 		dst = append(jsonscan.AppendKey(dst, "isError"), "true"...)
@@ -135,8 +136,8 @@ func appendListToolsBody(dst []byte, r *ListToolsResult, form toolForm) ([]byte,
 	return append(dst, '}'), nil
 }
 
-// appendRaw appends JSON that a handler made. What is not JSON is refused: it would
-// break the message, or put members into it that are not the handler's to set.
+// appendRaw appends raw JSON supplied by a handler. Invalid JSON is an error: it would break
+// the message, or add members to it that a handler must not set.
 func appendRaw(dst []byte, what string, raw json.RawMessage) ([]byte, error) {
 	if err := jsonscan.Valid(raw, 0); err != nil {
 		return nil, fmt.Errorf("%s is not JSON: %w", what, err)
@@ -144,8 +145,8 @@ func appendRaw(dst []byte, what string, raw json.RawMessage) ([]byte, error) {
 	return append(dst, raw...), nil
 }
 
-// appendModern appends a result as the newest revision has it: with its type, who made
-// it, and, if it may be kept, for how long.
+// appendModern appends a result in the form of the newest revision, with the result type,
+// the server's identity and, if the result is cacheable, the cache hints.
 func appendModern(dst []byte, req *Request, res Result) ([]byte, error) {
 	base := res.base()
 	kind := base.ResultType
@@ -164,8 +165,8 @@ func appendModern(dst []byte, req *Request, res Result) ([]byte, error) {
 	return appendBody(dst, res, toolForm{})
 }
 
-// appendServerMeta appends _meta with the server's identity in it, unless it
-// names one already.
+// appendServerMeta appends _meta, and adds the server's identity to it unless meta already
+// has one.
 func appendServerMeta(dst []byte, meta Meta, info []byte) ([]byte, error) {
 	_, named := meta[MetaServerInfo]
 	if len(meta) == 0 && info == nil {
@@ -179,7 +180,7 @@ func appendServerMeta(dst []byte, meta Meta, info []byte) ([]byte, error) {
 	return append(dst, '}'), err
 }
 
-// appendMeta continues an object with the members of meta. A nil value is null.
+// appendMeta appends the members of meta to an open object. A nil value is encoded as null.
 func appendMeta(dst []byte, meta Meta) ([]byte, error) {
 	if len(meta) == 0 {
 		return dst, nil
@@ -204,11 +205,12 @@ func appendMeta(dst []byte, meta Meta) ([]byte, error) {
 	return dst, nil
 }
 
-// maxTTL is the largest integer that all clients read: those in JavaScript refuse others.
+// maxTTL is the largest integer that every client can represent; JavaScript clients reject
+// larger ones.
 const maxTTL = 1<<53 - 1
 
-// appendHints appends the cache hints. What answers a question's retry must not
-// be kept by anyone.
+// appendHints appends the cache hints. A response to a request that carries answers or state
+// must not be cached.
 func appendHints(dst []byte, hints *Cacheable, req *Request) []byte {
 	var ttl int64
 	scope := CachePrivate
@@ -224,12 +226,12 @@ func appendHints(dst []byte, hints *Cacheable, req *Request) []byte {
 	return jsonscan.AppendString(jsonscan.AppendKey(dst, "cacheScope"), scope)
 }
 
-// isModern reports whether the request belongs to the modern era: whether it
-// names a protocol version for itself.
+// isModern reports whether the request belongs to the modern era, that is, carries its own
+// protocol version.
 func (r *Request) isModern() bool { return r.peer.version != "" && r.sharedCall().session == nil }
 
-// checkMeta checks that a modern request carries the metadata that every one
-// must (basic/index#meta). Its error is an [*Error] with CodeInvalidParams.
+// checkMeta checks that a modern request carries the required metadata (basic/index#meta).
+// Its error is an [*Error] with CodeInvalidParams.
 func (r *Request) checkMeta() error {
 	switch {
 	case r.peer.version == "":
@@ -244,8 +246,8 @@ func missingMeta(key string) error {
 	return Errorf(CodeInvalidParams, "params._meta must have the member %q", key)
 }
 
-// checkVersion checks that the version which a modern request names is served.
-// Its error is an [*Error] with CodeUnsupportedVersion.
+// checkVersion checks that the protocol version of a modern request is supported. Its error
+// is an [*Error] with CodeUnsupportedVersion.
 func (r *Request) checkVersion() error {
 	if !slices.Contains(ModernVersions(), r.peer.version) {
 		return newUnsupportedVersionError(r.peer.version)
@@ -253,17 +255,17 @@ func (r *Request) checkVersion() error {
 	return nil
 }
 
-// A toolForm is how a revision of the protocol has tools. Its number is the place where
-// the encoding of a registered tool is kept; 0 is the newest revision.
+// A toolForm is the form of tools in one revision of the protocol. Its number is an index
+// into [toolEncodings]; 0 is the newest revision.
 type toolForm struct {
 	number int
-	change func(*Tool) *Tool // nil if tools are encoded as they are
+	change func(*Tool) *Tool // nil if tools are encoded unchanged
 }
 
 const maxToolForms = 8
 
-// toolEncodings keeps the encodings of a registered tool, so that a list is encoded once and
-// not for each request. It belongs to exactly one Tool: a copy of that is encoded anew.
+// toolEncodings caches the encodings of a registered tool, so that it is not encoded again for
+// every list request. It is valid for one Tool only, not for copies of it.
 type toolEncodings struct {
 	of      *Tool
 	encoded [maxToolForms]atomic.Pointer[[]byte]
@@ -289,7 +291,7 @@ func appendTool(dst []byte, t *Tool, form toolForm) ([]byte, error) {
 	return append(dst, raw...), nil
 }
 
-// keptTool returns the encoding of a tool that was made before, or nil.
+// keptTool returns the cached encoding of a tool, or nil.
 func keptTool(t *Tool, form toolForm) *[]byte {
 	if t.encodings == nil || t.encodings.of != t {
 		return nil
@@ -297,7 +299,7 @@ func keptTool(t *Tool, form toolForm) *[]byte {
 	return t.encodings.encoded[form.number].Load()
 }
 
-// sizeOfKept returns the bytes that the tools of a list will take, as far as is known.
+// sizeOfKept returns the number of bytes needed for the tools whose encoding is cached.
 func sizeOfKept(tools []*Tool, form toolForm) (size int) {
 	for _, t := range tools {
 		if kept := keptTool(t, form); kept != nil {

@@ -18,7 +18,7 @@ import (
 )
 
 // The error codes of JSON-RPC and of the specification (basic/index#error-codes).
-// Codes of an application's own lie outside -32768…-32000.
+// Applications must use codes outside -32768…-32000 for their own errors.
 const (
 	CodeParseError         = -32700
 	CodeInvalidRequest     = -32600
@@ -30,12 +30,12 @@ const (
 	CodeUnsupportedVersion = -32022
 )
 
-// codeResourceNotFound is an older code for a resource that does not exist. Clients accept
-// it still (server/resources).
+// codeResourceNotFound is the older code for a resource that does not exist. Clients still
+// accept it (server/resources).
 const codeResourceNotFound = -32002
 
-// isCode reports whether code is one of the specification's, of any revision, or of this
-// package. Peers can make up others.
+// isCode reports whether code is defined by any revision of the specification or by this
+// package. Peers may send arbitrary codes.
 func isCode(code int) bool {
 	switch code {
 	case CodeParseError, CodeInvalidRequest, CodeMethodNotFound, CodeInvalidParams, CodeInternalError,
@@ -47,17 +47,17 @@ func isCode(code int) bool {
 }
 
 // An Error is an error response of the protocol. Handlers return it to choose the code and
-// the data that the peer receives. Callers find it in the error of a call with errors.As,
-// unchanged by the servers in between.
+// the data that the peer receives. Callers get it from the error of a call with errors.As;
+// servers in between pass it on unchanged.
 type Error struct {
 	Code    int             `json:"code"`
 	Message string          `json:"message"`       // one concise sentence
-	Data    json.RawMessage `json:"data,omitzero"` // raw JSON, nil if there is none
+	Data    json.RawMessage `json:"data,omitzero"` // raw JSON, or nil
 	Cause   error           `json:"-"`             // for logs; never sent
 }
 
-// Errorf returns an Error with a formatted message. An error that is wrapped with %w is
-// found with errors.Is and errors.As; its text is part of the message for the peer.
+// Errorf returns an Error with a formatted message. errors.Is and errors.As find errors that
+// are wrapped with %w. Their text is part of the message sent to the peer.
 func Errorf(code int, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
 	cause := errors.Unwrap(err)
@@ -95,8 +95,8 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
-// CodeOf returns the code that is sent for err: that of the [*Error] in it, or
-// CodeInternalError. It returns 0 for nil.
+// CodeOf returns the error code that is sent for err: the code of the [*Error] that err is or
+// wraps, otherwise CodeInternalError. It returns 0 if err is nil.
 func CodeOf(err error) int {
 	if err == nil {
 		return 0
@@ -115,11 +115,11 @@ func asError(err error) *Error {
 	return &Error{Code: CodeInternalError, Message: err.Error(), Cause: err}
 }
 
-// internalError is the message of an error without details.
+// internalError is the message of errors whose details are not sent.
 const internalError = "internal error"
 
-// codedError returns the error of the protocol that err is or wraps, or nil. One in a
-// PrivateError is not sent.
+// codedError returns the protocol error that err is or wraps, or nil. Errors within a
+// PrivateError are not sent, so they do not count.
 func codedError(err error) *Error {
 	if privateError(err) != nil {
 		return nil //nolint:nilerr // err is not one to send
@@ -137,20 +137,20 @@ func codedError(err error) *Error {
 }
 
 // NewUnknownNameError returns the error for a name that is not registered. The kind is
-// "tool", "prompt" or, in completion, "resource". Middleware that hides something returns
-// it as well.
+// "tool", "prompt" or, for completion, "resource". Middleware that hides a tool or prompt
+// should return it as well.
 func NewUnknownNameError(kind, name string) *Error {
 	return Errorf(CodeInvalidParams, "unknown %s %q", kind, name)
 }
 
-// NewResourceNotFoundError returns the error for a URI that names no resource. Clients of
-// older revisions get it with the code -32002.
+// NewResourceNotFoundError returns the error for a resource that does not exist. Clients of
+// older revisions receive the code -32002.
 func NewResourceNotFoundError(uri string) *Error {
 	return Errorf(CodeInvalidParams, "resource %q not found", uri).WithData(map[string]string{"uri": uri})
 }
 
-// isResourceNotFound recognizes [NewResourceNotFoundError] by its form, which is all that
-// is left of it after it came over a wire.
+// isResourceNotFound reports whether err is a [NewResourceNotFoundError]. It compares the code
+// and the data, because the error may have been received from a peer.
 func isResourceNotFound(err error) bool {
 	var e *Error
 	if err == nil || !errors.As(err, &e) || e.Data == nil {
@@ -162,28 +162,28 @@ func isResourceNotFound(err error) bool {
 	return (e.Code == CodeInvalidParams || e.Code == codeResourceNotFound) && unmarshal(e.Data, &data) == nil && data.URI != ""
 }
 
-// NewMethodNotFoundError returns the error for a method that is not served.
+// NewMethodNotFoundError returns the error for a method that has no handler.
 func NewMethodNotFoundError(method string) *Error {
 	return Errorf(CodeMethodNotFound, "method %q not found", method)
 }
 
-// newMissingCapabilityError returns the error for a request that only a client with more
-// capabilities than it declared can be served.
+// newMissingCapabilityError returns the error for a request that needs a capability which the
+// client did not declare.
 func newMissingCapabilityError(required *ClientCapabilities) *Error {
 	return Errorf(CodeMissingCapability, "the client did not declare a capability that this request needs: %s", strings.Join(required.names(), ", ")).
 		WithData(map[string]*ClientCapabilities{"requiredCapabilities": required})
 }
 
-// newUnsupportedVersionError returns the error for a request that names a revision which
-// is not served to such requests.
+// newUnsupportedVersionError returns the error for a request whose protocol version is not
+// one of [ModernVersions].
 func newUnsupportedVersionError(requested string) *Error {
 	return Errorf(CodeUnsupportedVersion, "protocol version %q is not supported", requested).
 		WithData(map[string]any{"supported": ModernVersions(), "requested": requested})
 }
 
-// A CancelError is the cause of a context that the peer cancelled.
+// A CancelError is the cause of a context whose request was cancelled by the peer.
 type CancelError struct {
-	Reason string // given by the peer, possibly empty
+	Reason string // given by the peer; may be empty
 }
 
 func (e *CancelError) Error() string {
@@ -193,43 +193,43 @@ func (e *CancelError) Error() string {
 	return "mcp: cancelled by the peer: " + e.Reason
 }
 
-// Is reports whether target is context.Canceled, the error that a handler returns if it
-// returns that of its context.
+// Is reports whether target is context.Canceled, so that errors.Is treats a CancelError like
+// the error of the cancelled context.
 func (e *CancelError) Is(target error) bool { return target == context.Canceled }
 
-// ErrAbortHandler is a value to panic with to abort a request without a log entry, like
-// http.ErrAbortHandler.
+// ErrAbortHandler is a sentinel panic value to abort a handler, like http.ErrAbortHandler.
+// The panic is not logged.
 var ErrAbortHandler = errors.New("mcp: abort handler")
 
 // Errors of connections.
 var (
-	// ErrClosed is the error of a connection that was closed, and the cause of a context
-	// that ended because the connection, the session or the server was closed.
+	// ErrClosed is returned by operations on a closed connection. It is also the cause of a
+	// context that was cancelled because the connection, the session or the server was closed.
 	ErrClosed = transport.ErrClosed
-	// ErrUnreadable means that the response is not one of this protocol, for example
-	// malformed JSON, a message over the limit or a web page. The request may have been
-	// served.
+	// ErrUnreadable reports that the response is not a valid message of the protocol, for
+	// example malformed JSON, a message over the size limit or a web page. The request may
+	// have been served.
 	ErrUnreadable = transport.ErrUnreadable
-	// ErrSessionLost means that the server does not know the session any more, and that the
-	// request failed in a new one as well. The request had no effect.
+	// ErrSessionLost reports that the server no longer knows the session, and that the
+	// request failed in a new session as well. The request had no effect.
 	ErrSessionLost = transport.ErrSessionLost
-	// ErrUnauthorized means that the server requires authentication.
+	// ErrUnauthorized reports that the server requires authentication.
 	ErrUnauthorized = transport.ErrUnauthorized
 )
 
-// fromWire returns the error of a response.
+// fromWire returns the Error for the error object of a response.
 func fromWire(e *transport.Error) *Error {
 	return &Error{Code: e.Code, Message: e.Message, Data: e.Data, Cause: e.Cause}
 }
 
-// toWire returns the error object that a peer gets for err.
+// toWire returns the error object that is sent to a peer for err.
 func toWire(err error) *transport.Error {
 	e := asError(err)
 	return &transport.Error{Code: e.Code, Message: e.Message, Data: e.Data}
 }
 
-// Error codes that the specification leaves to applications. They lie outside of its range,
-// and are the corresponding status codes of HTTP.
+// Error codes outside the range reserved by the specification. They equal the corresponding
+// HTTP status codes.
 const (
 	CodeInsufficientScope = 403
 	CodeTimeout           = 408
@@ -237,19 +237,19 @@ const (
 	CodeRateLimited       = 429
 )
 
-// A ScopeError lists the scopes that an operation needs. It is the cause of
+// A ScopeError lists the scopes that an operation requires. It is the cause of
 // [NewInsufficientScopeError]. Over HTTP it becomes a challenge that lets the client request
 // the scopes (basic/authorization#scope-challenge-handling).
 type ScopeError struct {
-	Required []string // including the granted ones
+	Required []string // all required scopes, including those already granted
 }
 
 func (e *ScopeError) Error() string {
 	return "mcp: the operation needs the scopes " + strings.Join(e.Required, " ")
 }
 
-// NewInsufficientScopeError returns the error for a caller who lacks a scope that the
-// operation needs. Required lists all scopes of the operation, not only the missing ones.
+// NewInsufficientScopeError returns the error for a caller that lacks a required scope.
+// required lists all scopes that the operation needs, not only the missing ones.
 func NewInsufficientScopeError(required ...string) *Error {
 	e := Errorf(CodeInsufficientScope, "the caller was not granted the scopes that this needs: %s", strings.Join(required, " "))
 	e.Cause = &ScopeError{required}
@@ -261,16 +261,17 @@ type retryData struct {
 	RetryAfterMs *int64 `json:"retryAfterMs"`
 }
 
-// NewRateLimitedError returns the error for a caller who sends too many requests, or for
-// an overloaded server. The caller may try again after that time, which is rounded up to
-// milliseconds; a negative one counts as zero.
+// NewRateLimitedError returns the error for a caller that sends too many requests, or for
+// an overloaded server. The caller may retry after the given duration, which is rounded up to
+// milliseconds; a negative duration means zero.
 func NewRateLimitedError(after time.Duration, format string, args ...any) *Error {
 	ms := max(0, int64((after+time.Millisecond-1)/time.Millisecond))
 	return Errorf(CodeRateLimited, "%s", fmt.Sprintf(format, args...)).WithData(retryData{&ms})
 }
 
-// RetryAfter returns the time after which a request that failed with err may be repeated,
-// if err is a [NewRateLimitedError], also one that a peer sent.
+// RetryAfter returns how long to wait before retrying a request that failed with err. It
+// reports false unless err is or wraps a [NewRateLimitedError], which may come from a peer.
+// The duration is at most 24 hours.
 func RetryAfter(err error) (time.Duration, bool) {
 	e, ok := errors.AsType[*Error](err)
 	if !ok || e.Code != CodeRateLimited {
@@ -280,20 +281,20 @@ func RetryAfter(err error) (time.Duration, bool) {
 	if unmarshal(e.Data, &data) != nil || data.RetryAfterMs == nil {
 		return 0, false
 	}
-	const most = int64(24 * time.Hour / time.Millisecond) // keeps a peer's mistake from overflowing
+	const most = int64(24 * time.Hour / time.Millisecond) // so that the duration cannot overflow
 	return time.Duration(min(max(0, *data.RetryAfterMs), most)) * time.Millisecond, true
 }
 
 // An OutputError is returned by [Conn.CallTool] if the structured content of a result
 // does not conform to the output schema of the tool, or could not be validated.
 //
-// Err wraps a [*jsonschema.ValidationError] if the content does not conform. Otherwise
-// nothing is known of it: Err says that the schema cannot be compiled (it refers to
-// another document, or names an unknown dialect, say), or it wraps
-// [jsonschema.ErrTooMuchWork] or the cause of the context's end.
+// If the content does not conform, Err wraps a [*jsonschema.ValidationError]. Otherwise the
+// content was not validated: the schema could not be compiled (for example because it refers
+// to another document or uses an unknown dialect), or Err wraps [jsonschema.ErrTooMuchWork]
+// or the cause of the context.
 type OutputError struct {
 	Tool   string
-	Result *CallToolResult // as the server sent it, for callers that do without the check
+	Result *CallToolResult // as sent by the server, for callers that do not need validation
 	Err    error
 }
 
@@ -307,19 +308,19 @@ func (e *OutputError) Error() string {
 // Unwrap returns Err.
 func (e *OutputError) Unwrap() error { return e.Err }
 
-// A PrivateError is an error whose text is for logs only. Wherever a peer would read the
-// text of an error, it reads Public instead, also if the PrivateError is wrapped:
+// A PrivateError is an error whose text is for logs only. Peers see Public instead, even if
+// the PrivateError is wrapped:
 //
 //	return nil, &mcp.PrivateError{Public: "the notes cannot be loaded now", Err: err}
 //
-// An [*Error] within Err is private as well. An [*Error] around a PrivateError has its own
-// message.
+// An [*Error] wrapped by Err is private as well. If an [*Error] wraps a PrivateError, peers
+// see the message of the [*Error].
 type PrivateError struct {
 	Public string // the text for peers; empty means "internal error"
 	Err    error
 }
 
-// Error returns the text of Err, or what peers read if Err is nil.
+// Error returns the text of Err or, if Err is nil, the text for peers.
 func (e *PrivateError) Error() string {
 	if e.Err == nil {
 		return cmp.Or(e.Public, internalError)
@@ -330,7 +331,7 @@ func (e *PrivateError) Error() string {
 // Unwrap returns Err.
 func (e *PrivateError) Unwrap() error { return e.Err }
 
-// privateError returns the PrivateError that decides what peers read of err, or nil.
+// privateError returns the PrivateError that determines the text peers see for err, or nil.
 func privateError(err error) *PrivateError {
 	private, ok := errors.AsType[*PrivateError](err)
 	if !ok {
@@ -338,28 +339,28 @@ func privateError(err error) *PrivateError {
 	}
 	coded, _ := errors.AsType[*Error](err)
 	if inside, _ := errors.AsType[*Error](private.Err); inside != coded {
-		return nil // coded is around it
+		return nil // coded wraps the PrivateError
 	}
 	return private
 }
 
-// An ArgumentsError is the error of a failed tool ([CallToolResult.Err]) whose function was
-// not called, because the arguments are invalid. Err wraps a [*jsonschema.ValidationError]
-// if they do not conform to the schema.
+// An ArgumentsError is the error of a tool call ([CallToolResult.Err]) whose arguments were
+// invalid. The tool's function was not called. If the arguments do not conform to the schema,
+// Err wraps a [*jsonschema.ValidationError].
 type ArgumentsError struct {
 	Err  error
 	text string // for the model
 }
 
-// Error returns the explanation that the model gets. It can contain arguments.
+// Error returns the explanation that is sent to the model. It may contain arguments.
 func (e *ArgumentsError) Error() string { return cmp.Or(e.text, "invalid arguments") }
 
 // Unwrap returns Err.
 func (e *ArgumentsError) Unwrap() error { return e.Err }
 
-// Places returns where the arguments are invalid, and why, without their values: JSON
-// pointers with the violated keyword of the schema, such as "/name (maxLength)". It returns
-// nil if the arguments could not be decoded or validated for another reason.
+// Places returns where and why the arguments are invalid, without their values: JSON pointers
+// with the violated keyword of the schema, such as "/name (maxLength)". It returns nil if
+// the arguments could not be decoded, or were not validated for another reason.
 func (e *ArgumentsError) Places() []string {
 	invalid, ok := errors.AsType[*jsonschema.ValidationError](e.Err)
 	if !ok {
@@ -372,17 +373,17 @@ func (e *ArgumentsError) Places() []string {
 	return places
 }
 
-// A failure is why a tool failed. It is not sent.
+// A failure is the reason why a tool failed. It is not sent.
 type failure struct {
 	err error
-	// text is the block that was made of err, nil if MuxOptions.PublicError must not
-	// replace it.
+	// text is the content block made from err. It is nil if MuxOptions.PublicError must not
+	// replace the content.
 	text *TextContent
 }
 
-// ErrorResult returns the result of a tool that failed with err. The model gets one block
-// of text: the text of err, or what a [*PrivateError] or [*Error] in it has for peers.
-// [CallToolResult.Err] returns err.
+// ErrorResult returns the result of a tool that failed with err. Its content is one text
+// block: the text of err, or the public text of a wrapped [*PrivateError] or the message of a
+// wrapped [*Error]. [CallToolResult.Err] returns err.
 func ErrorResult(err error) *CallToolResult {
 	if err == nil {
 		err = &PrivateError{Err: errors.New("mcp: ErrorResult of a nil error")}
@@ -391,17 +392,17 @@ func ErrorResult(err error) *CallToolResult {
 	return &CallToolResult{Content: Contents{text}, IsError: true, failure: &failure{err, text}}
 }
 
-// fixedErrorResult returns the result of a tool that failed with err, with a text that
-// MuxOptions.PublicError does not replace.
+// fixedErrorResult returns the result of a tool that failed with err, with the given text,
+// which MuxOptions.PublicError does not replace.
 func fixedErrorResult(err error, text string) *CallToolResult {
 	return &CallToolResult{Content: Contents{Text(text)}, IsError: true, failure: &failure{err: err}}
 }
 
-// Err returns the error that a tool failed with, for logs, metrics and middleware: the
-// error that the function of a [ToolFunc] returned, that of [ErrorResult], or an
-// [*ArgumentsError]. It is not sent, and belongs to copies of the result as well. It is nil
-// if the tool did not fail, and if the reason is not known because the result was received
-// from a server or made without an error.
+// Err returns the error that the tool failed with, for logs, metrics and middleware: the
+// error returned by the function of a [ToolFunc], the error passed to [ErrorResult], or an
+// [*ArgumentsError]. It is not sent. Copies of the result have the same error. Err returns nil
+// if the tool did not fail, or if the error is unknown because the result was received from a
+// server or created without an error.
 func (r *CallToolResult) Err() error {
 	if r == nil || !r.IsError || r.failure == nil {
 		return nil
@@ -409,8 +410,8 @@ func (r *CallToolResult) Err() error {
 	return r.failure.err
 }
 
-// failedTool returns the outcome of a tool whose function returned err: an error of the
-// protocol stays one, any other is a result for the model.
+// failedTool returns the outcome of a tool whose function returned err. A protocol error or a
+// pendingError is returned unchanged; any other error becomes a result for the model.
 func failedTool(err error) (Result, error) {
 	if _, pending := errors.AsType[*pendingError](err); pending || codedError(err) != nil {
 		return nil, err
@@ -418,7 +419,7 @@ func failedTool(err error) (Result, error) {
 	return ErrorResult(err), nil
 }
 
-// publish applies PublicError to an outcome of the mux.
+// publish applies PublicError to the outcome of a request.
 func (o *MuxOptions) publish(ctx context.Context, res Result, err error) (Result, error) {
 	if o.PublicError == nil {
 		return res, err
@@ -443,7 +444,7 @@ func (o *MuxOptions) publish(ctx context.Context, res Result, err error) (Result
 	return &published, nil
 }
 
-// sentFor returns the Error that is sent for err, for which PublicError returned public.
+// sentFor returns the Error to send for err, given the result of PublicError for it.
 func sentFor(err, public error) *Error {
 	if public == nil {
 		public = &PrivateError{Err: err}

@@ -27,20 +27,20 @@ type FileServerOptions struct {
 	// Resource describes the template. Nil means the zero Resource.
 	Resource *Resource
 	// Hidden also serves dot-files and files below dot-directories. If it is false, names
-	// that a file system may take for such a name are hidden as well: on Windows, those
-	// with a tilde before a digit, as short names have.
+	// that the file system may treat as equivalent to a hidden name are hidden as well: on
+	// Windows, names with a tilde followed by a digit, like short names.
 	Hidden bool
 	// WithinRoots serves only files within the roots of the client, which is asked for
-	// them; see [Roots]. The template must make file URIs. Nothing is listed, because a
+	// them; see [Roots]. The template must produce file URIs. Nothing is listed, because a
 	// client cannot be asked during a list request.
 	WithinRoots bool
-	// MaxBytes limits the size of files that can be read. Larger files are listed. 0 means
-	// 16 MiB.
+	// MaxBytes is the maximum size of a file that can be read. Larger files are still listed.
+	// 0 means 16 MiB.
 	MaxBytes int64
-	// PageSize limits the files on a page of the list. 0 means 1000.
+	// PageSize is the maximum number of files on a page of the list. 0 means 1000.
 	PageSize int
 	// Cache holds the cache hints of lists and files. The zero value means private and not
-	// to be kept.
+	// cacheable.
 	Cache Cacheable
 }
 
@@ -59,38 +59,38 @@ func (o *FileServerOptions) withDefaults() FileServerOptions {
 	return opts
 }
 
-// pathVariable is the variable of a file server's template.
+// pathVariable is the name of the variable in a file server's template.
 const pathVariable = "path"
 
-// FileServerFS returns a handler for the files of a file system. Register it under a
-// template that has the variable path and no other:
+// FileServerFS returns a handler that serves the files of a file system. Register it under a
+// template whose only variable is path:
 //
 //	mux.Resource("file:///docs/{+path}", mcp.FileServerFS(os.DirFS("docs"), nil))
 //
 // All regular files are listed, with size, MIME type and modification time, in the order of
 // [fs.WalkDir]. Directories are not listed, but can be read: their type is inode/directory,
-// and the text has a line for each entry, a URI reference relative to the directory that
-// ends in a slash for a directory. A file is sent as text if its type allows that and it is
-// valid UTF-8, otherwise as binary. Paths are completed.
+// and their text has a line for each entry, a URI reference relative to the directory. The
+// references to subdirectories end in a slash. A file is sent as text if its type is not
+// binary and its content is valid UTF-8, otherwise as a blob. Paths are completed.
 //
 // The text of a directory names all served entries, for every caller. Middleware that hides
 // single files from some callers, such as middleware.Visible, does not remove their names
 // from it: keep restricted files in separate directories, and hide these directories and
 // everything below them.
 //
-// A file that does not exist, is hidden or lies outside of the root is answered with
-// [NewResourceNotFoundError], however the URI is written: with dots, encoded slashes or
-// backslashes. So is a path with a symbolic link, if fsys implements [fs.ReadLinkFS], as
-// os.DirFS and its fs.Sub do. Other file systems decide themselves whether they follow
-// links; a wrapper around os.DirFS without that interface does. Links are checked before a
-// file is opened: use [FileServerRoot] for a tree that others can change at the same time.
+// Reading a file that does not exist, is hidden or lies outside the root returns
+// [NewResourceNotFoundError], even if the URI contains dots, encoded slashes or backslashes.
+// If fsys implements [fs.ReadLinkFS], as os.DirFS and its fs.Sub do, reading a path that
+// contains a symbolic link returns the same error. Whether other file systems follow links is
+// up to them; a wrapper around os.DirFS without that interface does. Links are checked before
+// a file is opened: use [FileServerRoot] for a tree that may be changed at the same time.
 //
 // If the file system ignores case, or accepts several spellings of a name, a file can be
-// read by other URIs than the listed one. Middleware that decides by URI must then allow
+// read by URIs other than the listed one. Middleware that decides by URI must then allow
 // known URIs rather than hide single files.
 //
-// The list leaves out directories of more than 65,536 entries, files whose name is not
-// valid UTF-8 or has a backslash, and files whose URI would be longer than 8 KiB.
+// The list omits directories of more than 65,536 entries, files whose name is not valid UTF-8
+// or contains a backslash, and files whose URI would be longer than 8 KiB.
 func FileServerFS(fsys fs.FS, opts *FileServerOptions) Handler {
 	if fsys == nil {
 		panic(registrationErrorf("FileServerFS at %s: the file system is nil", callSite()))
@@ -100,18 +100,18 @@ func FileServerFS(fsys fs.FS, opts *FileServerOptions) Handler {
 	return s
 }
 
-// FileServerRoot is [FileServerFS] for a directory of the operating system. Symbolic links
-// within the directory are followed, unless WithinRoots is set or the link leads to, or
-// through, a hidden file; the list does not follow links to directories. Nothing outside of
-// the directory, no hidden file and nothing but regular files and directories is ever
-// served, even if the directory is changed at the same time. Files more than 255
-// directories deep are not served. Root must not be closed while the handler is used.
+// FileServerRoot is like [FileServerFS] but serves a directory of the operating system.
+// Symbolic links within the directory are followed, unless WithinRoots is set or the link
+// leads to or through a hidden file; the list does not follow links to directories. Only
+// regular files and directories inside root that are not hidden are served, even if the
+// directory is changed at the same time. Files more than 255 directories deep are not served.
+// root must not be closed while the handler is in use.
 func FileServerRoot(root *os.Root, opts *FileServerOptions) Handler {
 	if root == nil {
 		panic(registrationErrorf("FileServerRoot at %s: the root is nil", callSite()))
 	}
 	s := newFileServer(opts)
-	// Where a link leads cannot be compared with the client's roots.
+	// The target of a link cannot be compared with the client's roots.
 	s.tree = &rootTree{root: root, links: !s.opts.WithinRoots, serves: s.serves}
 	return s
 }
@@ -136,8 +136,8 @@ func newFileServer(opts *FileServerOptions) *fileServer {
 	return s
 }
 
-// subscribe lets callers subscribe to what they can read. Roots are not compared: a
-// client cannot be asked for them while it listens.
+// subscribe allows subscriptions to the files that the caller can read. Roots are not
+// checked: a client cannot be asked for them during a subscription request.
 func (s *fileServer) subscribe(ctx context.Context, uri string) error {
 	value := RequestFromContext(ctx).PathValue(pathVariable)
 	name, ok := s.nameOf(uri, value)
@@ -195,7 +195,7 @@ func (s *fileServer) ServeMCP(ctx context.Context, req *Request) (Result, error)
 	return &ReadResourceResult{Cacheable: s.opts.Cache, Contents: []*ResourceContents{part}}, nil
 }
 
-// read reads a file or a directory, or only a directory.
+// read reads a file or directory into part. If onlyDir is true, it must be a directory.
 func (s *fileServer) read(name string, onlyDir bool, part *ResourceContents) error {
 	f, info, err := s.tree.open(name)
 	if err != nil {
@@ -211,7 +211,7 @@ func (s *fileServer) read(name string, onlyDir bool, part *ResourceContents) err
 	return s.readFile(name, f, info.Size(), part)
 }
 
-// fileNotFound returns the error for a file that is not served, with the reason for logs.
+// fileNotFound returns the error for a file that is not served, with the cause for logs.
 func fileNotFound(uri string, why error) *Error {
 	e := NewResourceNotFoundError(uri)
 	e.Cause = why
@@ -219,7 +219,7 @@ func fileNotFound(uri string, why error) *Error {
 }
 
 // problem returns the error for the peer, without the text of the operating system. If the
-// root cannot be opened either, the fault is the server's: the file may exist.
+// root cannot be opened either, it is an internal error: the file may exist.
 func (s *fileServer) problem(uri string, err error) error {
 	if _, ok := errors.AsType[*Error](err); ok {
 		return err
@@ -244,7 +244,7 @@ func (s *fileServer) readFile(name string, f fs.File, size int64, part *Resource
 	if _, err := content.ReadFrom(io.LimitReader(f, s.opts.MaxBytes+1)); err != nil {
 		return err
 	}
-	if int64(content.Len()) > s.opts.MaxBytes { // it has grown, or hides its size
+	if int64(content.Len()) > s.opts.MaxBytes { // it grew, or Stat reported a smaller size
 		return s.tooLarge(part.URI)
 	}
 	data := content.Bytes()
@@ -263,7 +263,7 @@ func (s *fileServer) tooLarge(uri string) error {
 	return Errorf(CodeInternalError, "resource %q is larger than %d bytes, which is what this server reads at most", uri, s.opts.MaxBytes)
 }
 
-// readDirectory reads the names in a directory as text.
+// readDirectory reads the names in a directory into the text of part.
 func (s *fileServer) readDirectory(name string, f fs.File, part *ResourceContents) error {
 	entries, err := s.entries(name, f)
 	if errors.Is(err, errTooManyEntries) {
@@ -289,8 +289,8 @@ func (s *fileServer) readDirectory(name string, f fs.File, part *ResourceContent
 }
 
 // nameOf returns the name in the file system for a URI, given the value of its path
-// variable. It returns false for a URI that no list and no directory would contain:
-// middleware that examines URIs can rely on their slashes.
+// variable. It reports false for URIs that appear in no list or directory, such as URIs with
+// encoded slashes: middleware that examines URIs can rely on their slashes.
 func (s *fileServer) nameOf(uri, value string) (string, bool) {
 	if strings.Contains(strings.ToLower(uri), "%2f") {
 		return "", false
@@ -310,14 +310,13 @@ func (s *fileServer) nameOf(uri, value string) (string, bool) {
 	return name, true
 }
 
-// serves reports whether a file or directory may have the name.
+// serves reports whether files and directories with the given path element are served.
 func (s *fileServer) serves(element string) bool {
 	return !strings.ContainsAny(element, "\\\x00") && (s.opts.Hidden || !isHidden(element, runtime.GOOS == "windows"))
 }
 
-// isHidden reports whether a name begins with a dot, or may be another one of a file
-// whose name does: HFS+ ignores some characters, and Windows has short names, such as
-// GIT~1 for .git.
+// isHidden reports whether a name begins with a dot, or may be an alias of a name that
+// does: HFS+ ignores some characters, and Windows has short names, such as GIT~1 for .git.
 func isHidden(element string, shortNames bool) bool {
 	const ignored = "\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u206a\u206b\u206c\u206d\u206e\u206f\ufeff"
 	if strings.HasPrefix(strings.TrimLeft(element, ignored), ".") {
@@ -327,7 +326,8 @@ func isHidden(element string, shortNames bool) bool {
 	return shortNames && short && number != "" && '0' <= number[0] && number[0] <= '9'
 }
 
-// uriOf returns the URI of a file, if there is one that matches the file again.
+// uriOf returns the URI of a file. It reports false if t cannot expand to a URI that matches
+// the same file.
 func uriOf(t *uritemplate.Template, name string) (string, bool) {
 	uri, err := t.Expand(map[string]string{pathVariable: escapePath(name)})
 	if err != nil {
@@ -340,8 +340,7 @@ func uriOf(t *uritemplate.Template, name string) (string, bool) {
 // escapePath encodes a path for a URI.
 func escapePath(name string) string { return (&url.URL{Path: name}).EscapedPath() }
 
-// withinRoots reports whether a file URI is that of a root, or of something below
-// one.
+// withinRoots reports whether a file URI names a root or a file below a root.
 func withinRoots(uri string, roots []Root) bool {
 	file, ok := filePath(uri)
 	if !ok {
@@ -356,8 +355,8 @@ func withinRoots(uri string, roots []Root) bool {
 	return false
 }
 
-// filePath returns the path of a file URI of this machine. URIs with an unencoded question
-// mark or number sign, which would hide the rest of the path, have none.
+// filePath returns the path of a file URI for this host. It reports false for URIs with an
+// unencoded question mark or number sign, which would hide the rest of the path.
 func filePath(uri string) (string, bool) {
 	u, err := url.Parse(uri)
 	if err != nil || u.Scheme != "file" || u.Host != "" && u.Host != "localhost" ||

@@ -10,5 +10,5 @@ import (
 	"syscall"
 )
 
-// openToRead does not wait for the writer of a named pipe.
+// openToRead has O_NONBLOCK so that opening a named pipe does not wait for a writer.
 const openToRead = os.O_RDONLY | syscall.O_NONBLOCK

@@ -22,11 +22,10 @@ import (
 	"github.com/go-psi/psi/internal/uritemplate"
 )
 
-// A rootTree is a directory of the operating system, in which others may change
-// anything at any time.
+// A rootTree is a directory of the operating system, which may be changed concurrently.
 type rootTree struct {
 	root   *os.Root
-	links  bool // symbolic links are followed
+	links  bool // whether symbolic links are followed
 	serves func(element string) bool
 }
 
@@ -37,7 +36,8 @@ var (
 	errLink    = errors.New("a symbolic link that is not followed")
 )
 
-// open tries again when something was replaced meanwhile, as editors do to save a file.
+// open retries if a file or directory was replaced in the meantime: editors do that to save
+// a file.
 func (t *rootTree) open(name string) (f fs.File, info fs.FileInfo, err error) {
 	for range 10 {
 		w := rootWalk{rootTree: t, dirs: []*os.Root{t.root}, rest: strings.Split(name, "/")}
@@ -50,21 +50,21 @@ func (t *rootTree) open(name string) (f fs.File, info fs.FileInfo, err error) {
 	return f, info, err
 }
 
-// A rootWalk opens a name one element at a time, each in the open directory before it,
-// and links as what they contain. So serves sees every element of the way that is in
-// the end taken, whatever is replaced meanwhile.
+// A rootWalk opens a name one element at a time, each relative to the open directory before
+// it, and replaces links by their targets. So serves checks every element of the path that is
+// actually taken, even if files are replaced concurrently.
 type rootWalk struct {
 	*rootTree
-	dirs []*os.Root // the root, and the directories on the way down from it
-	rest []string   // elements still to go
-	past int        // elements
-	met  int        // symbolic links
+	dirs []*os.Root // the root and the open directories below it
+	rest []string   // elements still to be opened
+	past int        // number of elements processed
+	met  int        // number of symbolic links followed
 }
 
 const (
-	maxLinks    = 40   // in a name, as on Linux
-	maxDirs     = 255  // that are open at once
-	maxElements = 1000 // of a name and the links in it
+	maxLinks    = 40   // symbolic links in a name, as on Linux
+	maxDirs     = 255  // directories open at the same time
+	maxElements = 1000 // elements of a name and of the links in it
 )
 
 func (w *rootWalk) dir() *os.Root { return w.dirs[len(w.dirs)-1] }
@@ -88,14 +88,14 @@ func (w *rootWalk) open() (fs.File, fs.FileInfo, error) {
 	return opened(f)
 }
 
-// step goes past one element. If that is the file in which the name ends, it returns
-// what is known of it.
+// step processes one element. If it is the file at the end of the name, step returns its
+// FileInfo.
 func (w *rootWalk) step(element string) (fs.FileInfo, error) {
 	w.past++
 	switch {
 	case w.past > maxElements || len(w.dirs) > maxDirs:
 		return nil, errors.New("too many directories")
-	case element == "" || element == ".": // only links have these, and the next
+	case element == "" || element == ".": // in links, or the name of the root
 		return nil, nil
 	case element == "..":
 		return nil, w.up()
@@ -170,10 +170,10 @@ func (w *rootWalk) close() {
 	}
 }
 
-// A fileTree is what a file server serves.
+// A fileTree is a tree of files to serve.
 type fileTree interface {
-	// open opens a regular file or a directory. The error of anything else
-	// is errNotServed.
+	// open opens a regular file or a directory. For anything else, the error wraps
+	// errNotServed.
 	open(name string) (fs.File, fs.FileInfo, error)
 	// follows reports whether symbolic links are followed.
 	follows() bool
@@ -181,16 +181,16 @@ type fileTree interface {
 
 var errNotServed = errors.New("mcp: neither a regular file nor a directory, hidden, or behind a symbolic link")
 
-// notServed returns the error of a name that cannot be served because of err.
+// notServed returns the error for a name that cannot be served because of err.
 func notServed(err error) error { return fmt.Errorf("%w: %w", errNotServed, err) }
 
-// An fsTree is a file system.
+// An fsTree is the fileTree of an fs.FS.
 type fsTree struct{ fs.FS }
 
 func (t fsTree) follows() bool { return false }
 
-// open looks for links first, and at what it is that opens: opening a named pipe
-// would wait for its writer.
+// open checks for links and for the type of the file before opening it: opening a named pipe
+// would wait for a writer.
 func (t fsTree) open(name string) (fs.File, fs.FileInfo, error) {
 	for i := range len(name) {
 		if name[i] != '/' {
@@ -210,7 +210,8 @@ func (t fsTree) open(name string) (fs.File, fs.FileInfo, error) {
 	return opened(f)
 }
 
-// opened checks what was opened, which may not be what was looked at.
+// opened checks the type of an open file, which may differ from the file seen by Lstat. It
+// closes f if the file cannot be served.
 func opened(f fs.File) (fs.File, fs.FileInfo, error) {
 	info, err := f.Stat()
 	if err == nil && isServable(info) {
@@ -222,19 +223,19 @@ func opened(f fs.File) (fs.File, fs.FileInfo, error) {
 
 func isServable(info fs.FileInfo) bool { return info.IsDir() || info.Mode().IsRegular() }
 
-// Bounds on the work that one request can cause.
+// Limits on the work that one request can cause.
 const (
-	maxEntries     = 65_536 // of a directory
-	maxPageEntries = 65_536 // of all directories that a page of the list looks at, but for the first
+	maxEntries     = 65_536 // entries of one directory
+	maxPageEntries = 65_536 // directory entries read for a page, which visits at least one path
 )
 
 var errTooManyEntries = errors.New("mcp: the directory has too many entries")
 
 func (s *fileServer) cacheHints() Cacheable { return s.opts.Cache }
 
-// ListResources implements [ResourceLister]. A cursor is the path at which the
-// page before ended: what comes after it, in the order of the walk, is listed,
-// whatever was added or removed in between.
+// ListResources implements [ResourceLister]. A cursor is the path at which the previous page
+// ended. The page lists the files after it in walk order, even if files were added or removed
+// in between.
 func (s *fileServer) ListResources(ctx context.Context, template string, cursor *string) (*ListResourcesResult, error) {
 	res := &ListResourcesResult{Cacheable: s.opts.Cache}
 	if s.opts.WithinRoots {
@@ -267,12 +268,13 @@ type fileWalk struct {
 	server   *fileServer
 	template *uritemplate.Template
 	files    []*Resource
-	last     string // the path that was looked at last, "" for none
-	read     int    // entries of directories, those that are not served included
-	more     bool   // the page is full
+	last     string // the last path visited, or ""
+	read     int    // directory entries read, including entries that are not served
+	more     bool   // whether the page is full
 }
 
-// list lists what is in dir, but for what the path after and all before it names.
+// list lists the files in dir that come after the path after. If after is empty, it lists
+// all files in dir.
 func (w *fileWalk) list(ctx context.Context, dir string, after []string) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -300,14 +302,14 @@ func (w *fileWalk) list(ctx context.Context, dir string, after []string) error {
 	return nil
 }
 
-// resume goes on in the directory in which, or with which, the page before ended.
+// resume continues in the directory at or in which the previous page ended.
 func (w *fileWalk) resume(ctx context.Context, name string, e fs.DirEntry, after []string) {
 	if e.IsDir() {
-		_ = w.list(ctx, name, after) // a directory that cannot be read is left out
+		_ = w.list(ctx, name, after) // a directory that cannot be read is omitted
 	}
 }
 
-// visit lists one entry. A page always gets past one, or it would never end.
+// visit lists one entry. Every page visits at least one entry, so that listing makes progress.
 func (w *fileWalk) visit(ctx context.Context, name string, e fs.DirEntry) {
 	if len(w.files) >= w.server.opts.PageSize || w.read > maxPageEntries && w.last != "" {
 		w.more = true
@@ -315,7 +317,7 @@ func (w *fileWalk) visit(ctx context.Context, name string, e fs.DirEntry) {
 	}
 	w.last = name
 	if e.IsDir() {
-		_ = w.list(ctx, name, nil) // a directory that cannot be read is left out
+		_ = w.list(ctx, name, nil) // a directory that cannot be read is omitted
 		return
 	}
 	info, err := w.server.entryInfo(path.Dir(name), e)
@@ -327,7 +329,7 @@ func (w *fileWalk) visit(ctx context.Context, name string, e fs.DirEntry) {
 	}
 }
 
-// describe returns the list item of a file, nil if the file has no URI.
+// describe returns the list item for a file, or nil if the file has no URI.
 func (s *fileServer) describe(t *uritemplate.Template, name string, info fs.FileInfo) *Resource {
 	uri, ok := uriOf(t, name)
 	if !ok {
@@ -344,7 +346,7 @@ func (s *fileServer) describe(t *uritemplate.Template, name string, info fs.File
 }
 
 // sniff guesses the type of a file from its first bytes, for names without a known
-// extension. A read of the whole file may find another type.
+// extension. Reading the whole file may yield another type.
 func (s *fileServer) sniff(name string) string {
 	f, _, err := s.tree.open(name)
 	if err != nil {
@@ -353,19 +355,19 @@ func (s *fileServer) sniff(name string) string {
 	defer f.Close()
 	head := make([]byte, filetype.SniffLength)
 	n, err := io.ReadFull(f, head)
-	if err == nil { // there may be more, and the last character may be cut
+	if err == nil { // the file may be longer, and the last character may be cut off
 		return filetype.Of(filetype.WithoutCutRune(head))
 	}
 	return filetype.Of(head[:n])
 }
 
-// entries returns the served entries of an open directory, by name.
+// entries returns the served entries of an open directory, sorted by name.
 func (s *fileServer) entries(dir string, f fs.File) ([]fs.DirEntry, error) {
 	all, err := s.readEntries(dir, f)
 	return s.served(all), err
 }
 
-// served returns those entries of a directory that are served, by name.
+// served returns the entries that are served, sorted by name. It modifies all.
 func (s *fileServer) served(all []fs.DirEntry) []fs.DirEntry {
 	all = slices.DeleteFunc(all, func(e fs.DirEntry) bool {
 		served := e.IsDir() || e.Type().IsRegular() || s.tree.follows() && e.Type()&fs.ModeSymlink != 0
@@ -404,7 +406,8 @@ func (s *fileServer) readEntries(dir string, f fs.File) ([]fs.DirEntry, error) {
 	}
 }
 
-// entryInfo describes an entry, or the target of a link if links are followed.
+// entryInfo returns the FileInfo of an entry. For a symbolic link, it returns the FileInfo of
+// the target.
 func (s *fileServer) entryInfo(dir string, e fs.DirEntry) (fs.FileInfo, error) {
 	if e.Type()&fs.ModeSymlink == 0 {
 		return e.Info()
@@ -416,7 +419,8 @@ func (s *fileServer) entryInfo(dir string, e fs.DirEntry) (fs.FileInfo, error) {
 	return info, f.Close()
 }
 
-// complete suggests the entries of the directory that was typed so far.
+// complete suggests the entries of the directory typed so far whose names begin with the rest
+// of the value.
 func (s *fileServer) complete(_ context.Context, p *CompleteParams) ([]string, error) {
 	dir, prefix := path.Split(p.Argument.Value)
 	name, ok := s.nameOf("", dir)

@@ -13,15 +13,15 @@ import (
 //
 // ServeMCP returns either a result or an error. An error that is or wraps an [*Error] is
 // sent to the peer with its code, message and data; any other error becomes an internal
-// error (-32603) whose message is the text of the error, or what a [*PrivateError] in it
-// has for peers. For a notification, both are ignored.
+// error (-32603) whose message is the text of the error, or the Public text of a wrapped
+// [*PrivateError]. For a notification, both are ignored.
 //
-// A handler may be called by several goroutines at once. It must not use ctx or req after
-// it has returned, and must not change req: use [Request.WithParams] or [Request.Clone] to
-// pass on a changed request.
+// ServeMCP may be called concurrently. It must not use ctx or req after it has returned, and
+// must not modify req: use [Request.WithParams] or [Request.Clone] to pass on a modified
+// request.
 //
-// ctx is done when the request is cancelled. If the peer cancelled it, the cause is a
-// [*CancelError].
+// ctx is cancelled when the request is cancelled. If the peer cancelled the request, the
+// cause is a [*CancelError].
 type Handler interface {
 	ServeMCP(ctx context.Context, req *Request) (Result, error)
 }
@@ -37,16 +37,17 @@ func (f HandlerFunc) ServeMCP(ctx context.Context, req *Request) (Result, error)
 	return f(ctx, req)
 }
 
-// Middleware wraps a Handler in another one. It can wrap a whole [Mux], one tool, or the
-// outgoing calls of a client. Around one tool, prompt or resource, use [Mux.With] or
-// [Chain], or make the middleware with [NewMiddleware]. Otherwise, called directly, it
-// returns a handler that hides what it wraps: the mux does not list it, and logs a warning.
+// Middleware wraps a Handler in another Handler. It can wrap a whole [Mux], one tool, or the
+// outgoing calls of a client. To wrap one tool, prompt or resource, use [Mux.With] or
+// [Chain], or create the middleware with [NewMiddleware]. If other middleware is called
+// directly, the handler that it returns hides the wrapped one: the mux does not list it, and
+// logs a warning.
 type Middleware func(Handler) Handler
 
-// NewMiddleware returns a Middleware that wraps handlers with wrap and does not hide what
-// they are: registering or mounting mw(h) on a [Mux] is registering or mounting h with
-// [Mux.With](mw), so that it is listed, completed and may ask. Wrap is called for each handler,
-// and again if the result is registered or mounted.
+// NewMiddleware returns a Middleware that wraps handlers with wrap without hiding them:
+// registering or mounting mw(h) on a [Mux] is equivalent to registering or mounting h with
+// [Mux.With](mw), so that h is listed and completed and may ask questions. wrap is called for
+// each handler, and again if the result is registered or mounted.
 func NewMiddleware(wrap func(next Handler) Handler) Middleware {
 	if wrap == nil {
 		panic("mcp: NewMiddleware: the function is nil")
@@ -54,14 +55,14 @@ func NewMiddleware(wrap func(next Handler) Handler) Middleware {
 	return func(next Handler) Handler { return &wrapped{wrap(next), next, wrap} }
 }
 
-// wrapped is a handler in a middleware that NewMiddleware made.
+// wrapped is a handler wrapped in middleware that was created by NewMiddleware.
 type wrapped struct {
 	Handler
 	next Handler
 	wrap Middleware
 }
 
-// unwrap returns the handler in h and the middleware around it, outermost first.
+// unwrap returns the innermost handler of h and its middleware, outermost first.
 func unwrap(h Handler) (Handler, []Middleware) {
 	var around []Middleware
 	for {
@@ -73,9 +74,9 @@ func unwrap(h Handler) (Handler, []Middleware) {
 	}
 }
 
-// Chain returns h wrapped in mw, outermost first. No middleware in mw hides what h is:
-// registering the result is registering h with [Mux.With](mw...), as if each had been made by
-// [NewMiddleware]. Chain panics if a middleware is nil.
+// Chain returns h wrapped in mw, outermost first. The middleware does not hide h: registering
+// the result is equivalent to registering h with [Mux.With](mw...), as if each middleware had
+// been created by [NewMiddleware]. Chain panics if a middleware is nil.
 func Chain(h Handler, mw ...Middleware) Handler {
 	mustBeMiddleware("Chain", mw)
 	for _, m := range slices.Backward(mw) {
@@ -84,8 +85,8 @@ func Chain(h Handler, mw ...Middleware) Handler {
 	return h
 }
 
-// wrapVisibly returns m(h), as a handler through which a registration sees h. One that
-// describes itself stands for itself.
+// wrapVisibly returns m(h) as a handler that does not hide h from a registration. If m(h) is
+// a Describer, it is returned unchanged.
 func wrapVisibly(h Handler, m Middleware) Handler {
 	outer := m(h)
 	switch outer.(type) {
@@ -95,18 +96,18 @@ func wrapVisibly(h Handler, m Middleware) Handler {
 	return &wrapped{outer, h, m}
 }
 
-// chain is Chain for a handler that is served and not registered.
+// chain is like Chain, for a handler that is served but not registered.
 func chain(h Handler, mw []Middleware) Handler {
 	return stack(h, mw).Handler
 }
 
-// stacked is a handler in its middleware.
+// stacked is a handler wrapped in middleware.
 type stacked struct {
 	Handler
-	around []Middleware // outermost first; those that NewMiddleware made as what it was given
+	around []Middleware // outermost first; for those created by NewMiddleware, their wrap function
 }
 
-// stack is chain, and remembers the middleware.
+// stack is like chain but also returns the middleware.
 func stack(h Handler, mw []Middleware) *stacked {
 	mustBeMiddleware("Chain", mw)
 	around := slices.Clone(mw)
@@ -120,11 +121,11 @@ func stack(h Handler, mw []Middleware) *stacked {
 }
 
 // A Describer is a Handler that describes its tool, prompt or resource. A [Mux] lists the
-// registered handlers that are Describers; others can be called but are not listed, which
-// the mux logs.
+// registered handlers that are Describers. Other handlers can be called but are not listed;
+// the mux logs them.
 type Describer interface {
-	// Describe returns the item of tools/list and the other lists: a [*Tool], a [*Prompt]
-	// or a [*Resource]. It is called once, at registration.
+	// Describe returns the list item: a [*Tool], a [*Prompt] or a [*Resource]. It is called
+	// once, at registration.
 	Describe() Description
 }
 
@@ -135,8 +136,8 @@ func (*Tool) description()     {}
 func (*Prompt) description()   {}
 func (*Resource) description() {}
 
-// Describe returns h with a description, for a handler without one such as a
-// [HandlerFunc]. A nil description says that h is not to be listed on purpose.
+// Describe returns h with a description, for handlers without one, such as a [HandlerFunc].
+// A nil description means that h is deliberately not listed.
 func Describe(h Handler, d Description) Handler {
 	mustBeHandler("Describe", h)
 	return described{h, d}
@@ -158,12 +159,12 @@ func descriptionOf(h Handler) Description {
 
 // A Result is the result of a request: a pointer to one of the result structs of this
 // package, or, for custom methods, to any struct that embeds [ResultBase]. A Result must
-// not be changed after a handler has returned it, because it may be shared.
+// not be modified after a handler has returned it, because it may be shared.
 type Result interface{ base() *ResultBase }
 
-// ResultBase holds the members that every result has.
+// ResultBase holds the members that are common to all results.
 type ResultBase struct {
-	// ResultType is left empty by handlers; it is then sent as "complete".
+	// ResultType is left empty by handlers and then sent as "complete".
 	ResultType string `json:"resultType,omitempty"`
 	Meta       Meta   `json:"_meta,omitempty"`
 	Extra      Extra  `json:",embed"`
@@ -177,14 +178,14 @@ const (
 	ResultInputRequired = "input_required"
 )
 
-// EmptyResult is a result without members of its own.
+// EmptyResult is a result that has only the members of [ResultBase].
 type EmptyResult struct{ ResultBase }
 
-// Cacheable holds cache hints: how long, and for which callers, a client may keep a result
+// Cacheable holds cache hints: how long, and for which callers, a client may cache a result
 // (server/utilities/caching).
 type Cacheable struct {
-	// TTLMs is the time in milliseconds that the result stays fresh. Nil means unspecified,
-	// and is sent as 0: do not keep it. More than 2^53-1 is sent as that.
+	// TTLMs is the time in milliseconds for which the result is fresh. Nil means unspecified
+	// and is sent as 0, which disables caching. Values above 2^53-1 are sent as 2^53-1.
 	TTLMs *int64 `json:"ttlMs,omitzero"`
 	// CacheScope is "public" or "private". Empty is sent as "private".
 	CacheScope string `json:"cacheScope,omitempty"`
@@ -192,11 +193,11 @@ type Cacheable struct {
 
 // The cache scopes.
 const (
-	CachePublic  = "public"  // the same for every caller; shared caches may keep it
-	CachePrivate = "private" // depends on the caller; must not be shared with others
+	CachePublic  = "public"  // the same for every caller; shared caches may store it
+	CachePrivate = "private" // depends on the caller; must not be shared with other callers
 )
 
-// CacheFor returns cache hints with ttl, rounded down to milliseconds.
+// CacheFor returns cache hints with ttl, rounded down to milliseconds. A negative ttl means 0.
 func CacheFor(ttl time.Duration, scope string) Cacheable {
 	ms := max(ttl.Milliseconds(), 0)
 	return Cacheable{TTLMs: &ms, CacheScope: scope}
@@ -212,7 +213,7 @@ type cacheable interface {
 
 // Page holds the cursor of a list result.
 type Page struct {
-	// NextCursor is the cursor of the next page; nil means that this is the last page. The
-	// empty string is a cursor.
+	// NextCursor is the cursor of the next page, or nil on the last page. The empty string is
+	// a valid cursor.
 	NextCursor *string `json:"nextCursor,omitzero"`
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// InProcess returns a Transport to a handler in this process, which speaks the newest
+// InProcess returns a Transport to a handler in this process. It speaks only the newest
 // revision: a client that pins another [ClientOptions].Version cannot connect. Each request
-// is served by a goroutine of its own, until it is done or the connection is closed, which
-// cancels it. InProcess panics if h is nil.
+// is served in its own goroutine. Closing the connection cancels the requests in flight.
+// InProcess panics if h is nil.
 func InProcess(h Handler) transport.Transport {
 	mustBeHandler("InProcess", h)
 	return &inProcess{h}
@@ -30,8 +30,8 @@ func (t *inProcess) Connect(_ context.Context, receive transport.Receiver) (tran
 	return c, nil
 }
 
-// inProcessConn serves the messages of one client. Like a stream, it passes on encoded
-// messages: client and server share no memory.
+// inProcessConn serves the messages of one client. Like a stream, it passes encoded messages,
+// so that client and server share no memory.
 type inProcessConn struct {
 	handler Handler
 	ctx     context.Context //nolint:containedctx // it is the lifetime of the connection
@@ -41,7 +41,8 @@ type inProcessConn struct {
 	receive   transport.Receiver
 }
 
-// Call implements [transport.Conn]. It returns when ctx is done, whatever the handler does.
+// Call implements [transport.Conn]. It returns when ctx is done, even if the handler has not
+// returned.
 func (c *inProcessConn) Call(ctx context.Context, m *transport.Outgoing) (*transport.Message, error) {
 	if c.ctx.Err() != nil {
 		return nil, ErrClosed
@@ -50,7 +51,7 @@ func (c *inProcessConn) Call(ctx context.Context, m *transport.Outgoing) (*trans
 	if err != nil {
 		return nil, err
 	}
-	serving, cancel := context.WithCancelCause(c.ctx) // without the values of the caller's
+	serving, cancel := context.WithCancelCause(c.ctx) // without the values of ctx
 	response := make(chan []byte, 1)
 	go func() {
 		defer cancel(nil)
@@ -84,8 +85,8 @@ func (c *inProcessConn) serve(ctx context.Context, m *transport.Message) []byte 
 	return appendResponse(make([]byte, 0, 512), req, res, err)
 }
 
-// Send implements [transport.Conn]. It returns when the message has been processed. A client of
-// the newest revision sends no responses.
+// Send implements [transport.Conn]. It returns when the notification has been handled. Clients
+// of the newest revision send no responses.
 func (c *inProcessConn) Send(_ context.Context, m *transport.Outgoing) error {
 	if c.ctx.Err() != nil {
 		return ErrClosed
@@ -98,7 +99,7 @@ func (c *inProcessConn) Send(_ context.Context, m *transport.Outgoing) error {
 	if err != nil {
 		return err
 	}
-	_, _ = serve(c.ctx, c.handler, req, nil, slog.Default()) // a notification has no outcome
+	_, _ = serve(c.ctx, c.handler, req, nil, slog.Default()) // a notification has no response
 	return nil
 }
 
@@ -114,7 +115,7 @@ func (c *inProcessConn) Done() <-chan struct{} { return c.ctx.Done() }
 // Err implements [transport.Conn].
 func (c *inProcessConn) Err() error { return context.Cause(c.ctx) }
 
-// inProcessStream carries the notifications about one request.
+// inProcessStream sends the notifications about one request.
 type inProcessStream struct {
 	conn *inProcessConn
 	id   ID

@@ -15,13 +15,13 @@ import (
 	"github.com/go-psi/psi/internal/strictjson"
 )
 
-// Extra holds the members of an object that this package does not know. They
-// are kept when a message is passed on.
+// Extra holds the members of an object that this package does not know. They are preserved
+// when a message is passed on.
 type Extra map[string]json.RawMessage
 
-// marshal is the one encoder of this package: deterministic, so that equal values are equal
-// bytes. What is not valid UTF-8 in a text is replaced, as package encoding/json does:
-// otherwise a single byte in a row of a database would cost the whole result.
+// marshal encodes v deterministically: equal values have equal encodings. Like encoding/json,
+// it replaces invalid UTF-8 in strings; otherwise a single bad byte, for example in a database
+// row, would make the whole result fail.
 func marshal(v any) ([]byte, error) { return strictjson.MarshalWith(lenientEncoding, plainly(v)) }
 
 var (
@@ -29,22 +29,22 @@ var (
 	lenientEncoding = jsonv2.JoinOptions(plainEncoding, replacing)
 )
 
-// marshalStrictly refuses what is not valid UTF-8: params, which would ask for something
-// else, and state, whose keys would be others.
+// marshalStrictly is like marshal but rejects invalid UTF-8. It is for params, where a
+// replacement would change the request, and for state, where it would change keys.
 func marshalStrictly(v any) ([]byte, error) { return strictjson.MarshalWith(plainEncoding, plainly(v)) }
 
-// unmarshal is the one decoder: names match with case, no member stands twice,
-// text is valid UTF-8.
+// unmarshal decodes data strictly: member names are case-sensitive, no member may appear
+// twice, and text must be valid UTF-8.
 func unmarshal(data []byte, v any) error {
 	return strictjson.UnmarshalWith(plainDecoding, data, plainly(v))
 }
 
-// unmarshalBase64 decodes media and blobs. In contrast to the JSON package it accepts every
-// common form of base64: with line breaks, without padding, and with the letters of URLs.
-// Servers send them, and other clients accept them or do not look.
+// unmarshalBase64 decodes media and blobs. Unlike the JSON package, it accepts every common
+// form of base64: with line breaks, without padding, and with the URL-safe alphabet. Servers
+// send all of these, and other clients accept them or do not decode the data.
 func unmarshalBase64(d *jsontext.Decoder, data *[]byte) error {
 	if d.PeekKind() != '"' {
-		return errors.ErrUnsupported // the JSON package decodes null, and refuses the rest
+		return errors.ErrUnsupported // the JSON package decodes null and rejects the rest
 	}
 	token, err := d.ReadToken()
 	if err != nil {
@@ -60,27 +60,28 @@ func unmarshalBase64(d *jsontext.Decoder, data *[]byte) error {
 
 var standardBase64 = strings.NewReplacer("-", "+", "_", "/", "\r", "", "\n", "", "\t", "", " ", "")
 
-// mustMarshal encodes values of this package's own types. What is not valid UTF-8 in a
-// text, such as the error that a call is cancelled with, is replaced.
+// mustMarshal encodes values of this package's own types. Invalid UTF-8 in strings, such as
+// the error that a call is cancelled with, is replaced.
 func mustMarshal(v any) []byte { return strictjson.MustMarshalWith(plainEncoding, plainly(v)) }
 
-// marshalValue encodes a value of the program's own strictly, and decode decodes into one;
-// see [strictjson.UnmarshalValue]. marshalOutput replaces what is not valid UTF-8.
+// marshalValue encodes a value of a user-defined type strictly, and decode decodes into one;
+// see [strictjson.UnmarshalValue]. marshalOutput replaces invalid UTF-8.
 func marshalValue(v any) ([]byte, error) { return strictjson.MarshalValue(v) }
 
 func marshalOutput(v any) ([]byte, error) { return strictjson.MarshalValueWith(replacing, v) }
 
 func decode(data []byte, v any) error { return strictjson.UnmarshalValue(data, v) }
 
-// decodeProblem tells a peer what of its value did not fit; see [strictjson.Problem].
+// decodeProblem describes to a peer why its value could not be decoded; see
+// [strictjson.Problem].
 func decodeProblem(what string, err error) string { return what + ": " + strictjson.Problem(err) }
 
-// This file makes encoding/json write the types of the protocol as they go over the wire,
-// and keep the members that they do not know. Without it, encoding/json would write Extra
-// as a member of that name, and null for empty lists.
+// The methods below make encoding/json encode the protocol types in their wire format and
+// preserve unknown members. Without them, encoding/json would encode Extra as a member with
+// that name, and empty lists as null.
 
-// A plainer is a type with methods for encoding/json. The encoder of this package uses what
-// plain returns: a pointer to the same value, of a type without these methods.
+// A plainer is a type with methods for encoding/json. The encoder of this package encodes the
+// result of plain instead: a pointer to the same value, of a type without these methods.
 type plainer interface{ plain() any }
 
 // plainly returns v without the methods for encoding/json.
@@ -91,8 +92,8 @@ func plainly(v any) any {
 	return v
 }
 
-// These options do so for the values within others. Calling the methods would scan those
-// twice.
+// plainEncoding and plainDecoding do the same for nested values. Calling the methods of
+// nested values would scan them twice.
 var (
 	plainEncoding = jsonv2.WithMarshalers(jsonv2.MarshalToFunc(func(e *jsontext.Encoder, p plainer) error {
 		return jsonv2.MarshalEncode(e, p.plain())

@@ -18,14 +18,14 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// connectRemembered connects to a server. Its version is known if the options have one, or
-// if the client has connected to it before.
+// connectRemembered connects to a server with the version pinned by the options or remembered
+// from an earlier connection, if any.
 func (c *Client) connectRemembered(ctx context.Context, t transport.Transport) (*Conn, error) {
 	if c.opts.Version != "" {
 		return c.ConnectVersion(ctx, t, c.opts.Version)
 	}
 	version := c.versions.get(t)
-	if slices.Contains(LegacyVersions(), version) { // which is used as it is
+	if slices.Contains(LegacyVersions(), version) { // only legacy versions are used as remembered
 		trace(traceOf(ctx).CacheHit, mcptrace.CacheInfo{Kind: "version"})
 	}
 	conn, err := c.ConnectVersion(ctx, t, version)
@@ -39,8 +39,8 @@ func (c *Client) connectRemembered(ctx context.Context, t transport.Transport) (
 	return conn, err
 }
 
-// A translator makes an older server look like one of today. Its Conn is nil if
-// ClientOptions.Version excludes the older revisions.
+// A translator makes an older server look like a server of the newest revision. Its Conn is
+// nil if ClientOptions.Version excludes the older revisions.
 type translator struct{ *legacyclient.Conn }
 
 // connectTranslated connects to a server of any revision.
@@ -61,7 +61,7 @@ func (c *Conn) connectTranslated(ctx context.Context, t transport.Transport, ver
 	return conn, err
 }
 
-// era returns the era of the server, and why it was chosen.
+// era returns the revision of the server and the reason why it was chosen.
 func (t translator) era() mcptrace.EraInfo {
 	if t.Conn == nil {
 		return mcptrace.EraInfo{Version: LatestVersion}
@@ -69,7 +69,7 @@ func (t translator) era() mcptrace.EraInfo {
 	return mcptrace.EraInfo{Version: cmp.Or(t.Version(), LatestVersion), Reason: t.Reason(), Guess: t.IsGuess()}
 }
 
-// rootsChanged tells an older server that the roots of the client have changed.
+// rootsChanged notifies an older server that the roots of the client have changed.
 func (t translator) rootsChanged(ctx context.Context) error {
 	if t.Conn == nil {
 		return nil
@@ -105,7 +105,7 @@ func (b legacyCallbacks) Answers(method string, params json.RawMessage) bool {
 	return b.conn.client.answers(InputRequest{Method: method, Params: params})
 }
 
-// Answer pauses all calls: the question may be about any of them.
+// Answer pauses the timeouts of all calls: the question may be about any of them.
 func (b legacyCallbacks) Answer(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, *transport.Error) {
 	resume := b.conn.pauseCalls()
 	defer resume()
@@ -173,7 +173,7 @@ type versionCache struct {
 	versions map[transport.Transport]string
 }
 
-// get returns the version for a transport, "" if it is not known.
+// get returns the version for a transport, or "" if it is unknown.
 func (v *versionCache) get(t transport.Transport) string {
 	if !reflect.ValueOf(t).Comparable() {
 		return ""

@@ -12,16 +12,16 @@ import (
 	"github.com/go-psi/psi/internal/tasking"
 )
 
-// This file has the functions of [Internal] that only the older revisions need.
+// This file contains the functions of [Internal] that only the older revisions need.
 
-// SetSession marks req as one of an older revision, which the session describes
-// instead of the request itself.
+// SetSession marks req as a request of an older revision, whose version, client and
+// capabilities are those of its session.
 func (internals) SetSession(req *Request, s *Session, version string, clientInfo, capabilities json.RawMessage, level LoggingLevel) {
 	req.call.session = s
 	req.peer.version, req.peer.info, req.peer.caps, req.peer.logLevel = version, clientInfo, capabilities, level
 }
 
-// NewSession returns the session that impl implements.
+// NewSession returns a Session implemented by impl.
 func (internals) NewSession(impl session) *Session { return &Session{impl} }
 
 // CheckQuestions checks that the sender of req can be asked the questions.
@@ -29,46 +29,46 @@ func (internals) CheckQuestions(req *Request, questions map[string]InputRequest)
 	return checkQuestions(req, questions)
 }
 
-// Server returns the identity of the mux that served req, nil if none did.
+// Server returns the identity of the mux that served req, or nil if no mux did.
 func (internals) Server(req *Request) json.RawMessage { return req.sharedCall().server() }
 
-// IsResourceNotFound reports whether err is [NewResourceNotFoundError], also that of another
-// server.
+// IsResourceNotFound reports whether err is a [NewResourceNotFoundError], which may have been
+// received from another server.
 func (internals) IsResourceNotFound(err error) bool { return isResourceNotFound(err) }
 
-// RootType returns the type of the values of a JSON Schema, "" if it does not say.
+// RootType returns the type at the root of a JSON Schema, or "" if it is not a single type.
 func (internals) RootType(schema []byte) string { return rootType(schema) }
 
-// Target returns what the request is about, and whether its params say so.
+// Target returns the name of req and whether its params contain the name.
 func (internals) Target(req *Request) (string, bool) { return req.Name(), req.subject().to != 0 }
 
-// TaskSupport reports whether a tool of a list can be called as a task.
+// TaskSupport returns whether a listed tool can or must be called as a task.
 func (internals) TaskSupport(t *Tool) tasking.Support { return t.taskSupport }
 
 // ChangesIn returns all changes that a filter covers, in the order in which they are
 // announced.
 func (internals) ChangesIn(f *SubscriptionFilter) []Change { return everythingIn(f) }
 
-// ListenAgain calls listen, which serves one subscription, until ctx is done or the
-// server has no changes to announce. If again is true, anything may have changed before
-// the acknowledgement.
+// ListenAgain calls listen, which serves one subscription, until ctx is done or the server
+// does not announce changes. If again is true, anything may have changed before the
+// acknowledgement.
 func (internals) ListenAgain(ctx context.Context, listen func(again bool) error) {
 	listenAgain(ctx, listen)
 }
 
-// SetAccepted notes the URIs, sorted, of whose updates the sender of req was told before:
-// they are not checked again. Nil means none.
+// SetAccepted sets the URIs, sorted, that were accepted in an earlier subscription of the
+// sender of req. They are not checked again. Nil means none.
 func (internals) SetAccepted(req *Request, uris []string) { req.call.accepted = uris }
 
-// SetTaskTerms sets what req, and all copies of it, demand of tasks.
+// SetTaskTerms sets the requirements for tasks of req and all its copies.
 func (internals) SetTaskTerms(req *Request, terms *tasking.Terms) { req.call.terms = terms }
 
-// Panicked logs a panic while req is served, and returns the error for its sender.
+// Panicked logs a panic that occurred while serving req and returns the error for its sender.
 func (internals) Panicked(ctx context.Context, req *Request, v any, logger *slog.Logger) error {
 	return panicked(ctx, req, v, logger)
 }
 
-// ParseLoggingLevel returns the level that raw, a JSON value, names.
+// ParseLoggingLevel parses a logging level from raw, a JSON value.
 func (internals) ParseLoggingLevel(raw json.RawMessage) (LoggingLevel, error) {
 	level, ok := parseLoggingLevel(raw)
 	if !ok {
@@ -77,25 +77,25 @@ func (internals) ParseLoggingLevel(raw json.RawMessage) (LoggingLevel, error) {
 	return level, nil
 }
 
-// WithoutKey returns meta without a key.
+// WithoutKey returns meta without key.
 func (internals) WithoutKey(meta Meta, key string) Meta { return withoutKey(meta, key) }
 
-// AppendMeta continues an object with the members of meta.
+// AppendMeta appends the members of meta to an open object.
 func (internals) AppendMeta(dst []byte, meta Meta) ([]byte, error) { return appendMeta(dst, meta) }
 
-// CheckResult checks what a handler made by hand in res.
+// CheckResult validates the raw JSON of a result.
 func (internals) CheckResult(res Result) error { return checkResult(res) }
 
-// AppendBody continues an object with the members of res that every revision has, and
-// closes it. Tools are encoded as form makes them; what a registered tool becomes is kept
-// under the number of the form, which is above 0 and below 8. It panics if res has a nil
-// where there must be something.
+// AppendBody appends the members of res that all revisions share to an open object, and
+// closes it. form converts tools before they are encoded; the encodings of registered tools
+// are cached by number, which must be above 0 and below 8. AppendBody panics if res contains
+// nil where a value is required.
 func (internals) AppendBody(dst []byte, res Result, number int, form func(*Tool) *Tool) ([]byte, error) {
 	return appendBody(dst, res, toolForm{number, form})
 }
 
-// NotificationRootsListChanged tells a server of an older revision that the roots of its
-// client have changed.
+// NotificationRootsListChanged is the notification that the roots of a client have changed.
+// Clients send it only to servers of older revisions.
 const NotificationRootsListChanged = revision.RootsListChanged
 
 // legacyMethods are the methods and notifications that only the older revisions have.
@@ -103,10 +103,10 @@ var legacyMethods = []string{
 	revision.Initialize, revision.Initialized, revision.Ping, revision.SetLevel, revision.Unsubscribe, NotificationRootsListChanged,
 }
 
-// isLegacyCode reports whether an error code is one that only the older revisions have.
+// isLegacyCode reports whether an error code exists only in the older revisions.
 func isLegacyCode(code int) bool {
 	return code == revision.CodeURLElicitationRequired || code == revision.CodeUserRejectedRequest
 }
 
-// firstMethods are the methods with which a client begins.
+// firstMethods describes the first request of a client, for error messages.
 const firstMethods = MethodDiscover + " or " + revision.Initialize

@@ -22,7 +22,7 @@ func allVersions() []string { return slices.Concat(ModernVersions(), LegacyVersi
 // Requests of the newest revision have no session. It is safe for concurrent use.
 type Session struct{ impl session }
 
-// session is what an older revision implements.
+// session is the implementation of a [Session], provided by the older revisions.
 type session interface {
 	ID() string
 	Version() string
@@ -34,8 +34,8 @@ type session interface {
 	Done() <-chan struct{}
 }
 
-// mustBeMade panics if psi did not make the session. SessionFromContext returns nil for
-// requests without one, so this mistake is easily made.
+// mustBeMade panics unless s was created by psi. SessionFromContext returns nil for requests
+// without a session, so nil sessions are an easy mistake.
 func (s *Session) mustBeMade() {
 	if s == nil {
 		panic("mcp: the Session is nil: requests of the newest revision have none")
@@ -43,8 +43,8 @@ func (s *Session) mustBeMade() {
 	made.Check(s.impl != nil, "mcp: a Session", "psi")
 }
 
-// SessionFromContext returns the session of the request that ctx belongs to. It is nil if
-// the request is one of the newest revision, which has no sessions, or if ctx belongs to no
+// SessionFromContext returns the session of the request that ctx belongs to. It returns nil
+// for requests of the newest revision, which has no sessions, and if ctx does not belong to a
 // request. The methods of a nil Session panic.
 func SessionFromContext(ctx context.Context) *Session {
 	if req := RequestFromContext(ctx); req != nil {
@@ -53,7 +53,7 @@ func SessionFromContext(ctx context.Context) *Session {
 	return nil
 }
 
-// ID returns the id of the session, "" on transports whose connection is the session.
+// ID returns the ID of the session, or "" on transports where the connection is the session.
 func (s *Session) ID() string {
 	s.mustBeMade()
 	return s.impl.ID()
@@ -65,28 +65,28 @@ func (s *Session) Version() string {
 	return s.impl.Version()
 }
 
-// ClientInfo returns the name and version that the client gives, or nil. It is unverified.
+// ClientInfo returns the name and version claimed by the client, or nil. It is not verified.
 func (s *Session) ClientInfo() *Implementation {
 	s.mustBeMade()
 	return s.impl.ClientInfo()
 }
 
-// Principal returns the caller who opened the session, or nil.
+// Principal returns the authenticated caller that opened the session, or nil.
 func (s *Session) Principal() *Principal {
 	s.mustBeMade()
 	return s.impl.Principal()
 }
 
 // Ping sends a ping to the client and waits for the response, which may be an error. It
-// returns [ErrNotDelivered] if the client has no stream open for messages that belong to
-// no request.
+// returns [ErrNotDelivered] if the client has no open stream for messages unrelated to a
+// request.
 func (s *Session) Ping(ctx context.Context) error {
 	s.mustBeMade()
 	return s.impl.Ping(ctx)
 }
 
-// Notify sends a notification that belongs to no request; params are as in [NewRequest]. It
-// returns [ErrNotDelivered] if the client has no stream open for such messages.
+// Notify sends a notification unrelated to a request; params are as in [NewRequest]. It
+// returns [ErrNotDelivered] if the client has no open stream for such messages.
 func (s *Session) Notify(ctx context.Context, method string, params any) error {
 	s.mustBeMade()
 	raw, err := notificationParams(method, params)
@@ -96,8 +96,8 @@ func (s *Session) Notify(ctx context.Context, method string, params any) error {
 	return s.impl.Notify(ctx, method, raw)
 }
 
-// Close ends the session: its requests are cancelled with [ErrClosed], and the client
-// must initialize again. It does not wait for them.
+// Close ends the session. It cancels the session's requests with [ErrClosed], but does not
+// wait for them. The client must initialize a new session.
 func (s *Session) Close() {
 	s.mustBeMade()
 	s.impl.Close()

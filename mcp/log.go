@@ -18,7 +18,7 @@ import (
 // A LoggingLevel is the severity of a log message (RFC 5424).
 type LoggingLevel string
 
-// The logging levels, ascending.
+// The logging levels, in ascending order.
 const (
 	LoggingLevelDebug     LoggingLevel = "debug"
 	LoggingLevelInfo      LoggingLevel = "info"
@@ -60,7 +60,7 @@ var loggingLevelNames = func() string {
 	return strings.Join(names, ", ")
 }()
 
-// parseLoggingLevel returns the level that a valid JSON value names.
+// parseLoggingLevel parses a logging level from a valid JSON value.
 func parseLoggingLevel(raw []byte) (LoggingLevel, bool) {
 	if len(raw) == 0 || raw[0] != '"' {
 		return "", false
@@ -99,19 +99,19 @@ func loggingLevelOf(level slog.Level) LoggingLevel {
 type ClientLogOptions struct {
 	// Name is the name of the logger, shown to the client.
 	Name string
-	// MinInterval is the least time between two messages about one request.
-	// Messages in between are dropped and counted; messages of level error and above
+	// MinInterval is the minimum time between two messages about one request. Messages in
+	// between are dropped and counted, except for messages of level error and above, which
 	// are always sent. Zero means no limit.
 	MinInterval time.Duration
 }
 
-// ClientLogger returns a logger whose messages are sent to the client that made the request
-// of ctx, if the client asked for log messages. Do not log secrets with it.
+// ClientLogger returns a logger whose messages are sent to the client whose request ctx
+// belongs to, if the client asked for log messages. Do not log secrets with it.
 func ClientLogger(ctx context.Context) *slog.Logger { return slog.New(NewClientLogHandler(ctx, nil)) }
 
-// NewClientLogHandler returns the handler of a [ClientLogger]. A record is sent as a
-// notifications/message whose data is an object with the message, as "msg", and the
-// attributes.
+// NewClientLogHandler returns the handler used by [ClientLogger]. Each record is sent as a
+// notifications/message whose data is an object with the attributes and, under "msg", the
+// message.
 func NewClientLogHandler(ctx context.Context, opts *ClientLogOptions) slog.Handler {
 	h := &logHandler{req: RequestFromContext(ctx)}
 	if opts != nil {
@@ -224,9 +224,9 @@ func addAttr(data map[string]any, groups []string, a slog.Attr) {
 	data[a.Key] = logValue(value)
 }
 
-// logValue returns the value to send: v itself if it encodes as JSON, otherwise its text. A
-// method of v that panics, for example on a nil pointer, does not end the request, as with the
-// handlers of package slog.
+// logValue returns the value to send: v itself if it can be encoded as JSON, otherwise its
+// text. Like the handlers of package slog, it recovers from panics in the methods of v, for
+// example on a nil pointer.
 func logValue(v slog.Value) (sent any) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -19,13 +19,13 @@ const (
 	MethodListen                = "subscriptions/listen"
 )
 
-// MethodSubscribe asks the registration of a resource whether the caller may be told of
-// updates of params.uri; see [Resource.Subscribe]. A mux asks it for each resource of a
-// subscription. Clients send it in the revisions before 2026-07-28 only.
+// MethodSubscribe asks whether the caller may be notified of updates of params.uri; see
+// [Resource.Subscribe]. A mux sends it to the registration of each resource in a
+// subscription. Clients send it only in the revisions before 2026-07-28.
 const MethodSubscribe = "resources/subscribe"
 
-// The methods that a server asks its client, as requests in the legacy era and
-// as the questions of an [InputRequired] in the modern one.
+// The methods of questions from server to client: requests in the legacy era, members of an
+// [InputRequired] in the modern era.
 const (
 	MethodElicit        = "elicitation/create"
 	MethodCreateMessage = "sampling/createMessage"
@@ -60,11 +60,11 @@ var methodNames = func() map[string]bool {
 	return names
 }()
 
-// prefixTasks begins the methods of the tasks extension that are about one task.
+// prefixTasks is the prefix of the methods of the tasks extension.
 const prefixTasks = "tasks/"
 
-// isNamed reports whether a method is about one thing whose name, URI or ID a transport
-// can route by.
+// isNamed reports whether requests of a method are about one tool, prompt, resource or task,
+// whose name, URI or ID transports can use for routing.
 func isNamed(method string) bool {
 	switch method {
 	case MethodCallTool, MethodGetPrompt, MethodReadResource, prefixTasks + "get", prefixTasks + "update", prefixTasks + "cancel":
@@ -73,7 +73,6 @@ func isNamed(method string) bool {
 	return false
 }
 
-// IsMethod reports whether method is one of the specification's, of any revision: a
-// request or a notification. Others are those of extensions, and whatever a peer
-// makes up.
+// IsMethod reports whether method is a request or notification of any revision of the
+// specification. Extensions have other methods, and peers may send arbitrary ones.
 func IsMethod(method string) bool { return methodNames[method] }

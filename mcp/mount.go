@@ -19,9 +19,9 @@ import (
 // A mount is a handler that is mounted under a prefix of a mux.
 type mount struct {
 	prefix     string
-	uriPrefix  string       // marks its URIs, see [Mux.Mount]
-	pagePrefix string       // marks those of its pages
-	handler    Handler      // as given to Mount, without the middleware around it
+	uriPrefix  string       // prefix of its URIs; see [Mux.Mount]
+	pagePrefix string       // prefix of the URIs of its pages
+	handler    Handler      // as passed to Mount, without its middleware
 	serve      Handler      // handler wrapped in the middleware of the view
 	around     []Middleware // see stacked
 	site       string
@@ -29,8 +29,8 @@ type mount struct {
 	hadTasks   atomic.Bool // see passesTasks
 
 	mu        sync.Mutex
-	warned    map[string]struct{} // problems of its lists that were logged
-	late      map[Change]latePart // of lists
+	warned    map[string]struct{} // problems in its lists that have been logged
+	late      map[Change]latePart // by list
 	unmounted bool
 }
 
@@ -43,33 +43,33 @@ func newMount(prefix string, h Handler, site string, m *Mux) *mount {
 	}
 }
 
-// isMountPrefix reports whether all model providers accept the prefix in names of tools.
+// isMountPrefix reports whether all model providers accept the prefix in tool names.
 func isMountPrefix(prefix string) bool {
 	return prefix != "" && len(prefix) <= 64 && strings.Trim(prefix, alphanumeric+"_-") == ""
 }
 
 // Mount serves another Mux, or any Handler that acts as a server, such as a [Conn] or an
-// [Upstream], under a prefix. The prefix includes the separator: with "github_", the tool "search"
-// becomes "github_search". Prompts are renamed in the same way. The URI "notes://a" becomes
-// "mount:github_:notes://a", also in the results of tools and prompts, except for URIs that
-// the client fetches from the web itself. The page "ui://seats" of MCP Apps becomes
-// "ui://mount/github_/seats", also in the metadata of the tools that are shown with it.
-// Custom methods are not mounted.
+// [Upstream], under a prefix. The prefix includes the separator: with "github_", the tool
+// "search" becomes "github_search". Prompts are renamed in the same way. The URI "notes://a"
+// becomes "mount:github_:notes://a", also in the results of tools and prompts, except for
+// URIs that clients fetch from the web directly. The page "ui://seats" of MCP Apps becomes
+// "ui://mount/github_/seats", also in the metadata of the tools that use the page. Custom
+// methods are not mounted.
 //
-// Mounts are disjoint: Mount panics if one prefix begins with another one. All URIs that
-// begin with "mount:github_:" belong to the mount. A tool or prompt of the mux itself may
-// have a name under the prefix, and takes precedence over that of the mount.
+// Mounts are disjoint: Mount panics if one prefix begins with another. All URIs that begin
+// with "mount:github_:" belong to the mount. The mux itself may have tools and prompts whose
+// names begin with the prefix; they take precedence over those of the mount.
 //
-// Every listed item can be called. An item in the list of a mount is left out if a call
-// would not reach it, or if clients could not read it, such as a tool whose schema is not
-// that of an object. A schema that only lacks its type is completed. Each such item is
-// logged once.
+// Every listed item can be called. An item of a mounted server is omitted from the list if a
+// call would not reach it, or if clients could not read it, for example a tool whose input
+// schema does not describe an object. A schema that only lacks its type is completed. Each
+// such item is logged once.
 //
-// For lists and subscriptions, all mounted handlers are called at the same time; those that
-// do not answer within [MuxOptions].MountTimeout are left out.
+// For lists and subscriptions, all mounted handlers are called concurrently. Handlers that do
+// not respond within [MuxOptions].MountTimeout are omitted.
 //
-// The middleware of the mux wraps that of the mounted handler. List changes and resource
-// updates of the mounted handler are announced by the mux.
+// The middleware of the mux wraps the middleware of the mounted handler. The mux announces
+// list changes and resource updates of the mounted handler.
 func (m *Mux) Mount(prefix string, h Handler) { must(m.mount(prefix, h)) }
 
 func (m *Mux) mount(prefix string, h Handler) error {
@@ -85,7 +85,7 @@ func (m *Mux) mount(prefix string, h Handler) error {
 	return m.edit(mt.attach)
 }
 
-// attach is the edit that adds the mount to its parent.
+// attach adds the mount to its parent; see [Mux.edit].
 func (mt *mount) attach(a *announcement) (undo func(), err error) {
 	if err := mt.checkDisjoint(); err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (mt *mount) attach(a *announcement) (undo func(), err error) {
 	return func() { mt.remove() }, nil
 }
 
-// Unmount removes the handler that is mounted under prefix, if there is one.
+// Unmount removes the handler mounted under prefix, if any.
 func (m *Mux) Unmount(prefix string) {
 	m.mustBeMade()
 	must(m.edit(func(a *announcement) (undo func(), err error) {
@@ -115,7 +115,7 @@ func (m *Mux) Unmount(prefix string) {
 	}))
 }
 
-// remove detaches the mount from its parent, and restore attaches it again.
+// remove detaches the mount from its parent. restore attaches it again.
 func (mt *mount) remove() {
 	delete(mt.parent.mounts, mt.prefix)
 	if child, ok := mt.handler.(*Mux); ok {
@@ -130,8 +130,8 @@ func (mt *mount) restore() {
 	}
 }
 
-// checkDisjoint returns an error if a name could belong to the mount and to something
-// else.
+// checkDisjoint returns an error if a name could belong to the mount and to another mount or
+// a resource.
 func (mt *mount) checkDisjoint() error {
 	for _, other := range mt.parent.mounts {
 		switch {
@@ -152,7 +152,8 @@ func (mt *mount) checkDisjoint() error {
 	return nil
 }
 
-// checkNotIn returns an error if a resource of the mux itself has a URI of the mount's.
+// checkNotIn returns an error if e is a resource of the mux itself whose URI belongs to the
+// mount.
 func (mt *mount) checkNotIn(e *entry) error {
 	for _, prefix := range []string{mt.uriPrefix, mt.pagePrefix} {
 		if e.kind == "resource" && strings.HasPrefix(e.name, prefix) {
@@ -162,8 +163,8 @@ func (mt *mount) checkNotIn(e *entry) error {
 	return nil
 }
 
-// adopt checks every name of the child against those above, and links it to its
-// parent for names to come.
+// adopt checks every name in the child against the names in the muxes above it. It links the
+// child to its parent, so that later registrations are checked as well.
 func (mt *mount) adopt(child *registry) (err error) {
 	if child.contains(mt.parent) {
 		return registrationErrorf("mount %q at %s: the mux would contain itself", mt.prefix, mt.site)
@@ -200,7 +201,7 @@ func (g *registry) contains(other *registry) bool {
 	return false
 }
 
-// eachEntry calls fn for all names of the mux and of those mounted in it.
+// eachEntry calls fn for all names in the mux and in the muxes mounted in it.
 func (g *registry) eachEntry(fn func(kind, name string, e *entry)) {
 	for _, entries := range []map[string]*entry{g.tools, g.prompts, g.resources, g.templates} {
 		for name, e := range entries {
@@ -218,7 +219,7 @@ func (g *registry) eachEntry(fn func(kind, name string, e *entry)) {
 	}
 }
 
-// outerName returns the name outside of the mount; methods have none.
+// outerName returns the name outside the mount. Methods have none.
 func (mt *mount) outerName(kind, name string) (string, bool) {
 	if kind == "method" {
 		return "", false
@@ -229,7 +230,7 @@ func (mt *mount) outerName(kind, name string) (string, bool) {
 	return mt.prefix + name, true
 }
 
-// innerName returns the name inside of the mount, if name belongs to the mount.
+// innerName returns the name inside the mount, if name belongs to the mount.
 func (mt *mount) innerName(kind, name string) (string, bool) {
 	if kind == "method" {
 		return "", false
@@ -240,7 +241,8 @@ func (mt *mount) innerName(kind, name string) (string, bool) {
 	return strings.CutPrefix(name, mt.prefix)
 }
 
-// outer returns the name outside of the mount of what a method is about.
+// outer returns the name outside the mount of a tool, prompt or resource, depending on the
+// method.
 func (mt *mount) outer(method, name string) string {
 	switch method {
 	case MethodCallTool, MethodGetPrompt:
@@ -283,8 +285,8 @@ func (mt *mount) serveNamed(ctx context.Context, req *Request, kind string) (Res
 	return mt.sealState(req, mt.renameResult(res))
 }
 
-// outerError returns the error of a mounted handler. If the error says that a name is
-// unknown, it names the outer one.
+// outerError returns the error of a mounted handler, with the outer name if the error is
+// about an unknown name.
 func outerError(err error, kind, inner, outer string) error {
 	if kind == "resource" && isResourceNotFound(err) {
 		return NewResourceNotFoundError(outer)
@@ -296,12 +298,11 @@ func outerError(err error, kind, inner, outer string) error {
 	return err
 }
 
-// The methods below rename what a mounted server returns. It is shared with that server:
-// it is copied, never changed. Its lists are in mount_lists.go.
+// The methods below rename the results of a mounted server. Results are shared with that
+// server, so they are copied and never modified. The lists are in mount_lists.go.
 
-// renameResult returns a copy of a result with the URIs that lead back through the
-// mount, and without the identity of the mounted server: the caller's server is the
-// outermost mux, in every era.
+// renameResult returns a copy of a result with outer URIs and without the identity of the
+// mounted server: the caller's server is the outermost mux, in every era.
 func (mt *mount) renameResult(res Result) Result {
 	switch r := res.(type) {
 	case *CallToolResult:
@@ -330,7 +331,7 @@ func (mt *mount) renameResult(res Result) Result {
 		c := *r
 		c.Meta = withoutKey(r.Meta, MetaServerInfo)
 		return &c
-	case *EmptyResult: // of an extension
+	case *EmptyResult: // result of an extension
 		c := *r
 		c.Meta = withoutKey(r.Meta, MetaServerInfo)
 		return &c
@@ -384,22 +385,22 @@ func (mt *mount) renamePart(part *ResourceContents) *ResourceContents {
 	return &c
 }
 
-// fromTheWeb reports whether a client fetches the URI by itself (server/resources).
+// fromTheWeb reports whether clients fetch the URI directly (server/resources).
 func fromTheWeb(uri string) bool {
 	return strings.HasPrefix(uri, "https://") || strings.HasPrefix(uri, "http://")
 }
 
-// URIs of mounts. A URI keeps its inner URI byte for byte, so that removing the prefix is
-// exact. A page of MCP Apps has a URI that begins with ui://, or hosts refuse it, so it gets
-// its prefix after that.
+// An outer URI contains the inner URI byte for byte, so that removing the prefix is exact. The
+// URI of a page of MCP Apps must begin with ui://, or hosts reject it, so the prefix follows
+// the scheme.
 
-// pageScheme begins the URIs of the pages of MCP Apps.
+// pageScheme is the prefix of the URIs of MCP Apps pages.
 const pageScheme = "ui://"
 
-// pagePrefixOf begins the URIs of the pages of a mount.
+// pagePrefixOf returns the prefix of the URIs of a mount's pages.
 func pagePrefixOf(prefix string) string { return pageScheme + "mount/" + prefix + "/" }
 
-// outerURI returns the URI outside of the mount.
+// outerURI returns the URI outside the mount.
 func (mt *mount) outerURI(uri string) string {
 	if page, ok := strings.CutPrefix(uri, pageScheme); ok {
 		return mt.pagePrefix + page
@@ -407,8 +408,8 @@ func (mt *mount) outerURI(uri string) string {
 	return mt.uriPrefix + uri
 }
 
-// innerURI returns the URI inside of the mount, if uri belongs to the mount. It is "" if
-// nothing in the mount has that URI outside: a page has only the one that outerURI returns.
+// innerURI returns the URI inside the mount, if uri belongs to the mount. It returns "" if uri
+// belongs to the mount but is not the outer URI of anything, such as a page with uriPrefix.
 func (mt *mount) innerURI(uri string) (string, bool) {
 	if page, ok := strings.CutPrefix(uri, mt.pagePrefix); ok {
 		return pageScheme + page, true
@@ -420,14 +421,15 @@ func (mt *mount) innerURI(uri string) (string, bool) {
 	return inner, ok
 }
 
-// The keys of the _meta of tools that name a page (MCP Apps). The second one is deprecated.
+// The keys in the _meta of tools that contain the URI of a page (MCP Apps). metaPage is
+// deprecated.
 const (
 	metaUI   = "ui"
 	metaPage = "ui/resourceUri"
 )
 
-// outerToolMeta returns the _meta of a tool with the URI that its page has outside of the
-// mount. What is malformed stays as it is, for clients to refuse.
+// outerToolMeta returns the _meta of a tool with the outer URI of its page. Malformed values
+// are left unchanged for clients to reject.
 func (mt *mount) outerToolMeta(meta Meta) Meta {
 	ui, flat := mt.outerUI(meta[metaUI]), mt.outerPage(meta[metaPage])
 	if ui == nil && flat == nil {
@@ -443,7 +445,8 @@ func (mt *mount) outerToolMeta(meta Meta) Meta {
 	return meta
 }
 
-// outerUI returns the member ui of a tool's _meta with another page, nil if it has none.
+// outerUI returns the member ui of a tool's _meta with the outer URI of its page, or nil if it
+// has no page.
 func (mt *mount) outerUI(raw json.RawMessage) json.RawMessage {
 	var ui map[string]json.RawMessage
 	if raw == nil || unmarshal(raw, &ui) != nil {
@@ -457,7 +460,7 @@ func (mt *mount) outerUI(raw json.RawMessage) json.RawMessage {
 	return mustMarshal(ui)
 }
 
-// outerPage returns the URI of a page, as JSON, nil if raw is no URI.
+// outerPage returns the outer URI of a page, as JSON, or nil if raw is not a string.
 func (mt *mount) outerPage(raw json.RawMessage) json.RawMessage {
 	var uri string
 	if raw == nil || unmarshal(raw, &uri) != nil {

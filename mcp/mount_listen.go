@@ -13,29 +13,30 @@ import (
 	"github.com/go-psi/psi/internal/tasking"
 )
 
-// mountListeners subscribe to the mounts of a mux on behalf of one listener. Each mount
-// has a goroutine, which adds the changes there to the listener. The methods are called
-// by the goroutine of the subscription, which also receives from acks.
+// mountListeners subscribe to the mounts of a mux on behalf of one listener. Each mount has a
+// goroutine that runs listen and adds the changes of the mount to the listener. All methods
+// that listen does not call run on the goroutine of the subscription, which also receives
+// from acks.
 type mountListeners struct {
 	registry *registry
 	req      *Request
 	filter   SubscriptionFilter // with the URIs of the mux
 	listener *listener
-	tasks    map[*mount]map[string]string // that are watched: the IDs in the mux, by those in the mount
-	accepted []string                     // tasks that mounts watch, by their IDs in the mux
+	tasks    map[*mount]map[string]string // watched tasks: IDs in the mux by IDs in the mount
+	accepted []string                     // IDs in the mux of the tasks that mounts accepted
 	acks     chan mountAck
-	cancels  map[*mount]context.CancelFunc // of those that are running
+	cancels  map[*mount]context.CancelFunc // of the running goroutines
 	running  sync.WaitGroup
 
-	acknowledged chan struct{} // closed when the sender knows what was accepted
+	acknowledged chan struct{} // closed when the subscription has been acknowledged
 }
 
-// mountAck reports that a mount has acknowledged a subscription, or has ended it.
+// mountAck reports that a mount has acknowledged or ended a subscription.
 type mountAck struct {
 	mount    *mount
 	ended    bool
-	accepted []string // URIs of the mount
-	tasks    []string // that the mount watches, by their IDs in the mount
+	accepted []string // inner URIs of the accepted resources
+	tasks    []string // inner IDs of the accepted tasks
 }
 
 func newMountListeners(g *registry, req *Request, f SubscriptionFilter, l *listener, tasks map[*mount]map[string]string) *mountListeners {
@@ -45,10 +46,10 @@ func newMountListeners(g *registry, req *Request, f SubscriptionFilter, l *liste
 	}
 }
 
-// start subscribes to all mounts, and returns once all have acknowledged: no change from
-// then on is missed. A mount that does not acknowledge in time does not hold up the
-// others: [mountListeners.catchUp] counts everything in it as changed when it does.
-// start returns the URIs of the filter without those that a mount has not accepted.
+// start subscribes to all mounts and returns once all have acknowledged. No later change is
+// missed. start does not wait for a mount that does not acknowledge in time: when it does,
+// [mountListeners.catchUp] treats everything in the mount as changed. start returns the URIs
+// of the filter except for those that a mount did not accept.
 func (ls *mountListeners) start(ctx context.Context) []string {
 	uris := ls.filter.ResourceSubscriptions
 	ls.refresh(ctx)
@@ -78,21 +79,21 @@ func (ls *mountListeners) start(ctx context.Context) []string {
 	return uris
 }
 
-// holds reports whether a URI belongs to the mount.
+// holds reports whether uri belongs to the mount.
 func (mt *mount) holds(uri string) bool {
 	_, ok := mt.innerName("resource", uri)
 	return ok
 }
 
-// accepts reports whether the mount has accepted a subscription to a URI of the mux.
+// accepts reports whether the mount has accepted a subscription to an outer URI.
 func (ack *mountAck) accepts(uri string) bool {
 	inner, ok := ack.mount.innerName("resource", uri)
 	return ok && slices.Contains(ack.accepted, inner)
 }
 
-// catchUp counts everything that a mount has acknowledged as changed: anything may have
-// changed before. URIs that the mount did not accept are left out, because the client
-// was told that it is not subscribed to them.
+// catchUp treats everything that a mount has acknowledged as changed, because anything may
+// have changed before. URIs that the mount did not accept are left out: the client is not
+// subscribed to them.
 func (ls *mountListeners) catchUp(ack mountAck) {
 	if ack.ended {
 		return
@@ -122,8 +123,8 @@ func (ls *mountListeners) refresh(ctx context.Context) {
 	}
 }
 
-// stop ends the subscriptions. It waits for the mounts, but not long: the goroutine of a
-// mount that does not respond ends by itself.
+// stop ends the subscriptions. It waits for the goroutines for a limited time only: the
+// goroutine of an unresponsive mount ends when the mount returns.
 func (ls *mountListeners) stop() {
 	if len(ls.cancels) == 0 {
 		return
@@ -142,7 +143,8 @@ func (ls *mountListeners) stop() {
 	}
 }
 
-// listen subscribes to a mount, again and again, until ctx is done.
+// listen subscribes to a mount, and again if the subscription ends, until ctx is done or the
+// mount has no changes to announce.
 func (ls *mountListeners) listen(ctx context.Context, m *mount) {
 	report := func(ack mountAck) {
 		select {
@@ -176,7 +178,7 @@ func (ls *mountListeners) listen(ctx context.Context, m *mount) {
 	})
 }
 
-// filterFor returns the filter with the URIs of a mount, as the mount knows them.
+// filterFor returns the filter for a mount, with the inner URIs and task IDs of the mount.
 func (ls *mountListeners) filterFor(m *mount) SubscriptionFilter {
 	f := ls.filter
 	f.ResourceSubscriptions = nil

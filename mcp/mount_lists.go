@@ -15,12 +15,11 @@ import (
 	"github.com/go-psi/psi/internal/tasking"
 )
 
-// This file makes the lists of a mounted server lists of the mux: what cannot be
-// reached under its outer name, or what clients could not read, is left out. One item
-// that does not fit the schema of the protocol makes a whole list unreadable for many
-// clients.
+// This file converts the lists of mounted servers to lists of the mux. Items that cannot be
+// reached by their outer names, or that clients could not read, are omitted: for many
+// clients, one item that violates the protocol's schema makes the whole list unreadable.
 
-// Why an item of a mount's list is left out.
+// Reasons why an item is omitted from a mount's list.
 var (
 	errNameless    = errors.New("it has no name")
 	errUnprintable = errors.New("its name has characters that cannot be seen")
@@ -29,8 +28,8 @@ var (
 	errNeedsTasks  = errors.New("it can only be called as a task, which this server does not offer")
 )
 
-// outerItems returns renamed copies of the items of a mount's list that can be passed
-// on. Rename returns one copy and its outer name.
+// outerItems returns renamed copies of the items of a mount's list that can be passed on.
+// rename returns a copy of an item and its outer name.
 func outerItems[D any](mt *mount, kind string, items []*D, rename func(*D) (renamed *D, name string, err error)) []*D {
 	kept := make([]*D, 0, len(items))
 	seen := make(map[string]bool, len(items))
@@ -58,11 +57,11 @@ func outerItems[D any](mt *mount, kind string, items []*D, rename func(*D) (rena
 	return kept
 }
 
-// maxWarned bounds what a mount remembers to have logged, and so what it logs.
+// maxWarned is the maximum number of problems that a mount logs.
 const maxWarned = 1000
 
-// warn logs a problem with an item of the mount's lists, once: lists are asked for
-// again and again.
+// warn logs a problem with an item of the mount's lists. It logs each problem once, because
+// lists are requested repeatedly.
 func (mt *mount) warn(msg, kind, name string, problem error) {
 	key := kind + " " + name + " " + problem.Error()
 	mt.mu.Lock()
@@ -88,7 +87,7 @@ func (mt *mount) outerTools(s *snapshot, tools []*Tool) []*Tool {
 			return nil, c.Name, errShadowed
 		}
 		if t.encodings != nil && t.encodings.of == t {
-			return &c, c.Name, nil // it was checked when it was registered
+			return &c, c.Name, nil // checked at registration
 		}
 		if mt.passesTasks() {
 			c.taskSupport = tasking.Optional
@@ -124,8 +123,8 @@ func (mt *mount) outerTemplates(templates []*ResourceTemplate) []*ResourceTempla
 	})
 }
 
-// mend completes the description of a tool that came from elsewhere, or reports why a
-// client could not use the tool. Raw JSON in t is well formed.
+// mend completes the description of a tool that was received from a server, or returns the
+// reason why clients could not use the tool. Raw JSON in t is well-formed.
 func (mt *mount) mend(t *Tool) error {
 	if requiresTask(t) && mt.parent.opts.Capabilities.declares("tasks") == nil {
 		return errNeedsTasks
@@ -152,8 +151,8 @@ func (mt *mount) mend(t *Tool) error {
 	return nil
 }
 
-// declares returns what a server says of a capability that this package has no field
-// for, nil if nothing.
+// declares returns the value of a capability for which this package has no field, or nil if
+// the server does not declare it.
 func (c *ServerCapabilities) declares(capability string) json.RawMessage {
 	if c == nil {
 		return nil
@@ -169,8 +168,8 @@ func requiresTask(t *Tool) bool {
 	return t.Extra["execution"] != nil && unmarshal(t.Extra["execution"], &execution) == nil && execution.TaskSupport == "required"
 }
 
-// objectSchema returns the schema of an object, its type included, or why there is none.
-// No schema is one that allows any object.
+// objectSchema returns schema with the type "object". A missing schema allows any object. It
+// returns an error if schema does not describe an object.
 func objectSchema(schema json.RawMessage) (json.RawMessage, error) {
 	if schema == nil || string(schema) == "null" {
 		return json.RawMessage(`{"type":"object"}`), nil
@@ -188,10 +187,10 @@ func objectSchema(schema json.RawMessage) (json.RawMessage, error) {
 	return schema, nil
 }
 
-// clientSchema returns a schema of a tool in the form that the schema of the protocol
-// asks for, which clients refuse a whole list for: an object, with "properties" that
-// are objects and "required" that is a list of names. It is the same schema if that is
-// so already.
+// clientSchema returns a tool's schema in the form that the protocol's schema requires: an
+// object, with "properties" that are objects and "required" that is a list of names. Clients
+// may reject a whole list because of one schema in another form. If schema already has that
+// form, it is returned unchanged.
 func clientSchema(schema json.RawMessage) (json.RawMessage, error) {
 	if !jsonscan.IsObject(schema) {
 		return nil, errors.New("is not an object")
@@ -216,8 +215,8 @@ func clientSchema(schema json.RawMessage) (json.RawMessage, error) {
 	return jsonscan.AppendMembers(append([]byte(`{"properties":`), mended...), schema, "properties"), nil
 }
 
-// objectProperties returns the properties of a schema with objects for those schemas
-// that are true or false.
+// objectProperties returns the properties of a schema, with objects in place of the boolean
+// schemas true and false.
 func objectProperties(properties json.RawMessage) (json.RawMessage, error) {
 	if !jsonscan.IsObject(properties) {
 		return nil, errors.New(`has "properties" that are not an object`)

@@ -11,24 +11,24 @@ import (
 	"github.com/go-psi/psi/internal/jsonscan"
 )
 
-// mountPatience bounds how long subscriptions wait for mounts, unless
-// MuxOptions.MountTimeout is less. They lose nothing by it: everything of a mount that
-// acknowledges later counts as changed.
+// mountPatience is the maximum time for which subscriptions wait for mounts, unless
+// MuxOptions.MountTimeout is less. No change is lost: if a mount acknowledges later,
+// everything in it is treated as changed.
 const mountPatience = time.Second
 
-// patience returns the lesser of mountPatience and MountTimeout.
+// patience returns the minimum of mountPatience and MountTimeout.
 func (o *MuxOptions) patience() time.Duration {
 	return min(o.MountTimeout, mountPatience)
 }
 
-// A mountRequest is a request to a mount that is in flight.
+// A mountRequest is a request in flight to a mount.
 type mountRequest struct {
 	mount  *mount
-	ctx    context.Context // of the caller that waits
-	leave  func()          // ends the waiting and the request
-	stay   func() bool     // the request goes on when ctx is done
-	list   Change          // of the list that is asked for; zero if none is
-	answer chan outcome    // of one place
+	ctx    context.Context // of the waiting caller, with the timeout if any
+	leave  func()          // cancels the request and releases resources
+	stay   func() bool     // keeps the request running when the caller's context is done
+	list   Change          // the change of the requested list; zero for other requests
+	answer chan outcome    // has a buffer of one
 }
 
 type outcome struct {
@@ -36,9 +36,9 @@ type outcome struct {
 	err error
 }
 
-// ask sends a request to the mount, on a goroutine of its own: the others are asked at
-// the same time, and one that does not return when its context is done holds up nobody.
-// Another mux bounds by itself what it waits for.
+// ask sends a request to the mount in a separate goroutine, so that mounts are called
+// concurrently and a mount that ignores its context does not delay the others. limit does not
+// apply to a mounted Mux, which limits the time for its own mounts.
 func (mt *mount) ask(ctx context.Context, req *Request, limit time.Duration, list Change) *mountRequest {
 	a := &mountRequest{mount: mt, ctx: ctx, list: list, answer: make(chan outcome, 1)}
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -60,7 +60,7 @@ func (a *mountRequest) run(ctx context.Context, req *Request) {
 	a.answer <- outcome{res, err}
 }
 
-// wait returns the answer, or an error if there is none in time.
+// wait returns the outcome of the request, or an error if it does not arrive in time.
 func (a *mountRequest) wait() (Result, error) {
 	select {
 	case o := <-a.answer:
@@ -69,7 +69,7 @@ func (a *mountRequest) wait() (Result, error) {
 	case <-a.ctx.Done():
 	}
 	select {
-	case o := <-a.answer: // at the same moment
+	case o := <-a.answer: // both channels were ready
 		a.leave()
 		return o.res, o.err
 	default:
@@ -83,12 +83,11 @@ func (a *mountRequest) wait() (Result, error) {
 	return nil, cause
 }
 
-// maxLate bounds how long a list that was sent without a mount's part waits for that
-// part.
+// maxLate is the maximum time to wait for the part of a mount that was omitted from a list.
 const maxLate = 10 * time.Minute
 
-// awaitLate announces that a list has changed when the part arrives that was left out. A
-// mount that is late every time has its lists asked for again once a minute, no more.
+// awaitLate announces a list change when the omitted part arrives. If a mount is always late,
+// the change is announced at most once per maxPause.
 func (a *mountRequest) awaitLate() {
 	defer a.leave()
 	var o outcome
@@ -103,8 +102,8 @@ func (a *mountRequest) awaitLate() {
 	}
 }
 
-// isMissing notes that a list was sent without the mount's part, which is waited for
-// until leave is called. It returns false if it is waited for already.
+// isMissing records that a list was sent without the mount's part. leave cancels waiting for
+// the part. isMissing returns false if a part is already awaited or the mount was removed.
 func (mt *mount) isMissing(list Change, leave func()) bool {
 	mt.mu.Lock()
 	defer mt.mu.Unlock()
@@ -117,8 +116,8 @@ func (mt *mount) isMissing(list Change, leave func()) bool {
 	return true
 }
 
-// isBack undoes isMissing, and returns after which pause the change is announced, if it
-// is to be.
+// isBack undoes isMissing. If announce is true, it returns the delay after which the caller
+// announces the change.
 func (mt *mount) isBack(list Change, announce bool) (pause time.Duration) {
 	mt.mu.Lock()
 	defer mt.mu.Unlock()
@@ -132,7 +131,7 @@ func (mt *mount) isBack(list Change, announce bool) (pause time.Duration) {
 	return pause
 }
 
-// stopWaiting ends the waiting for late parts.
+// stopWaiting stops waiting for late parts.
 func (mt *mount) stopWaiting() {
 	mt.mu.Lock()
 	defer mt.mu.Unlock()
@@ -146,11 +145,11 @@ func (mt *mount) stopWaiting() {
 
 // A latePart is the part of a mount that is missing from a list.
 type latePart struct {
-	leave     func()    // ends the waiting for it; nil if it is not waited for
-	announced time.Time // when the list was last announced to have changed, since the part was there
+	leave     func()    // stops waiting for the part; nil if it is not awaited
+	announced time.Time // when the last late part was or will be announced
 }
 
-// list asks for a page of the list that req asks for.
+// list requests a page of the list that req is for.
 func (mt *mount) list(ctx context.Context, req *Request, cursor *string) (*mountRequest, error) {
 	inner, err := req.withCursor(cursor)
 	if err != nil {
@@ -171,11 +170,11 @@ func (mt *mount) isLate(list Change) bool {
 	return mt.late[list].leave != nil
 }
 
-// This file binds the state of a mounted server to the caller of the mux. That server
-// cannot: all that it knows of the caller is the connection that they share. A mounted
-// mux binds its states itself.
+// sealState and openState bind the state of a mounted server to the caller of the mux. The
+// mounted server cannot do that, because all callers share its connection. A mounted mux
+// binds its states itself.
 
-// sealState wraps the state of a mounted server in the seal of the mux.
+// sealState encrypts the state of a mounted server with the keys of the mux.
 func (mt *mount) sealState(req *Request, res Result) (Result, error) {
 	r, ok := res.(*InputRequired)
 	if _, isMux := mt.handler.(*Mux); isMux || !ok || r.RequestState == nil {
@@ -190,7 +189,7 @@ func (mt *mount) sealState(req *Request, res Result) (Result, error) {
 	return &sealed, nil
 }
 
-// openState returns the request with the state as the mounted server made it.
+// openState returns inner with the original state of the mounted server.
 func (mt *mount) openState(ctx context.Context, req, inner *Request) (*Request, error) {
 	raw := req.params.requestState()
 	if _, isMux := mt.handler.(*Mux); isMux || raw == nil {

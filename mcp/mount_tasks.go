@@ -12,21 +12,21 @@ import (
 	"github.com/go-psi/psi/internal/tasking"
 )
 
-// This file makes the tasks of a mounted server, by the extension
-// io.modelcontextprotocol/tasks, tasks of the mux. The ID of such a task in the mux is that
-// in the mount, and which mount that is, sealed for the caller. One task has one ID, however
-// often it is listed.
+// This file exposes the tasks of mounted servers (extension io.modelcontextprotocol/tasks) as
+// tasks of the mux. The outer ID of a task contains the mount and the inner ID, sealed for
+// the caller. A task has the same ID every time it is listed.
 
-// A mountedTask is what the ID of a task in the mux is made of.
+// A mountedTask is the content of the outer ID of a task.
 type mountedTask struct {
 	Mount string `json:"m"` // the prefix
-	ID    string `json:"t"` // in the mount
-	// Scopes are those of the token that created the task, unless the mount is a mux, which
-	// knows them.
+	ID    string `json:"t"` // the inner ID
+	// Scopes are the scopes of the token that created the task. They are omitted if the mount
+	// is a mux, which checks them itself.
 	Scopes []string `json:"s,omitempty"`
 }
 
-// taskBinding digests what the IDs of tasks are bound to.
+// taskBinding returns a digest of the server, the mounts and the caller, to which the IDs of
+// tasks are bound.
 func (s *sealer) taskBinding(req *Request) []byte {
 	parts := []string{"task", s.server, req.mounts}
 	if p := req.Principal; p != nil {
@@ -35,8 +35,7 @@ func (s *sealer) taskBinding(req *Request) []byte {
 	return digestParts(parts)
 }
 
-// outerTask returns the ID in the mux of a task of the mount, for the sender of a request to
-// the mux.
+// outerTask returns the outer ID of a task of the mount, for the sender of req.
 func (mt *mount) outerTask(req *Request, id string) string {
 	s, t := mt.parent.sealer, &mountedTask{Mount: mt.prefix, ID: id}
 	if _, isMux := mt.handler.(*Mux); !isMux && req.Principal != nil {
@@ -45,8 +44,8 @@ func (mt *mount) outerTask(req *Request, id string) string {
 	return s.ring.SealSame(mustMarshal(t), s.taskBinding(req))
 }
 
-// mountedTask returns the mount that a task of the mux lives in, and its ID there. The mount
-// is nil for all other IDs. The error is for a token that may not use the task.
+// mountedTask returns the mount and the inner ID of a task. The mount is nil if id is not the
+// outer ID of a task. The error is not nil if the token may not use the task.
 func (g *registry) mountedTask(req *Request, id string) (mt *mount, inner string, err error) {
 	var t mountedTask
 	raw, err := g.sealer.ring.Open(id, g.sealer.taskBinding(req))
@@ -64,12 +63,12 @@ func (g *registry) mountedTask(req *Request, id string) (mt *mount, inner string
 	return nil, "", nil
 }
 
-// declares reports whether the sender of a request declares an extension.
+// declares reports whether the sender of req declares an extension.
 func declares(req *Request, extension string) bool {
 	return jsonscan.Member(jsonscan.Member(req.peer.caps, "extensions"), extension) != nil
 }
 
-// errNoTasks is the error for a client that must support tasks and does not.
+// errNoTasks returns the error for a client that does not support tasks.
 func errNoTasks() *Error {
 	required := &ClientCapabilities{Extensions: Extensions{tasking.Extension: json.RawMessage("{}")}}
 	return Errorf(CodeMissingCapability, "this request needs a client that supports the extension %s", tasking.Extension).
@@ -98,7 +97,7 @@ func (g *registry) serveTask(ctx context.Context, req *Request) (Result, error) 
 	return mt.renameTask(res, req.Name())
 }
 
-// createdTask returns the result that creates a task of the mount, as one of the mux.
+// createdTask returns the result that creates a task of the mount, with the outer ID.
 func (mt *mount) createdTask(req *Request, res Result) (Result, error) {
 	raw, err := encodeAnswer(res)
 	if err != nil {
@@ -111,7 +110,7 @@ func (mt *mount) createdTask(req *Request, res Result) (Result, error) {
 	return mt.renameTask(res, mt.outerTask(req, id))
 }
 
-// taskIDOf returns the ID of a task, "" if it has none.
+// taskIDOf returns the ID of a task, or "" if it has none.
 func taskIDOf(task json.RawMessage) string {
 	raw := jsonscan.Member(task, "taskId")
 	if len(raw) == 0 || raw[0] != '"' {
@@ -120,7 +119,7 @@ func taskIDOf(task json.RawMessage) string {
 	return jsonscan.Text(raw)
 }
 
-// renameTask returns a result that is a task of the mount, as one of the mux.
+// renameTask returns the result that is a task of the mount, with the outer ID.
 func (mt *mount) renameTask(res Result, id string) (Result, error) {
 	raw, err := encodeAnswer(res)
 	if err != nil {
@@ -137,8 +136,8 @@ func (mt *mount) renameTask(res Result, id string) (Result, error) {
 	return renamed, nil
 }
 
-// renameTaskObject returns a task of the mount, in a result or a notification, as one of the
-// mux: with another ID, and with other URIs in its result.
+// renameTaskObject returns a task of the mount, from a result or a notification, with the
+// outer ID and with outer URIs in its result.
 func (mt *mount) renameTaskObject(task json.RawMessage, id string) (json.RawMessage, error) {
 	renamed := jsonscan.AppendString(jsonscan.AppendKey([]byte{'{'}, "taskId"), id)
 	result := jsonscan.Member(task, "result")
@@ -156,12 +155,12 @@ func (mt *mount) renameTaskObject(task json.RawMessage, id string) (json.RawMess
 	return jsonscan.AppendMembers(renamed, task, "taskId", "result"), nil
 }
 
-// hasMountedTasks reports whether a mount has tasks.
+// hasMountedTasks reports whether any mount supports tasks.
 func (g *registry) hasMountedTasks(ctx context.Context, req *Request) bool {
 	return slices.ContainsFunc(g.load().mounts, func(mt *mount) bool { return mt.hasTasks(ctx, req) })
 }
 
-// hasTasks reports whether the mounted server has tasks.
+// hasTasks reports whether the mounted server supports tasks.
 func (mt *mount) hasTasks(ctx context.Context, req *Request) bool {
 	if _, isMux := mt.handler.(*Mux); !isMux {
 		return mt.passesTasks()
@@ -180,9 +179,9 @@ func (c *ServerCapabilities) hasTasks() bool {
 	return ok
 }
 
-// passesTasks reports whether the mounted handler is a connection to a server that has tasks,
-// and passes them on to its callers. Clients keep what they were told, so that it stays true
-// while the server is gone.
+// passesTasks reports whether the mounted handler is a connection to a server that supports
+// tasks, and passes them on to callers. Once true, it stays true, even while the server is
+// disconnected: clients cache the server's capabilities.
 func (mt *mount) passesTasks() bool {
 	conn, ok := mt.handler.(*Conn)
 	if u, isUpstream := mt.handler.(*Upstream); isUpstream {
@@ -195,8 +194,8 @@ func (mt *mount) passesTasks() bool {
 	return mt.hadTasks.Load()
 }
 
-// watchedTasks returns the tasks of mounts that a subscription names: their IDs in the mux, by
-// mount and their IDs there. All others are left out, and those that the token may not use.
+// watchedTasks returns the tasks of mounts in a subscription: their outer IDs, by mount and
+// inner ID. Other tasks, and tasks that the token may not use, are omitted.
 func (g *registry) watchedTasks(ctx context.Context, req *Request, f *SubscriptionFilter) (map[*mount]map[string]string, error) {
 	if f.Extra[tasking.TaskIDs] == nil || !g.hasMountedTasks(ctx, req) {
 		return nil, nil
@@ -225,7 +224,7 @@ func (g *registry) watchedTasks(ctx context.Context, req *Request, f *Subscripti
 	return watched, nil
 }
 
-// taskIDsIn returns the tasks that a filter names.
+// taskIDsIn returns the task IDs in a filter.
 func taskIDsIn(f *SubscriptionFilter) (ids []string) {
 	if unmarshal(f.Extra[tasking.TaskIDs], &ids) != nil {
 		return nil
@@ -233,7 +232,7 @@ func taskIDsIn(f *SubscriptionFilter) (ids []string) {
 	return ids
 }
 
-// acceptTasks notes which tasks a mount watches.
+// acceptTasks records the tasks that a mount has accepted.
 func (ls *mountListeners) acceptTasks(ack mountAck) {
 	for _, inner := range ack.tasks {
 		if outer, ok := ls.tasks[ack.mount][inner]; ok {
@@ -242,7 +241,7 @@ func (ls *mountListeners) acceptTasks(ack mountAck) {
 	}
 }
 
-// acceptedTasks returns the part of the acknowledgement that is about tasks.
+// acceptedTasks returns the accepted tasks for the acknowledgement.
 func (ls *mountListeners) acceptedTasks() Extra {
 	if len(ls.accepted) == 0 {
 		return nil
@@ -251,8 +250,8 @@ func (ls *mountListeners) acceptedTasks() Extra {
 	return Extra{tasking.TaskIDs: mustMarshal(ls.accepted)}
 }
 
-// passTask passes a notification about a task of a mount on, once the subscription is
-// acknowledged. Others than those that the mount was asked for are dropped.
+// passTask passes on a notification about a task of a mount, after the subscription has been
+// acknowledged. Notifications about tasks outside the subscription are dropped.
 func (ls *mountListeners) passTask(ctx context.Context, mt *mount, method string, params json.RawMessage) error {
 	outer, ok := ls.tasks[mt][taskIDOf(params)]
 	if method != tasking.NotificationTask || !ok {
@@ -271,8 +270,8 @@ func (ls *mountListeners) passTask(ctx context.Context, mt *mount, method string
 	return s.pass(ctx, method, renamed)
 }
 
-// listTasks lists the tasks of the caller in the mounts that are muxes. Other servers cannot
-// tell the callers of the mux apart.
+// listTasks lists the caller's tasks in the mounts that are muxes. Other servers cannot
+// distinguish the callers of the mux.
 func (g *registry) listTasks(ctx context.Context, req *Request) (Result, error) {
 	if req.taskTerms() == nil {
 		return nil, NewMethodNotFoundError(req.Method)
@@ -303,7 +302,7 @@ func taskSources(s *snapshot) (sources []source[tasking.Listed]) {
 	return sources
 }
 
-// fetchTasks starts to fetch a page of the caller's tasks in the mount.
+// fetchTasks starts fetching a page of the caller's tasks in the mount.
 func (mt *mount) fetchTasks(ctx context.Context, req *Request, cursor *string) func() (page[tasking.Listed], error) {
 	inner, err := req.withCursor(cursor)
 	if err != nil {
@@ -322,7 +321,8 @@ func (mt *mount) fetchTasks(ctx context.Context, req *Request, cursor *string) f
 			err = unmarshal(raw, &list)
 		}
 		for _, l := range list.Tasks {
-			l.Task, _ = mt.renameTaskObject(l.Task, mt.outerTask(req, taskIDOf(l.Task))) // it has no result
+			// A listed task has no result, so renaming it cannot fail.
+			l.Task, _ = mt.renameTaskObject(l.Task, mt.outerTask(req, taskIDOf(l.Task)))
 			p.items = append(p.items, l)
 		}
 		p.next = list.NextCursor

@@ -16,8 +16,8 @@ import (
 	"github.com/go-psi/psi/mcp/store"
 )
 
-// MuxOptions configure a [Mux]. Nil means the zero MuxOptions. A limit of 0 means its
-// default, a negative one no limit.
+// MuxOptions configure a [Mux]. Nil means the zero MuxOptions. For limits, 0 means the
+// default and a negative value means no limit.
 type MuxOptions struct {
 	// Title, Description, WebsiteURL and Icons are optional descriptive fields that clients
 	// may show.
@@ -25,68 +25,71 @@ type MuxOptions struct {
 	Icons                          []Icon
 	// Instructions tell the model how to use the server.
 	Instructions string
-	// Capabilities are declared in addition to those that follow from what is registered:
-	// extensions, experimental features, or tools, prompts and resources if they are
-	// registered only later. Without them, a mux that is served while it is empty, or has
-	// connections mounted, declares tools, prompts and resources: any of them may come.
+	// Capabilities are declared in addition to those implied by the registrations: for
+	// example extensions, experimental features, or tools, prompts and resources that are
+	// registered later. By default, a mux that is empty when it is served, or that has
+	// connections mounted, declares tools, prompts and resources, since any of them may be
+	// added.
 	Capabilities *ServerCapabilities
-	// PageSize is the number of the mux's own items on one page of a list. A page of a
-	// mount or a [ResourceLister] is not divided, so a page can have more. Some clients
-	// read only the first page. The default is 1000.
+	// PageSize is the maximum number of the mux's own items on one page of a list. Pages of
+	// a mount or a [ResourceLister] are not split, so a page may contain more items. Some
+	// clients read only the first page. The default is 1000.
 	PageSize int
 	// MountTimeout is how long a list waits for a mounted server before it is sent without
-	// that server's items. All mounted servers are asked at the same time. Subscriptions wait
-	// a second at most, and so does a list if the previous one is still waiting for the server. If gateways are nested, the inner one should have the shorter
-	// timeout. The default is 5 seconds; a negative value means no limit.
+	// that server's items. Mounted servers are queried concurrently. Subscriptions wait at
+	// most one second, and so do lists while the server has not answered an earlier one. If
+	// gateways are nested, the inner one should have the shorter timeout. The default is 5
+	// seconds; a negative value means no limit.
 	MountTimeout time.Duration
 	// ListCache holds the cache hints of lists and of server/discover. The zero value means
-	// private and not to be kept. Scope public promises that no list depends on the caller.
+	// private and not cacheable. Use the scope public only if no list depends on the caller.
 	ListCache Cacheable
-	// StateKeys encrypt the state of questions (see [Ask]) and the cursors of lists: the
-	// first key encrypts, all keys decrypt. The replicas of one endpoint must share them. A
-	// key has at least 16 bytes. Nil means a random key of this process.
+	// StateKeys encrypt the state of questions (see [Ask]) and the cursors of lists. The
+	// first key encrypts; all keys decrypt. The replicas of an endpoint must share them. A
+	// key must have at least 16 bytes. Nil means a random key for this process.
 	StateKeys [][]byte
 	// StateTTL is how long a client may take to answer a question. The default is an hour.
 	StateTTL time.Duration
 	// MaxState limits the answers and [Once] values of one call, in bytes of JSON. A call
-	// that exceeds it fails. The sealed state of a mounted server may have twice as many
-	// bytes. The default is 256 KiB.
+	// that exceeds it fails. The sealed state of a mounted server may be twice as large.
+	// The default is 256 KiB.
 	MaxState int
 	// StateStore makes the state of questions single-use: if a client sends the same answers
-	// twice, the second request is refused, even after an error, by every replica that
-	// shares the store. Nil means that a state can be used until StateTTL has passed.
+	// twice, every replica that shares the store rejects the second request, even if the
+	// first one failed. If it is nil, a state can be reused until StateTTL has passed.
 	StateStore store.Values
-	// Bus carries changes between replicas: if the tools, prompts, resources or mounts of one
+	// Bus carries changes between replicas. If the tools, prompts, resources or mounts of one
 	// mux change while it is in use, or [Mux.ResourceUpdated] is called, subscribers at all
-	// muxes with the same name and bus are notified. If messages of the bus are lost, or it was
-	// not available, subscribers are notified of everything that they subscribed to. A process
-	// that serves no clients may call ResourceUpdated for those that do. A mounted mux needs a
-	// bus of its own. Nil notifies the subscribers at this mux only.
+	// muxes with the same name and bus are notified. If messages are lost or the bus was
+	// unavailable, subscribers are notified of everything they subscribed to. A process that
+	// serves no clients may call ResourceUpdated on behalf of those that do. A mounted mux
+	// does not use the Bus of the outer mux and must set its own. If Bus is nil, only the
+	// subscribers at this mux are notified.
 	Bus store.Topics
-	// MaxSubscriptions limits the resources that one subscription names. The default is 1000.
+	// MaxSubscriptions limits the number of resources in one subscription. The default is 1000.
 	MaxSubscriptions int
-	// MaxListeners limits the open subscriptions of one authenticated caller. Those of
-	// other callers are limited by the transport only. The default is 1000.
+	// MaxListeners limits the open subscriptions of each authenticated caller. Subscriptions
+	// of unauthenticated callers are limited only by the transport. The default is 1000.
 	MaxListeners int
-	// PublicError decides what peers read of the errors of handlers and middleware. It
-	// returns the error to send for err, whose text is the text of a failed tool's result
-	// or the message of an internal error; an [*Error] is sent as the error of the request,
-	// and nil stands for an error without details. Middleware and logs get err itself.
+	// PublicError decides what peers see of the errors of handlers and middleware. It
+	// returns the error to send for err; its text becomes the text of a failed tool's result
+	// or the message of an internal error. An [*Error] is sent as the error of the request,
+	// and nil sends an error without details. Middleware and logs receive err itself.
 	//
-	// It is called for errors that are not and do not wrap an [*Error], of handlers in this
-	// process that are registered or mounted, after the PublicError of a mounted mux. It is
-	// not called for invalid arguments or for a tool's result with content of its own. It
-	// may be called by several goroutines at once. Nil sends the text of err, or what a
-	// [*PrivateError] in it has for peers.
+	// PublicError is called for errors of registered and mounted handlers in this process,
+	// unless they are or wrap an [*Error]. It is called after the PublicError of a mounted
+	// mux. It is not called for invalid arguments or for a tool's result with its own
+	// content. It may be called concurrently. If it is nil, peers see the text of err, or the
+	// Public text of a wrapped [*PrivateError].
 	PublicError func(ctx context.Context, err error) error
-	// Lenient changes arguments of tools made by [ToolFunc] that are invalid in ways that
-	// are common among hosts and models, instead of refusing them: unknown members are
-	// dropped, and a string that is the JSON of a value of the expected type, such as "7"
-	// or "[1,2]", is that value. Such calls are counted and logged by package middleware;
-	// see [CallToolResult.Mended].
+	// Lenient repairs, instead of rejecting, arguments of tools made by [ToolFunc] that are
+	// invalid in ways that are common among hosts and models: unknown members are dropped,
+	// and a string that is the JSON encoding of a value of the expected type, such as "7" or
+	// "[1,2]", is replaced by that value. Package middleware counts and logs such calls; see
+	// [CallToolResult.Mended].
 	Lenient bool
-	// NoLint turns off the warnings about schemas of tools that clients are known to refuse
-	// or to complain about. Invalid schemas panic in any case.
+	// NoLint turns off the warnings about tool schemas that clients are known to reject or
+	// complain about. Registering an invalid schema always panics.
 	NoLint bool
 	// Logger receives diagnostic messages. Nil means slog.Default.
 	Logger *slog.Logger
@@ -109,8 +112,8 @@ func (o *MuxOptions) withDefaults() MuxOptions {
 	return opts
 }
 
-// limit returns the limit that an option sets: the default if it is 0, and unlimited if it
-// is negative.
+// limit returns option if it is positive, byDefault if it is 0, and unlimited if it is
+// negative.
 func limit[T int | time.Duration](option, byDefault, unlimited T) T {
 	switch {
 	case option > 0:
@@ -122,23 +125,23 @@ func limit[T int | time.Duration](option, byDefault, unlimited T) T {
 }
 
 // A Mux routes MCP requests to the registered handlers of tools, prompts, resources and
-// methods. It serves lists, discovery, completion and subscriptions itself, from what is
-// registered. It is a Handler, which can be served by any transport or mounted in another
-// Mux. It must be made by [NewMux].
+// methods. It serves lists, discovery, completion and subscriptions itself, based on the
+// registrations. It is a Handler that can be served by any transport or mounted in
+// another Mux. It must be created by [NewMux].
 //
-// Handlers may be registered and removed at any time, also while the mux is serving.
-// Registering an invalid or conflicting handler panics; the message names both places.
-// [Mux.Update] returns an error instead, and makes several changes in one step. A Mux is
-// safe for concurrent use.
+// Handlers may be registered and removed at any time, even while the mux is serving.
+// Registering an invalid or conflicting handler panics; for a conflict, the message names
+// both call sites. [Mux.Update] returns an error instead, and applies several changes
+// atomically. A Mux is safe for concurrent use.
 type Mux struct {
 	*registry
-	view   bool         // made by With, Group or Update
-	inline []Middleware // of a view; append-only, under the registration lock
-	draft  *draft       // of a view made by Update; nil means that registrations are applied at once
+	view   bool         // created by With, Group or Update
+	inline []Middleware // of a view; append-only, guarded by registering
+	draft  *draft       // of a view created by Update; nil means that registrations are applied immediately
 }
 
-// NewMux returns a Mux for a server with a name and a version. It panics if the name is
-// empty.
+// NewMux returns a Mux for a server with the given name and version. It panics if name is
+// empty or [MuxOptions].StateKeys are invalid.
 func NewMux(name, version string, opts *MuxOptions) *Mux {
 	mustBeNamed("NewMux", name)
 	o := opts.withDefaults()
@@ -160,7 +163,7 @@ func NewMux(name, version string, opts *MuxOptions) *Mux {
 	return &Mux{registry: g}
 }
 
-// mustBeMade panics if NewMux did not make the Mux.
+// mustBeMade panics unless the Mux was created by NewMux.
 func (m *Mux) mustBeMade() {
 	made.Check(m != nil && m.registry != nil, "mcp: a Mux", "NewMux")
 }
@@ -184,10 +187,10 @@ func (m *Mux) ServeMCP(ctx context.Context, req *Request) (Result, error) {
 }
 
 // Use adds middleware around everything that the mux serves, including unknown methods and
-// notifications. The first one is outermost. Middleware that restricts who may read a
-// resource must also restrict who receives its updates by subscriptions/listen; middleware
-// of [Mux.With] is called for both. On a view made by [Mux.With] or [Mux.Group], Use wraps
-// the handlers that are registered there afterwards.
+// notifications, outermost first. Middleware that restricts who may read a resource must
+// also restrict who receives its updates through subscriptions/listen; middleware of
+// [Mux.With] is called for both. On a view created by [Mux.With] or [Mux.Group], Use wraps
+// the handlers registered through it afterwards.
 func (m *Mux) Use(mw ...Middleware) {
 	m.mustBeMade()
 	mustBeMiddleware("Mux.Use", mw)
@@ -201,13 +204,14 @@ func (m *Mux) Use(mw ...Middleware) {
 	m.wrap()
 }
 
-// With returns a view of the mux: handlers that are registered through it are wrapped in mw
-// and belong to the same mux. The middleware sees every request about the registration, by
-// its [Request.Method]: calling the tool; getting the prompt and completing its arguments;
-// reading the resource, completing the variables of its template, listing the resources
-// that it matches, and subscribing to them, which asks for [MethodSubscribe] if there is a
-// [Resource.Subscribe], and otherwise reads. It does not see the lists in which the item
-// itself stands: middleware of [Mux.Use] can hide it there.
+// With returns a view of the mux: handlers registered through it are wrapped in mw and
+// belong to the same mux. The middleware sees every request about the registration, with
+// its own [Request.Method]: calling the tool; getting the prompt and completing its
+// arguments; reading the resource, completing the variables of its template, listing the
+// resources that the template matches, and subscribing to them. Subscribing uses
+// [MethodSubscribe] if there is a [Resource.Subscribe], and otherwise reads the resource.
+// The middleware does not see the lists that contain the item itself; use [Mux.Use] to
+// hide it there.
 func (m *Mux) With(mw ...Middleware) *Mux {
 	m.mustBeMade()
 	mustBeMiddleware("Mux.With", mw)
@@ -221,7 +225,8 @@ func (m *Mux) around() []Middleware {
 	return m.inline
 }
 
-// Group calls fn with a new view of the mux, to which fn can add middleware.
+// Group calls fn with a new view of the mux. Middleware that fn adds with [Mux.Use] applies
+// to that view only.
 func (m *Mux) Group(fn func(g *Mux)) {
 	mustBeFunc("Mux.Group", fn == nil)
 	fn(m.With())
@@ -237,8 +242,8 @@ func (m *Mux) Prompt(name string, h Handler) { must(m.register("prompt", name, h
 // template such as "notes://{user}/{+path}"; [Request.PathValue] returns the values of the
 // variables. A URI takes precedence over templates, and a more specific template over a
 // less specific one. Two templates may overlap only if one is more specific. A URI is not
-// found if it would match another registration after needless percent-encoding is removed.
-// If h is a [Describer], the resource or template is listed.
+// found if it would match another registration after unnecessary percent-encoding is
+// removed. If h is a [Describer], the resource or template is listed.
 func (m *Mux) Resource(pattern string, h Handler) { must(m.register("resource", pattern, h)) }
 
 // Handle registers the handler of a method or notification that the mux does not serve
@@ -258,9 +263,9 @@ func (m *Mux) RemoveResource(patterns ...string) { must(m.remove("resource", pat
 // RemoveHandle removes the handlers of methods; methods that are not registered are ignored.
 func (m *Mux) RemoveHandle(methods ...string) { must(m.remove("method", methods)) }
 
-// ResourceUpdated notifies the subscribers of a resource that it has changed, with
-// [MuxOptions].Bus also those at other replicas. It does not wait for them.
-// [Resource.Subscribe] decides who can subscribe.
+// ResourceUpdated notifies the subscribers of a resource that it has changed. With
+// [MuxOptions].Bus, it also notifies subscribers at other replicas. It does not wait for
+// delivery. [Resource.Subscribe] decides who may subscribe.
 func (m *Mux) ResourceUpdated(uri string) {
 	m.mustBeMade()
 	c := Change{NotificationResourceUpdated, uri}
@@ -268,10 +273,11 @@ func (m *Mux) ResourceUpdated(uri string) {
 	m.bus.publish(changeSet{c})
 }
 
-// Walk calls fn for each registered handler, also of mounted muxes, until fn returns an
-// error. The method is tools/call, prompts/get or resources/read, with the name, URI or
-// template; or it is the method of [Mux.Handle], with an empty name. Mounted handlers that
-// are not a Mux are skipped.
+// Walk calls fn for each registered handler, including those of mounted muxes, until fn
+// returns an error, which Walk returns. For tools, prompts and resources, method is
+// tools/call, prompts/get or resources/read, and name is the name, URI or template. For
+// handlers registered with [Mux.Handle], method is their method and name is empty. Mounted
+// handlers that are not a Mux are skipped.
 func (m *Mux) Walk(fn func(method, name string, h Handler) error) error {
 	m.mustBeMade()
 	mustBeFunc("Mux.Walk", fn == nil)

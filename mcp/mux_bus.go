@@ -19,27 +19,28 @@ import (
 	"github.com/go-psi/psi/mcp/store"
 )
 
-// A bus carries changes between the muxes of one name in several processes. Nil is a mux
-// that is alone. Nothing of it is on the path of a request other than a subscription.
+// A bus carries changes between muxes of the same name in several processes. It is nil if
+// there are no other replicas. Except for use, it is not on the path of requests other
+// than subscriptions.
 type bus struct {
 	topics  store.Topics
 	topic   string
-	replica string // this mux, which ignores its own messages
+	replica string // ID of this mux, which ignores its own messages
 	hub     *hub
 	logger  *slog.Logger
-	isUsed  atomic.Bool // the mux has served a request, so that its lists may be known
+	isUsed  atomic.Bool // the mux has served a request, so clients may know its lists
 
 	mu        sync.Mutex
 	outbox    changeSet // changes to publish
-	sending   bool      // flush runs, or will
+	sending   bool      // flush is running or scheduled
 	listeners int
-	reception *reception // while there are listeners
+	reception *reception // nil if there are no listeners
 }
 
-// A reception receives changes while there are listeners.
+// A reception is the state of the goroutine that receives changes for the listeners.
 type reception struct {
 	cancel context.CancelFunc
-	ready  chan struct{} // closed once the topic is subscribed to; replaced when that ends
+	ready  chan struct{} // closed once the topic is subscribed to; replaced when the subscription ends
 	missed bool          // listeners may have missed changes
 }
 
@@ -55,30 +56,30 @@ func newBus(name string, hub *hub, opts *MuxOptions) *bus {
 	return &bus{topics: opts.Bus, topic: topic, replica: rand.Text(), hub: hub, logger: opts.Logger}
 }
 
-// use notes that a request was served.
+// use records that the mux has served a request.
 func (b *bus) use() {
 	if b != nil && !b.isUsed.Load() {
 		b.isUsed.Store(true)
 	}
 }
 
-// busMessage is what is published.
+// A busMessage is a message published on the topic.
 type busMessage struct {
 	From    string   `json:"from"`
 	Changes []Change `json:"changes,omitempty"`
 	All     bool     `json:"all,omitempty"` // anything may have changed
 }
 
-// These bound what is published: the time between two publications, the changes that wait
-// for the next one, the bytes of a message, and for how long failures are repeated.
+// Limits on publishing: the interval between publications, the number of pending changes,
+// the size of a message in bytes, and how long a failed publication is retried.
 const (
 	busInterval   = 100 * time.Millisecond
 	maxOutbox     = 1024
-	maxBusMessage = 3900 // beside what surrounds the changes
+	maxBusMessage = 3900 // without the rest of the message
 	busPatience   = time.Minute
 )
 
-// publish sends changes to the other replicas. It does not wait for that.
+// publish sends changes to the other replicas. It does not block.
 func (b *bus) publish(changes changeSet) {
 	if b == nil || len(changes) == 0 {
 		return
@@ -88,7 +89,7 @@ func (b *bus) publish(changes changeSet) {
 	for _, c := range changes {
 		if len(b.outbox) >= maxOutbox {
 			b.outbox = nil
-			c = Change{} // anything
+			c = Change{} // anything may have changed
 		}
 		b.outbox.add(c)
 	}
@@ -98,8 +99,8 @@ func (b *bus) publish(changes changeSet) {
 	}
 }
 
-// flush publishes the outbox, and again after an interval in which changes gather, until it
-// is empty.
+// flush publishes the outbox. If there were any changes, it runs again after busInterval, so
+// that changes are batched.
 func (b *bus) flush() {
 	b.mu.Lock()
 	changes := b.outbox
@@ -114,7 +115,7 @@ func (b *bus) flush() {
 	time.AfterFunc(busInterval, b.flush)
 }
 
-// messages returns changes in as few messages as fit them.
+// messages encodes changes in as few messages as possible.
 func (b *bus) messages(changes changeSet) (messages [][]byte) {
 	all := [][]byte{mustMarshal(busMessage{From: b.replica, All: true})}
 	if changes.has(Change{}) {
@@ -135,7 +136,8 @@ func (b *bus) messages(changes changeSet) (messages [][]byte) {
 	return append(messages, mustMarshal(m))
 }
 
-// send publishes a message, and repeats that if it fails.
+// send publishes a message. If that fails, it retries with backoff until busPatience has
+// passed.
 func (b *bus) send(message []byte) {
 	ctx, cancel := context.WithTimeout(context.Background(), busPatience)
 	defer cancel()
@@ -151,11 +153,12 @@ func (b *bus) send(message []byte) {
 	}
 }
 
-// maxJoinWait bounds how long a new subscription waits for the bus.
+// maxJoinWait is the maximum time that a new subscription waits for the bus.
 const maxJoinWait = time.Second
 
-// join adds a listener, and waits until it receives the changes of other replicas. If that
-// takes long, the listener is told that it may have missed changes.
+// join adds a listener and waits until changes of other replicas are being received. If
+// that takes longer than maxJoinWait, the listener is later notified that it may have
+// missed changes.
 func (b *bus) join(ctx context.Context) {
 	if b == nil {
 		return
@@ -178,7 +181,7 @@ func (b *bus) join(ctx context.Context) {
 	}
 }
 
-// miss notes that a listener did not wait for the subscription to the topic.
+// miss records that a listener stopped waiting before the topic was subscribed to.
 func (b *bus) miss(r *reception, ready chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -196,7 +199,7 @@ func isDone(c <-chan struct{}) bool {
 	}
 }
 
-// leave removes a listener. Without listeners, nothing is received.
+// leave removes a listener. Receiving stops when there are no listeners left.
 func (b *bus) leave() {
 	if b == nil {
 		return
@@ -226,7 +229,8 @@ func (b *bus) receive(ctx context.Context, r *reception) {
 	}
 }
 
-// receiveOnce serves one subscription to the topic.
+// receiveOnce subscribes to the topic and receives until the subscription fails or ctx is
+// done.
 func (b *bus) receiveOnce(ctx context.Context, r *reception) error {
 	sub, err := b.topics.Subscribe(ctx, b.topic)
 	if err != nil {
@@ -258,7 +262,7 @@ func (b *bus) receiveOnce(ctx context.Context, r *reception) error {
 	}
 }
 
-// publishKnown announces the changes that another process has sent.
+// publishKnown announces changes received from another process. It ignores unknown ones.
 func (h *hub) publishKnown(changes []Change) {
 	for _, c := range changes {
 		if c.Method == NotificationResourceUpdated || c.isOfList() {
@@ -276,7 +280,7 @@ func (c Change) isOfList() bool {
 	return false
 }
 
-// publishAll tells all listeners that anything may have changed.
+// publishAll notifies all listeners of everything they subscribed to.
 func (h *hub) publishAll() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

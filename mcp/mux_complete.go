@@ -13,15 +13,16 @@ import (
 	"github.com/go-psi/psi/internal/uritemplate"
 )
 
-// maxCompletions limits the values of a completion (server/utilities/completion).
+// maxCompletions is the maximum number of values of a completion
+// (server/utilities/completion).
 const maxCompletions = 100
 
-// A Completer suggests values for an argument, the best first. If there are more than 100,
-// the first 100 and the total are sent.
+// A Completer suggests values for an argument, best match first. If there are more than
+// 100, only the first 100 and the total number are sent.
 type Completer func(ctx context.Context, p *CompleteParams) ([]string, error)
 
-// CompleteFrom returns a Completer that suggests the values with the typed prefix,
-// regardless of case.
+// CompleteFrom returns a Completer that suggests the values that begin with the typed
+// text, ignoring case.
 func CompleteFrom(values ...string) Completer {
 	return func(_ context.Context, p *CompleteParams) ([]string, error) {
 		typed := strings.ToLower(p.Argument.Value)
@@ -35,7 +36,7 @@ func CompleteFrom(values ...string) Completer {
 	}
 }
 
-// An enumerator is a handler that knows the possible values of some arguments.
+// An enumerator is a handler that knows the allowed values of some arguments.
 type enumerator interface{ enums() map[string][]string }
 
 func (g *registry) complete(ctx context.Context, req *Request) (Result, error) {
@@ -69,7 +70,7 @@ func (g *registry) complete(ctx context.Context, req *Request) (Result, error) {
 	return nil, NewUnknownNameError(kind, name)
 }
 
-// completable returns the entry of a template, given the template or a URI that it matches.
+// completable returns the entry for uri, which is a template or a URI.
 func (s *snapshot) completable(uri string) *entry {
 	for _, e := range s.templates {
 		if e.name == uri {
@@ -120,7 +121,7 @@ func (e *entry) completer(argument string) Completer {
 	return nil
 }
 
-// complete forwards a completion with the inner name in its reference.
+// complete forwards a completion to the mount, with the inner name in its reference.
 func (mt *mount) complete(ctx context.Context, req *Request, p *CompleteParams, kind, name string) (Result, error) {
 	inner, _ := mt.innerName(kind, name)
 	params, err := completionOf(req, p, inner)
@@ -138,8 +139,8 @@ func (mt *mount) complete(ctx context.Context, req *Request, p *CompleteParams, 
 	return mt.renameResult(res), nil
 }
 
-// completionOf returns the params of a completion with another name in their reference,
-// and nothing that a mounted server could read in place of what p has.
+// completionOf returns the params of a completion with the name in the reference replaced.
+// It removes members that a mounted server could mistake for those in p.
 func completionOf(req *Request, p *CompleteParams, name string) (map[string]json.RawMessage, error) {
 	params, err := exactMembers(req.Params(), "ref", "argument", "context")
 	if err != nil {
@@ -169,8 +170,8 @@ func completionOf(req *Request, p *CompleteParams, name string) (map[string]json
 	return params, err
 }
 
-// exactMembers returns the members of an object without those that differ only by case
-// from the ones named: a mounted server that ignores case would take one for the other.
+// exactMembers returns the members of an object without those that differ from one of
+// names only by case. A mounted server that ignores case would confuse them.
 func exactMembers(object json.RawMessage, names ...string) (members map[string]json.RawMessage, err error) {
 	if err := unmarshal(object, &members); err != nil {
 		return nil, Errorf(CodeInvalidParams, "%s", decodeProblem("params", err))
@@ -198,13 +199,13 @@ type CompleteRef struct {
 	URI   string `json:"uri,omitempty"` // of the template
 }
 
-// A CompleteArgument is the argument to complete and what was typed of it.
+// A CompleteArgument is the argument to complete. Value is the text typed so far.
 type CompleteArgument struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 }
 
-// CompleteContext holds the arguments that were chosen before.
+// CompleteContext holds the values of arguments that have already been chosen.
 type CompleteContext struct {
 	Arguments map[string]string `json:"arguments,omitempty"`
 }
@@ -215,7 +216,7 @@ type CompleteResult struct {
 	Completion Completion `json:"completion"`
 }
 
-// A Completion is a list of suggestions, the best first, at most 100.
+// A Completion is a list of at most 100 suggestions, best match first.
 type Completion struct {
 	Values  []string `json:"values"`
 	Total   *int     `json:"total,omitzero"`

@@ -15,11 +15,11 @@ import (
 	"github.com/go-psi/psi/internal/seam"
 )
 
-// A surrounding is middleware around a mux that comes and goes while the mux serves. A mux
-// without one does no more than to load a pointer.
+// A surrounding is middleware around a mux that can be added and removed while the mux is
+// serving. Without one, the only cost is loading a pointer.
 type surrounding struct{ wrap Middleware }
 
-// surround puts mw around the mux until stop is called.
+// surround wraps the mux in mw until stop is called.
 func (g *registry) surround(mw Middleware) (stop func()) {
 	o := &surrounding{mw}
 	g.setOutermost(func(all []*surrounding) []*surrounding { return append(all, o) })
@@ -30,7 +30,8 @@ func (g *registry) surround(mw Middleware) (stop func()) {
 	}
 }
 
-// setOutermost replaces the surroundings by what change makes of a copy of them.
+// setOutermost replaces the surroundings with the result of change, which it calls with a
+// copy of them.
 func (g *registry) setOutermost(change func([]*surrounding) []*surrounding) {
 	registering.Lock()
 	defer registering.Unlock()
@@ -45,7 +46,7 @@ func (g *registry) setOutermost(change func([]*surrounding) []*surrounding) {
 	g.outermost.Store(&all)
 }
 
-// surrounded returns h in its surroundings.
+// surrounded returns h wrapped in the surroundings.
 func surrounded(h Handler, outermost []*surrounding) Handler {
 	for _, o := range outermost {
 		h = o.wrap(h)
@@ -53,7 +54,7 @@ func surrounded(h Handler, outermost []*surrounding) Handler {
 	return h
 }
 
-// registrations returns what is registered on a mux and on those mounted there.
+// registrations returns the registrations of a mux and of the muxes mounted in it.
 func (g *registry) registrations() []seam.Registration {
 	s := g.load()
 	around := functions((*g.chain.Load())().around)
@@ -72,8 +73,8 @@ func (g *registry) registrations() []seam.Registration {
 	return all
 }
 
-// registrations returns the mount and, if it is a mux, what is registered there. Around is the
-// middleware around the mux that it is mounted on.
+// registrations returns the mount and, if its handler is a Mux, the registrations of that
+// mux. around is the middleware of the outer mux.
 func (mt *mount) registrations(around []seam.Function) []seam.Registration {
 	around = slices.Concat(around, functions(mt.around))
 	all := []seam.Registration{{Kind: "mount", Name: mt.prefix, Site: mt.site, Handler: fmt.Sprintf("%T", mt.handler), Middleware: around}}
@@ -90,7 +91,7 @@ func (mt *mount) registrations(around []seam.Function) []seam.Registration {
 	return all
 }
 
-// functions returns names for middleware.
+// functions returns the names and sites of middleware functions.
 func functions(mw []Middleware) []seam.Function {
 	all := make([]seam.Function, len(mw))
 	for i, m := range mw {
@@ -99,8 +100,8 @@ func functions(mw []Middleware) []seam.Function {
 	return all
 }
 
-// functionOf returns the name of the function that made a middleware, or of the middleware
-// itself, as in "middleware.Logger".
+// functionOf returns the name, such as "middleware.Logger", and the site of the function
+// that created a middleware, or of the middleware itself.
 func functionOf(m Middleware) seam.Function {
 	fn := runtime.FuncForPC(reflect.ValueOf(m).Pointer())
 	if fn == nil {
@@ -110,9 +111,10 @@ func functionOf(m Middleware) seam.Function {
 	return seam.Function{Name: functionName(fn.Name(), file), Site: fmt.Sprintf("%s:%d", filepath.Base(file), line)}
 }
 
-// functionName returns the name of a function without the path of its package, and of a closure
-// that of the function that made it. If the compiler has inlined that one, a closure is named
-// after both, as in main.main.RequestID.func1; the package is then that of the file.
+// functionName returns the name of a function without the path of its package. For a
+// closure, it returns the name of the enclosing function. If the compiler has inlined that
+// function, the closure is named after both, as in main.main.RequestID.func1; the package
+// is then derived from the file.
 func functionName(name, file string) string {
 	name = name[strings.LastIndexByte(name, '/')+1:]
 	name, _, _ = strings.Cut(name, ".func")
@@ -122,7 +124,8 @@ func functionName(name, file string) string {
 	return strings.TrimSuffix(name, "-fm") // a method value
 }
 
-// subscriptions returns the subscriptions of a hub, those with the most waiting changes first.
+// subscriptions returns the subscriptions of a hub, sorted by the number of pending changes,
+// most first.
 func (h *hub) subscriptions() []seam.Subscription {
 	h.mu.Lock()
 	defer h.mu.Unlock()

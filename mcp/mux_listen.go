@@ -16,9 +16,9 @@ import (
 	"github.com/go-psi/psi/internal/pause"
 )
 
-// listen serves subscriptions/listen: it acknowledges the part of the filter that the
-// server can serve, and then sends notifications until the client or the transport ends
-// the request. Everything but listening to mounts happens on the goroutine of the request.
+// listen serves subscriptions/listen. It acknowledges the part of the filter that the
+// server supports, and then sends notifications until the client or the transport ends the
+// request. Everything except listening to mounts runs on the goroutine of the request.
 func (g *registry) listen(ctx context.Context, req *Request) (Result, error) {
 	s, err := g.subscribe(ctx, req)
 	if err != nil {
@@ -45,17 +45,17 @@ func (g *registry) listen(ctx context.Context, req *Request) (Result, error) {
 	}
 }
 
-// end returns the result of a subscription whose context is done. Changes that came together
-// with the end may be missed by a subscription that replaces this one. A client that cancelled
-// gets nothing more.
+// end returns the result of a subscription whose context is done. It first sends the pending
+// changes, which a subscription that replaces this one might miss, unless the client has
+// cancelled the request.
 func (s *muxSubscription) end(ctx context.Context) (Result, error) {
 	if !wasCancelled(ctx) {
-		_ = s.sendVisible(context.WithoutCancel(ctx)) // if it fails, the client is gone
+		_ = s.sendVisible(context.WithoutCancel(ctx)) // an error means that the client is gone
 	}
 	return s.req.listenResult(ctx)
 }
 
-// muxSubscription is a subscription at a mux, with those at its mounts.
+// A muxSubscription is a subscription at a mux, including those at its mounts.
 type muxSubscription struct {
 	subscriber
 
@@ -65,7 +65,7 @@ type muxSubscription struct {
 	mounts   *mountListeners
 }
 
-// subscribe adds a listener, which receives all changes from now on.
+// subscribe adds a listener, which receives all subsequent changes.
 func (g *registry) subscribe(ctx context.Context, req *Request) (*muxSubscription, error) {
 	var p ListenParams
 	if err := req.Decode(&p); err != nil {
@@ -97,8 +97,8 @@ func (s *muxSubscription) close() {
 	s.registry.bus.leave()
 }
 
-// accept returns the part of a filter that this server can serve: the lists that it
-// announces changes of, and the resources that the caller may subscribe to.
+// accept returns the part of a filter that this server supports: the lists whose changes it
+// announces, and the resources that the caller may subscribe to.
 func (g *registry) accept(ctx context.Context, req *Request, f *SubscriptionFilter) (accepted SubscriptionFilter) {
 	caps := g.capabilities()
 	accepted = caps.announcedLists(*f)
@@ -113,7 +113,8 @@ func (g *registry) accept(ctx context.Context, req *Request, f *SubscriptionFilt
 	return accepted
 }
 
-// spellings returns those of the URIs that their template writes otherwise, by what it writes.
+// spellings returns the URIs that differ from the canonical form given by their template,
+// keyed by that form.
 func (g *registry) spellings(uris []string) (spellings map[string][]string) {
 	s := g.load()
 	for _, uri := range uris {
@@ -131,9 +132,9 @@ func (g *registry) spellings(uris []string) (spellings map[string][]string) {
 	return spellings
 }
 
-// sendVisible sends the changes that wait. A resource below a subscribed directory may
-// have a registration of its own, with other permissions: if the caller may not subscribe
-// to it, or it is gone, the directory stands for it.
+// sendVisible sends the pending changes. A resource below a subscribed directory may be
+// registered separately, with other permissions. If the caller may not subscribe to it, or
+// it no longer exists, an update of the directory is sent instead.
 func (s *muxSubscription) sendVisible(ctx context.Context) error {
 	visible := s.listener.drain()
 	for i, c := range visible {
@@ -145,33 +146,33 @@ func (s *muxSubscription) sendVisible(ctx context.Context) error {
 	return s.notify(ctx, slices.Compact(visible))
 }
 
-// subscriptionMeta returns the metadata of everything that is sent on the subscription
-// that the request began.
+// subscriptionMeta returns the metadata of every message sent on the subscription that r
+// opened.
 func (r *Request) subscriptionMeta() Meta {
 	id, _ := r.ID.MarshalJSON() // it cannot fail
 	return Meta{MetaSubscriptionID: id}
 }
 
-// A subscriber is the sender of a subscriptions/listen request.
+// A subscriber sends messages on the stream of a subscriptions/listen request.
 type subscriber struct {
 	req         *Request
-	listChanged json.RawMessage // the params of a notification that a list has changed
+	listChanged json.RawMessage // the params of list_changed notifications
 }
 
 func newSubscriber(req *Request) subscriber {
-	params, _ := appendMeta([]byte(`{"_meta":{`), req.subscriptionMeta()) // which is valid
+	params, _ := appendMeta([]byte(`{"_meta":{`), req.subscriptionMeta()) // the metadata is always valid
 	return subscriber{req, append(params, "}}"...)}
 }
 
-// acknowledge tells the subscriber that the subscription has begun. To encode all of the
-// params at once would take a larger stack, which every session that listens would keep.
+// acknowledge acknowledges the subscription. It encodes the params piecewise: encoding them
+// in one step needs a larger stack, which the goroutine of each subscription would keep.
 func (s *subscriber) acknowledge(ctx context.Context, accepted SubscriptionFilter) error {
 	params := append(jsonscan.AppendKey([]byte{'{'}, "notifications"), mustMarshal(&accepted)...)
 	params = append(jsonscan.AppendKey(params, "_meta"), mustMarshal(s.req.subscriptionMeta())...)
 	return s.req.sharedCall().notify(ctx, NotificationAcknowledged, append(params, '}'))
 }
 
-// notify tells the subscriber of changes.
+// notify sends a notification for each change.
 func (s *subscriber) notify(ctx context.Context, changes changeSet) error {
 	for _, c := range changes {
 		params := s.listChanged
@@ -185,14 +186,14 @@ func (s *subscriber) notify(ctx context.Context, changes changeSet) error {
 	return nil
 }
 
-// pass passes a notification of another subscription on as one of this.
+// pass forwards a notification of another subscription on this one.
 func (s *subscriber) pass(ctx context.Context, method string, params json.RawMessage) error {
 	raw := append(jsonscan.AppendKey([]byte{'{'}, "_meta"), mustMarshal(s.req.subscriptionMeta())...)
 	return s.req.Notify(ctx, method, json.RawMessage(jsonscan.AppendMembers(raw, params, "_meta")))
 }
 
-// listenResult returns the result of a subscription whose context is done. It is an error
-// unless the server ended the subscription.
+// listenResult returns the result of a subscription whose context is done. It returns an
+// error unless the server ended the subscription.
 func (r *Request) listenResult(ctx context.Context) (Result, error) {
 	if cause := context.Cause(ctx); !errors.Is(cause, ErrClosed) {
 		return nil, cause
@@ -200,27 +201,26 @@ func (r *Request) listenResult(ctx context.Context) (Result, error) {
 	return &ListenResult{ResultBase{Meta: r.subscriptionMeta()}}, nil
 }
 
-// derive returns another request of the same caller, with its own stream of
-// notifications.
+// derive returns a new request of the same caller, with its own notification stream.
 func (r *Request) derive(method string, params json.RawMessage) *Request {
 	d := r.Clone()
 	d.call = r.sharedCall().detached()
 	d.Method, d.ID = method, ID{}
-	must(d.setParams(params)) // they were made here
+	must(d.setParams(params)) // params were encoded by this package
 	return d
 }
 
-// hub passes changes to listeners. Publishing never waits for a listener: each keeps a
-// bounded set of changes that it has not sent yet.
+// A hub passes changes to listeners. Publishing never waits for a listener: each one has a
+// bounded set of pending changes.
 type hub struct {
-	interval  time.Duration // the least time between two announcements of a change of one list
-	perCaller int           // limit of the listeners of one authenticated caller
+	interval  time.Duration // minimum time between two announcements of changes to the same list
+	perCaller int           // maximum number of listeners of an authenticated caller
 
-	mu        sync.Mutex // locked before that of a listener
+	mu        sync.Mutex // acquired before listener.mu
 	listeners map[*listener]struct{}
-	callers   map[caller]int       // listeners of each authenticated caller
-	announced map[Change]time.Time // when the change of a list was announced last
-	scheduled map[Change]bool      // the next announcement is due at the end of the interval
+	callers   map[caller]int       // number of listeners of each authenticated caller
+	announced map[Change]time.Time // when a change of each list was last announced
+	scheduled map[Change]bool      // an announcement is scheduled for the end of the interval
 }
 
 func newHub(interval time.Duration, perCaller int) *hub {
@@ -231,7 +231,7 @@ func newHub(interval time.Duration, perCaller int) *hub {
 	}
 }
 
-// caller identifies an authenticated caller. It is zero for all others.
+// A caller identifies an authenticated caller. It is zero for unauthenticated callers.
 type caller struct{ issuer, subject string }
 
 func callerOf(p *Principal) caller {
@@ -244,14 +244,14 @@ func callerOf(p *Principal) caller {
 // changeInterval is the interval of the hub of a mux.
 const changeInterval = 100 * time.Millisecond
 
-// Default limits: of the subscriptions that one authenticated caller has open, and of the
-// resources that one subscription names.
+// Default limits: the open subscriptions of an authenticated caller, and the resources in
+// one subscription.
 const (
 	maxListeners     = 1000
 	maxSubscriptions = 1000
 )
 
-// add adds a listener. It fails if its caller is authenticated and has too many.
+// add adds a listener. It fails if the caller is authenticated and already has too many.
 func (h *hub) add(l *listener) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -274,16 +274,16 @@ func (h *hub) remove(l *listener) {
 	}
 }
 
-// publish announces a change, unless it is zero. If a list changes again within the
-// interval, that is announced once, at the end of the interval.
+// publish announces a change, unless it is zero. Further changes of the same list within
+// the interval are announced once, at the end of the interval.
 func (h *hub) publish(c Change) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.publishLocked(c)
 }
 
-// announce announces what an edit has changed. If there are other mounts, listeners must
-// listen to them.
+// announce announces the changes of an edit. If the mounts have changed, it wakes the
+// subscriptions, which then refresh their subscriptions to mounts.
 func (h *hub) announce(a announcement) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -327,18 +327,18 @@ func (h *hub) announceLocked(c Change) {
 	}
 }
 
-// maxUpdates bounds the changes that wait to be sent to a listener. Beyond it, the
-// subscribed URI stands for those below it.
+// maxUpdates limits the pending changes of a listener. Beyond it, only the subscribed
+// directory is reported, not the URIs below it.
 const maxUpdates = 1024
 
-// listener collects the changes that one subscription covers until they are sent.
+// A listener collects the changes covered by one subscription until they are sent.
 type listener struct {
 	caller      caller
 	covered     changeSet
-	directories bool                // some of the subscribed URIs cover what is below them
-	spellings   map[string][]string // URIs that are subscribed to in another spelling, by the usual one; seldom any
-	wake        chan struct{}       // receives when there are changes to drain
-	remounted   chan struct{}       // receives when there are other mounts
+	directories bool                // some of the subscribed URIs are directories, which cover the URIs below them
+	spellings   map[string][]string // subscribed URIs that are not in canonical form, by that form; usually empty
+	wake        chan struct{}       // signalled when there are changes to drain
+	remounted   chan struct{}       // signalled when the mounts have changed
 
 	mu      sync.Mutex
 	pending changeSet
@@ -352,7 +352,8 @@ func newListener(p *Principal, f *SubscriptionFilter) *listener {
 	return l
 }
 
-// add adds a change, and that of a URI which is subscribed to in another spelling.
+// add adds a change if it is covered. If the URI, or a directory above it, is subscribed
+// to in another spelling, it adds the change in that spelling too.
 func (l *listener) add(c Change) {
 	l.addCovered(c)
 	for end := 0; len(l.spellings) > 0 && end < len(c.URI); end++ {
@@ -379,9 +380,9 @@ func (l *listener) addCovered(c Change) {
 	wake(l.wake)
 }
 
-// covering returns the change subscribed to that covers c: c itself, or that of a
-// directory above it. Its cost does not depend on the number of subscribed URIs, because
-// publishing calls it for every listener.
+// covering returns the subscribed change that covers c: c itself, or the change of a
+// directory above it. It is called for every listener when a change is published, so its
+// cost must not grow with the number of subscribed URIs.
 func (l *listener) covering(c Change) (covering Change, ok bool) {
 	if l.covered.has(c) {
 		return c, true
@@ -400,7 +401,7 @@ func (l *listener) covering(c Change) (covering Change, ok bool) {
 	return Change{}, false
 }
 
-// drain returns the changes that wait, and removes them.
+// drain removes and returns the pending changes.
 func (l *listener) drain() changeSet {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -409,10 +410,11 @@ func (l *listener) drain() changeSet {
 	return s
 }
 
-// listenAgain calls listen, which serves one subscription, until ctx is done or the
-// server has no changes to announce. A subscription that ends otherwise, for example when
-// a server is replaced by another, is made again. What changed in between is not known:
-// if again is true, anything may have changed before the acknowledgement.
+// listenAgain calls listen, which serves one subscription, until ctx is done, the
+// connection is closed, or the server does not support subscriptions. If a subscription
+// ends in any other way, for example because the server was replaced, listenAgain starts
+// another one after a pause. Changes in between are unknown: if again is true, anything
+// may have changed before the acknowledgement.
 func listenAgain(ctx context.Context, listen func(again bool) error) {
 	delay := firstPause
 	for again := false; ; again = true {
@@ -431,7 +433,7 @@ func listenAgain(ctx context.Context, listen func(again bool) error) {
 	}
 }
 
-// The pause before a subscription is made again: the first and the longest.
+// The minimum and maximum pause before a subscription is retried.
 const (
 	firstPause = time.Second
 	maxPause   = time.Minute

@@ -11,20 +11,20 @@ import (
 	"github.com/go-psi/psi/internal/jsonscan"
 )
 
-// page is a part of a list.
+// A page is a part of a list.
 type page[D any] struct {
 	items []D
 	next  *string
 	cache Cacheable
 }
 
-// A source provides a part of a list: a mount, or a template that lists the resources that
+// A source provides a part of a list. It is a mount, or a template that lists the resources
 // it matches.
 type source[D any] struct {
-	key    string // sorts the sources, and names them in cursors
+	key    string // sort key, and identifies the source in cursors
 	site   string
-	public bool // its items do not depend on the caller
-	// fetch starts to fetch a page, and returns a function that waits for it.
+	public bool // whether its items are the same for all callers
+	// fetch starts fetching a page and returns a function that waits for it.
 	fetch func(ctx context.Context, req *Request, cursor *string) (wait func() (page[D], error))
 }
 
@@ -50,7 +50,7 @@ func (l *list[D]) serve(ctx context.Context, g *registry, req *Request) (Result,
 	p := page[D]{cache: g.opts.ListCache}
 	for i := range sources {
 		if !sources[i].public {
-			p.cache.CacheScope = CachePrivate // it may have private parts, and all pages of a list are alike
+			p.cache.CacheScope = CachePrivate // it may contain private items, and all pages have the same scope
 		}
 	}
 	next := l.addOwn(&p, l.own(s), at, g.opts.PageSize)
@@ -67,7 +67,8 @@ func (l *list[D]) serve(ctx context.Context, g *registry, req *Request) (Result,
 	return l.result(p, cursor), nil
 }
 
-// addOwn adds the mux's own items after the cursor.
+// addOwn adds the mux's own items after the cursor, at most size. It returns the cursor of
+// the next page, or nil if there are no more own items.
 func (l *list[D]) addOwn(p *page[D], sorted []D, at *cursor, size int) (next *cursor) {
 	if at.Source != nil {
 		return nil
@@ -88,14 +89,13 @@ func (l *list[D]) addOwn(p *page[D], sorted []D, at *cursor, size int) (next *cu
 	return nil
 }
 
-// maxInnerCursor bounds the cursor of a source, which travels in that of the mux, and
-// comes back in a request. Without a bound one source could keep clients from those
-// after it.
+// maxInnerCursor is the maximum size in bytes of the cursor of a source. It is part of the
+// mux's cursor, which clients send back in a request. If that request were too large,
+// clients could not reach the sources that follow.
 const maxInnerCursor = 64 << 10
 
-// checkInnerCursor returns an error if a list must not go on with the cursor of a source.
-// Clients cannot notice that a source repeats its cursor, because each cursor of the mux
-// differs.
+// checkInnerCursor returns an error if the cursor of a source is too long or was repeated.
+// Clients cannot detect a repeated cursor, because each cursor of the mux is different.
 func checkInnerCursor(next string, before *string) error {
 	switch {
 	case len(next) > maxInnerCursor:
@@ -106,15 +106,14 @@ func checkInnerCursor(next string, before *string) error {
 	return nil
 }
 
-// addSources adds pages of the sources until the page is full. A page of a source is not
-// divided.
+// addSources adds pages of the sources until p is full. Pages of a source are not split.
 func (l *list[D]) addSources(ctx context.Context, g *registry, req *Request, p *page[D], sources []source[D], at *cursor) (*cursor, error) {
 	if len(sources) == 0 {
 		return nil, nil
 	}
-	ctx, cancel := context.WithCancel(ctx) // of those that were asked ahead and not needed
+	ctx, cancel := context.WithCancel(ctx) // cancels prefetches that are not needed
 	defer cancel()
-	var ahead []func() (page[D], error) // of the sources from here on
+	var ahead []func() (page[D], error) // first pages of the remaining sources
 	for i, src := range sources {
 		if at.Source != nil && src.key < *at.Source {
 			continue
@@ -139,10 +138,10 @@ func (l *list[D]) addSources(ctx context.Context, g *registry, req *Request, p *
 		}
 		if err != nil {
 			if inner != nil && CodeOf(err) == CodeInvalidParams {
-				return nil, err // the cursor is no good
+				return nil, err // the source rejected its cursor
 			}
 			if !isNoList(err) {
-				p.cache.TTLMs = nil // the part may be there the next time
+				p.cache.TTLMs = nil // the source may be available next time
 			}
 			logSkipped(ctx, g, req, src.key, src.site, err)
 			continue
@@ -161,7 +160,7 @@ func (l *list[D]) addSources(ctx context.Context, g *registry, req *Request, p *
 	return nil, nil
 }
 
-// fetchAll starts to fetch the first pages of all sources, so that slow sources do not add
+// fetchAll starts fetching the first pages of all sources, so that their delays do not add
 // up.
 func fetchAll[D any](ctx context.Context, req *Request, sources []source[D]) []func() (page[D], error) {
 	waits := make([]func() (page[D], error), len(sources))
@@ -171,7 +170,7 @@ func fetchAll[D any](ctx context.Context, req *Request, sources []source[D]) []f
 	return waits
 }
 
-// logSkipped logs that a source is missing from a list. The list does not fail.
+// logSkipped logs that a source was skipped. The list itself does not fail.
 func logSkipped(ctx context.Context, g *registry, req *Request, key, site string, err error) {
 	if isNoList(err) || ctx.Err() != nil {
 		return
@@ -180,13 +179,13 @@ func logSkipped(ctx context.Context, g *registry, req *Request, key, site string
 		"method", req.Method, "part", key[len(mountKey):], "registered", site, "error", err)
 }
 
-// isNoList reports whether an error of a source says that it has no such list, or none for this
-// caller.
+// isNoList reports whether err, returned by a source, means that it has no such list, or
+// that the caller may not see it.
 func isNoList(err error) bool {
 	return CodeOf(err) == CodeMethodNotFound || CodeOf(err) == CodeInsufficientScope
 }
 
-// narrowed returns the hints of a list that contains items with other hints.
+// narrowed returns the hints of a list that combines items with the hints c and other.
 func (c Cacheable) narrowed(other Cacheable) Cacheable {
 	if other.CacheScope != CachePublic {
 		c.CacheScope = CachePrivate
@@ -273,19 +272,20 @@ func (g *registry) listTemplates(ctx context.Context, req *Request) (Result, err
 	return templatesList.serve(ctx, g, req)
 }
 
-// A ResourceLister is the Handler of a template that lists the resources that its template
-// matches. The resources are part of resources/list.
+// A ResourceLister is a Handler of a template that can list the resources that match the
+// template. They are included in resources/list.
 type ResourceLister interface {
 	Handler
-	// ListResources returns one page. The template is the one that the handler is registered
-	// under. The cursor is nil for the first page, otherwise that of an earlier page or any
-	// text that a client made up. It is called for every resources/list and must return
-	// within a bounded time.
+	// ListResources returns one page. template is the template under which the handler is
+	// registered. cursor is nil for the first page; otherwise it is the NextCursor of an
+	// earlier page, which may be outdated. The mux encrypts cursors, so clients cannot forge
+	// them. ListResources is called for every resources/list and must return within a bounded
+	// time.
 	ListResources(ctx context.Context, template string, cursor *string) (*ListResourcesResult, error)
 }
 
-// listerOf returns what lists the resources of a template: the handler or, if it has none, the
-// function of its description. It returns nil if there is neither.
+// listerOf returns the ResourceLister of a template: the handler itself or, if it is not
+// one, the List function of its description. It returns nil if there is neither.
 func listerOf(h Handler, d Description) ResourceLister {
 	if lister, ok := h.(ResourceLister); ok {
 		return lister
@@ -296,7 +296,7 @@ func listerOf(h Handler, d Description) ResourceLister {
 	return nil
 }
 
-// describedLister lists resources with the function of a [Resource].
+// A describedLister lists resources with the List function of a [Resource].
 type describedLister struct {
 	Handler
 	list func(ctx context.Context, cursor *string) (*ListResourcesResult, error)
@@ -306,7 +306,7 @@ func (l describedLister) ListResources(ctx context.Context, _ string, cursor *st
 	return l.list(ctx, cursor)
 }
 
-// Keys of sources begin with these, which sort templates before mounts.
+// Prefixes of source keys, which sort templates before mounts.
 const (
 	templateKey = "0"
 	mountKey    = "1"
@@ -335,7 +335,7 @@ func templateSources(s *snapshot) []source[*Resource] {
 	return sources
 }
 
-// listPage asks h for a page of the list that req asks for.
+// listPage calls h for the page at cursor of the list that req requests.
 func listPage(ctx context.Context, h Handler, req *Request, cursor *string) (Result, error) {
 	inner, err := req.withCursor(cursor)
 	if err != nil {
@@ -344,18 +344,19 @@ func listPage(ctx context.Context, h Handler, req *Request, cursor *string) (Res
 	return h.ServeMCP(contextWithRequest(ctx, inner), inner)
 }
 
-// withCursor returns a request for another page of the list.
+// withCursor returns a request for the page at cursor of the same list.
 func (r *Request) withCursor(cursor *string) (*Request, error) {
 	return r.WithParams(&ListParams{Cursor: cursor, Meta: r.Meta()})
 }
 
-// alwaysPublic reports whether a lister is one of this package that says so.
+// alwaysPublic reports whether l is a lister of this package whose results are public.
 func alwaysPublic(l ResourceLister) bool {
 	known, ok := l.(interface{ cacheHints() Cacheable })
 	return ok && known.cacheHints().CacheScope == CachePublic
 }
 
-// mountSources returns a source for every mount. Its lists are of type R.
+// mountSources returns a source for every mount. R is the type of the list's result, and
+// take converts it to a page.
 func mountSources[D any, R Result](s *snapshot, take func(*snapshot, *mount, R) page[D]) []source[D] {
 	var sources []source[D]
 	for _, m := range s.mounts {
@@ -383,28 +384,28 @@ func mountSources[D any, R Result](s *snapshot, take func(*snapshot, *mount, R) 
 	return sources
 }
 
-// cursor is where a list goes on. The own items of a mux come first, by name;
-// then those of its sources, each in its own order. It names items rather than
-// positions, so that a change to the list neither repeats nor skips any that
-// stayed.
+// A cursor is the position at which a list continues. The mux's own items come first,
+// sorted by name, then the items of its sources, each in its own order. A cursor names
+// items rather than positions, so that changes to the list neither repeat nor skip
+// unchanged items.
 type cursor struct {
-	After  string  `json:"k,omitempty"` // the last own item that was listed
-	Source *string `json:"s,omitzero"`  // own items are done: the source to go on with
-	Inner  *string `json:"c,omitzero"`  // the cursor of that source
+	After  string  `json:"k,omitempty"` // last own item that was listed
+	Source *string `json:"s,omitzero"`  // the source to continue with, after all own items
+	Inner  *string `json:"c,omitzero"`  // cursor of that source
 }
 
-// sealCursor returns c as text for the sender of req. It is encrypted, because it may name
-// items that middleware hides.
+// sealCursor encodes c for the sender of req. It encrypts the cursor, which may name items
+// that middleware hides.
 func (s *sealer) sealCursor(req *Request, c *cursor) string {
 	return s.ring.Seal(mustMarshal(c), s.listBinding(req))
 }
 
-// listBinding digests what must be the same for all pages of a list.
+// listBinding returns a digest of everything that must be the same for all pages of a list.
 func (s *sealer) listBinding(req *Request) []byte {
 	return digestParts(append(s.bindingOf(req), "cursor"))
 }
 
-// cursor returns the position at which the list that req asks for continues.
+// cursor returns the position at which the list that req requests continues.
 func (s *sealer) cursor(req *Request) (*cursor, error) {
 	c := new(cursor)
 	given := jsonscan.Member(req.Params(), "cursor")

@@ -20,41 +20,41 @@ import (
 	"github.com/go-psi/psi/internal/uritemplate"
 )
 
-// registering serializes changes to all muxes of the process. It is one lock
-// because a change to a mounted mux must be checked against those above it, and
-// registering is rare.
+// registering serializes changes to all muxes of the process. A single lock suffices
+// because registering is rare, and is needed because a change to a mounted mux must be
+// checked against the muxes in which it is mounted.
 var registering sync.Mutex
 
-// A registry is shared by a Mux and its views. Changes are made to the maps under the lock.
-// Requests use a snapshot, which the first request after a change makes.
+// A registry is shared by a Mux and its views. The maps are changed under the registering
+// lock. Requests use a snapshot, built by the first request after a change.
 type registry struct {
 	opts     MuxOptions
 	info     Implementation
-	infoJSON json.RawMessage // in the answer to discovery
+	infoJSON json.RawMessage // sent in results of server/discover
 
-	briefJSON json.RawMessage // in all other results: icons and descriptions cost every call
+	briefJSON json.RawMessage // sent in all other results, without icons and descriptions to keep them small
 	sealer    *sealer
 	hub       *hub
 	bus       *bus // nil if there are no other replicas
 	snap      atomic.Pointer[snapshot]
-	chain     atomic.Pointer[func() *stacked] // the mux in its middleware; made by the first request after Use
+	chain     atomic.Pointer[func() *stacked] // the mux wrapped in its middleware; built by the first request after Use
 	outermost atomic.Pointer[[]*surrounding]  // nil if there are none
-	offered   atomic.Uint32                   // what clients have been told that the mux offers; an offer
+	offered   atomic.Uint32                   // everything that clients have been told the mux offers, as an offer
 
-	// The rest is guarded by registering.
+	// The fields below are guarded by registering.
 	use                                           []Middleware
-	bySpecificity                                 []*entry // templates, before those that are less specific; never changed in place
+	bySpecificity                                 []*entry // templates, more specific ones first; never changed in place
 	tools, prompts, resources, templates, methods map[string]*entry
 	mounts                                        map[string]*mount
-	parents                                       []*mount // where this mux is mounted
+	parents                                       []*mount // the mounts of this mux in other muxes
 }
 
 // An entry is one registered handler.
 type entry struct {
 	kind, name string
-	registered Handler      // what was registered
-	handler    Handler      // registered with all that is around it, the middleware outermost
-	sealer     *sealer      // of the questions of the handler
+	registered Handler      // the handler that was registered
+	handler    Handler      // registered, wrapped in its middleware
+	sealer     *sealer      // seals the state of the handler's questions
 	site       string       // where it was registered
 	around     []Middleware // see stacked
 	described  Description
@@ -67,26 +67,26 @@ type entry struct {
 	listed   *ResourceTemplate
 	template *uritemplate.Template
 	lister   ResourceLister
-	public   bool // what the lister lists may be cached for everyone
+	public   bool // whether the lister's results may be cached for all callers
 	enums    map[string][]string
-	tasks    tasking.Support // of a tool
+	tasks    tasking.Support // only for tools
 }
 
-// A snapshot is the registry as one request sees it. It is not changed.
+// A snapshot is an immutable copy of the registry, used by requests.
 type snapshot struct {
 	tools        map[string]*entry
 	prompts      map[string]*entry
 	resources    map[string]*entry
 	methods      map[string]*entry
 	templates    []*entry // most specific first
-	listers      []*entry // templates that list what they match, by name
+	listers      []*entry // templates that list their resources, by name
 	mounts       []*mount // by prefix
-	toolList     []*Tool  // by name, and so on
+	toolList     []*Tool  // the lists are sorted by name or URI
 	promptList   []*Prompt
 	resourceList []*Resource
 	templateList []*ResourceTemplate
-	extensions   Extensions // of tools, prompts and resources
-	ofMethods    Extensions
+	extensions   Extensions // used by tools, prompts and resources
+	ofMethods    Extensions // used by handlers of methods
 }
 
 func (g *registry) init() {
@@ -96,16 +96,16 @@ func (g *registry) init() {
 	g.wrap()
 }
 
-// wrap lets the next request wrap the mux in its middleware. No lock is held then, because
-// a middleware may use the mux, or another one, when it is made.
+// wrap makes the next request wrap the mux in its middleware. That request holds no lock,
+// because middleware may use this or another mux when it is created.
 func (g *registry) wrap() {
 	use := slices.Clone(g.use)
 	chain := sync.OnceValue(func() *stacked { return stack(g, use) })
 	g.chain.Store(&chain)
 }
 
-// register registers a handler. What is wrong with it is found here, before the lock of
-// all registrations is acquired; conflicts with others are found by [registry.add].
+// register registers a handler. It validates the registration before the registering lock is
+// acquired; [registry.add] checks for conflicts with other registrations.
 func (m *Mux) register(kind, name string, h Handler) error {
 	m.mustBeMade()
 	e := &entry{kind: kind, name: name, site: callSite()}
@@ -128,13 +128,14 @@ func (m *Mux) register(kind, name string, h Handler) error {
 	return m.edit(m.add(e))
 }
 
-// errorf returns an error about the registration that names it and its place.
+// errorf returns an error about the registration that includes its name and site.
 func (e *entry) errorf(format string, args ...any) error {
 	return registrationErrorf("%s %q at %s: %w", e.kind, e.name, e.site, fmt.Errorf(format, args...))
 }
 
-// wrapEntry sets the handler of the entry: h, wrapped in the middleware of the view and, inside
-// of it, in that which was around h. That of a tool, prompt or resource is served by the entry.
+// wrapEntry sets the handler of the entry: h, wrapped first in the middleware inside, which
+// was already around h, and then in the middleware of the view. Handlers of tools, prompts
+// and resources are called through the entry.
 func (m *Mux) wrapEntry(e *entry, h Handler, inside []Middleware) {
 	e.lister = listerOf(h, e.described)
 	if known, ok := h.(enumerator); ok {
@@ -158,8 +159,8 @@ func (m *Mux) wrapEntry(e *entry, h Handler, inside []Middleware) {
 	e.handler, e.around = h, around
 }
 
-// noteTasks notes that a tool can be called as a task, if h says so: the handler of the
-// tool, with some of the middleware around it.
+// noteTasks records whether a tool can be called as a task. h is the handler of the tool,
+// wrapped in some or all of its middleware.
 func (e *entry) noteTasks(h Handler) {
 	s, ok := h.(tasking.Supporter)
 	if !ok || e.kind != "tool" {
@@ -171,16 +172,17 @@ func (e *entry) noteTasks(h Handler) {
 	}
 }
 
-// registeringPackages are those whose functions register handlers for their callers.
+// registeringPackages are packages whose functions register handlers for their callers.
 var registeringPackages = []string{"mcp.", "mcp/skills.", "mcp/apps."}
 
-// isCaller reports whether a function is one of a program, which registers something.
+// isCaller reports whether a function is outside the registeringPackages.
 func isCaller(function string) bool {
 	name, ours := strings.CutPrefix(function, "github.com/go-psi/psi/")
 	return !ours || !slices.ContainsFunc(registeringPackages, func(pkg string) bool { return strings.HasPrefix(name, pkg) })
 }
 
-// callSite returns the place outside of this module's packages that called the registration.
+// callSite returns the file and line of the innermost call from outside the
+// registeringPackages.
 func callSite() string {
 	pcs := make([]uintptr, 16)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
@@ -213,9 +215,9 @@ func (g *registry) add(e *entry) edit {
 	}
 }
 
-// ordered returns a copy of list, which is ordered by specificity, with e in its place.
+// ordered returns a copy of list, which is sorted by specificity, with e inserted.
 func ordered(list []*entry, e *entry) ([]*entry, error) {
-	at := len(list) // of the first that is less specific
+	at := len(list) // index of the first entry that is less specific
 	for i, other := range list {
 		switch uritemplate.Compare(e.template, other.template) {
 		case uritemplate.Equivalent, uritemplate.Overlaps:
@@ -237,8 +239,8 @@ func without(list []*entry, e *entry) []*entry {
 	return slices.Delete(slices.Clone(list), i, i+1)
 }
 
-// checkFree returns an error if the name is taken, here or, under the prefix of a mount,
-// in a mux above.
+// checkFree returns an error if the name of e is already registered in this mux, in a mux
+// mounted in it or, with the prefix of the mount, in a mux above.
 func (g *registry) checkFree(e *entry) error {
 	for _, m := range g.mounts {
 		if err := m.checkNotIn(e); err != nil {
@@ -251,8 +253,8 @@ func (g *registry) checkFree(e *entry) error {
 	return g.checkFreeAbove(e.name, e)
 }
 
-// checkFreeAbove returns an error if the name that an entry, whose name here is name, has
-// in a mux above is taken there.
+// checkFreeAbove returns an error if an entry that is called name in this mux conflicts with
+// another one in a mux above.
 func (g *registry) checkFreeAbove(name string, e *entry) error {
 	for _, up := range g.parents {
 		if full, ok := up.outerName(e.kind, name); ok {
@@ -272,7 +274,8 @@ func (g *registry) checkFreeFor(name string, e *entry, by *mount) error {
 	return g.checkFreeAbove(name, e)
 }
 
-// find looks for a name in this mux and the muxes mounted in it, except one.
+// find returns the entry with a name in this mux and the muxes mounted in it, except one,
+// or nil.
 func (g *registry) find(kind, name string, except *mount) *entry {
 	for _, table := range g.tables(kind) {
 		if e := table[name]; e != nil {
@@ -304,7 +307,7 @@ func (g *registry) tables(kind string) []map[string]*entry {
 	}
 }
 
-// table returns the table for an entry.
+// table returns the table that holds an entry.
 func (g *registry) table(e *entry) map[string]*entry {
 	if e.template != nil {
 		return g.templates
@@ -312,7 +315,7 @@ func (g *registry) table(e *entry) map[string]*entry {
 	return g.tables(e.kind)[0]
 }
 
-// remove removes the entries of a kind that have one of the names.
+// remove removes the entries of a kind with the given names.
 func (m *Mux) remove(kind string, names []string) error {
 	m.mustBeMade()
 	return m.edit(func(a *announcement) (undo func(), err error) {
@@ -422,10 +425,10 @@ func (g *registry) walk(fn func(method, name string, h Handler) error) error {
 	return nil
 }
 
-// resource is the entry for a URI, and the values of its template's variables. Values
-// are decoded, so that a URI with more encoding than is needed could get what another
-// entry serves, with other permissions, from a less specific one. There is no such
-// resource.
+// resource returns the entry for a URI and the values of its template's variables. Values
+// are decoded. Therefore a URI with unnecessary percent-encoding could match a less
+// specific entry and be served the resource of another entry, which may have other
+// permissions. Such a URI is not found.
 func (s *snapshot) resource(uri string) (*entry, uritemplate.Values) {
 	e, values := s.match(uri)
 	if e == nil || e.template == nil || !strings.Contains(uri, "%") {
@@ -439,13 +442,13 @@ func (s *snapshot) resource(uri string) (*entry, uritemplate.Values) {
 	return e, values
 }
 
-// match returns the entry for a URI as it is written.
+// match returns the entry for a URI, without normalizing it.
 func (s *snapshot) match(uri string) (*entry, uritemplate.Values) {
 	if e := s.resources[uri]; e != nil {
 		return e, uritemplate.Values{}
 	}
 	if s.mountOf("resource", uri) != nil {
-		return nil, uritemplate.Values{} // not even a template that matches every URI reaches into a mount
+		return nil, uritemplate.Values{} // templates never match URIs of a mount
 	}
 	for _, e := range s.templates {
 		if values, ok := e.template.Match(uri); ok {
@@ -455,7 +458,7 @@ func (s *snapshot) match(uri string) (*entry, uritemplate.Values) {
 	return nil, uritemplate.Values{}
 }
 
-// ServeMCP is the innermost handler of the mux, inside of its middleware.
+// ServeMCP is the innermost handler of the mux, inside its middleware.
 func (g *registry) ServeMCP(ctx context.Context, req *Request) (Result, error) {
 	if serve := builtin(req.Method); serve != nil {
 		return serve(g, ctx, req)

@@ -11,7 +11,7 @@ import (
 	"github.com/go-psi/psi/internal/tasking"
 )
 
-// builtin returns the function that serves a method of the specification, nil for other
+// builtin returns the function that serves a method of the specification, or nil for other
 // methods.
 func builtin(method string) func(*registry, context.Context, *Request) (Result, error) {
 	switch method {
@@ -84,7 +84,7 @@ func (g *registry) readResource(ctx context.Context, req *Request) (Result, erro
 }
 
 // unknown returns the error for a name that is not registered. If the server does not offer
-// that kind of items, the method does not exist.
+// that kind of item, the error is method not found.
 func (g *registry) unknown(wanted offer, req *Request, kind string) error {
 	switch {
 	case g.offers()&wanted == 0:
@@ -112,10 +112,10 @@ func (g *registry) discover(ctx context.Context, req *Request) (Result, error) {
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// ServeMCP is the innermost handler of a tool, prompt or resource, inside of its
-// middleware. Besides prompts/get and resources/read it serves completion, the list of
-// resources that a template matches, and subscribing, so that the middleware applies to
-// these as well.
+// ServeMCP is the innermost handler of a tool, prompt or resource, inside its middleware.
+// In addition to tools/call, prompts/get and resources/read, it serves completion, listing
+// the resources of a template, and subscribing, so that the middleware applies to these as
+// well.
 func (e *entry) ServeMCP(ctx context.Context, req *Request) (Result, error) {
 	if e.kind == "tool" {
 		if err := e.checkHeaders(req); err != nil {
@@ -182,11 +182,11 @@ func (g *registry) maySubscribe(ctx context.Context, req *Request, uri string) b
 	inner := req.derive(method, mustMarshal(&ReadResourceParams{URI: uri}))
 	inner.ID, inner.path = req.ID, path
 	res, err := serve(ctx, e.handler, inner, nil, g.opts.Logger)
-	_, asks := res.(*InputRequired) // a subscription cannot ask the user
+	_, asks := res.(*InputRequired) // subscriptions cannot ask the user
 	return err == nil && !asks
 }
 
-// An offer is a set of kinds of items that a mux offers to its callers.
+// An offer is a set of features that a mux offers to its callers.
 type offer uint32
 
 const (
@@ -215,7 +215,7 @@ func offerOf(s *snapshot) (o offer) {
 	return o
 }
 
-// offerIn returns what capabilities that a program declares offer.
+// offerIn returns the offer of declared capabilities.
 func offerIn(c *ServerCapabilities) (o offer) {
 	for kind, declared := range map[offer]bool{
 		offerTools: c.Tools != nil, offerPrompts: c.Prompts != nil,
@@ -228,10 +228,10 @@ func offerIn(c *ServerCapabilities) (o offer) {
 	return o
 }
 
-// offers returns what the mux and the muxes mounted in it offer. Everything may come to a
-// mux that is served while it is empty, and from handlers mounted in it that are no Mux,
-// such as connections. Clients keep what they were told, so that an offer is not taken
-// back.
+// offers returns what the mux and the muxes mounted in it offer. A mux that is empty when it
+// is served, or has handlers mounted that are not a Mux, such as connections, offers
+// everything, since anything may be added later. Clients remember what the server declared,
+// so an offer is never withdrawn.
 func (g *registry) offers() offer {
 	s := g.load()
 	o := offerOf(s) | offer(g.offered.Load())
@@ -249,8 +249,8 @@ func (g *registry) offers() offer {
 	return o
 }
 
-// capabilities returns the capabilities of the mux: those of its options, and those that
-// follow from what it offers.
+// capabilities returns the capabilities set in the options, and those implied by what the
+// mux offers.
 func (g *registry) capabilities() *ServerCapabilities {
 	caps := *orEmpty(g.opts.Capabilities)
 	caps.Extensions = maps.Clone(caps.Extensions)

@@ -10,9 +10,10 @@ type progressState struct {
 	last float64
 }
 
-// Progress reports the progress of the request of ctx to the client: done of total, in any
-// unit. A total of 0 or less means unknown. It does nothing if the client did not ask for
-// progress, if done is not greater than before, or if the handler has returned.
+// Progress reports to the client the progress of the request that ctx belongs to: done out of
+// total, in any unit. A total of 0 or less means that the total is unknown. Progress does
+// nothing if the client did not ask for progress, if done has not increased, or if the
+// handler has returned.
 func Progress(ctx context.Context, done, total float64, message string) {
 	req := RequestFromContext(ctx)
 	if req == nil || req.ProgressToken().IsZero() {
@@ -25,9 +26,9 @@ func Progress(ctx context.Context, done, total float64, message string) {
 	req.notifyProgress(ctx, params)
 }
 
-// notifyProgress sends progress with the token of the sender of the request. The progress
-// of one call must increase: a notification that is not greater than the last one is
-// dropped, also if it comes from another copy of the request or a mounted server.
+// notifyProgress sends a progress notification with the progress token of the request. The
+// progress of a call must increase, so a notification that does not increase it is dropped,
+// even if it comes from another copy of the request or a mounted server.
 func (r *Request) notifyProgress(ctx context.Context, p *ProgressParams) {
 	if r.ProgressToken().IsZero() {
 		return
@@ -41,7 +42,7 @@ func (r *Request) notifyProgress(ctx context.Context, p *ProgressParams) {
 	params := *p
 	params.ProgressToken = r.ProgressToken()
 	raw, err := marshal(&params)
-	if err != nil { // a value is infinite or NaN
+	if err != nil { // a value is infinite or NaN, which JSON cannot represent
 		return
 	}
 	if c.notifyLocked(ctx, NotificationProgress, raw) == nil {

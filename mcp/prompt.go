@@ -20,9 +20,9 @@ type Prompt struct {
 	Meta        Meta              `json:"_meta,omitempty"`
 	Extra       Extra             `json:",embed"`
 
-	// Completers suggest values, by the name of the argument. Enums complete without one.
-	// Middleware of [Mux.With] applies to them as it does to the prompt; what the function
-	// of the prompt checks does not.
+	// Completers suggest values for arguments, by name. Arguments with an enum are completed
+	// without one. Middleware of [Mux.With] applies to completers as it does to the prompt,
+	// but checks made by the prompt's function do not.
 	Completers map[string]Completer `json:"-"`
 }
 
@@ -58,10 +58,10 @@ type PromptMessage struct {
 	Extra   Extra
 }
 
-// UserMessage returns a message of the user.
+// UserMessage returns a message with the user role.
 func UserMessage(c Content) *PromptMessage { return &PromptMessage{Role: RoleUser, Content: c} }
 
-// AssistantMessage returns a message of the assistant.
+// AssistantMessage returns a message with the assistant role.
 func AssistantMessage(c Content) *PromptMessage {
 	return &PromptMessage{Role: RoleAssistant, Content: c}
 }
@@ -95,8 +95,8 @@ func (m *PromptMessage) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// ListPromptsResult is the result of prompts/list. The prompts are shared: copy a prompt
-// before you change it.
+// ListPromptsResult is the result of prompts/list. The prompts are shared; copy a prompt
+// before modifying it.
 type ListPromptsResult struct {
 	ResultBase
 	Cacheable
@@ -104,14 +104,15 @@ type ListPromptsResult struct {
 	Prompts []*Prompt `json:"prompts"`
 }
 
-// PromptFunc returns the handler of a prompt that calls fn. It panics if the arguments of a
-// prompt cannot be decoded into In.
+// PromptFunc returns a prompt handler that calls fn. It panics if fn is nil, if the arguments
+// of a prompt cannot be decoded into In, or if Out is none of the types below.
 //
 // In is a struct of strings, numbers and booleans, or a map of strings. The arguments of
-// the prompt are inferred from it unless p has some. Enums are completed.
+// the prompt are inferred from it unless p.Arguments is set. Enums are completed.
 //
-// Out is a string, which becomes one message of the user, a [*PromptMessage], a slice of
-// them, or a [*GetPromptResult]. An error of fn is the error of the request.
+// Out is a string, which is sent as one user message, a [*PromptMessage], a slice of
+// [*PromptMessage], or a [*GetPromptResult]. An error returned by fn is the error of the
+// request.
 //
 // A nil p means the zero Prompt.
 func PromptFunc[In, Out any](fn func(ctx context.Context, in In) (Out, error), p *Prompt) Handler {

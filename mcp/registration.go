@@ -9,7 +9,7 @@ import (
 )
 
 // A registrationError describes a mistake in a registration: what was wrong, where, and
-// what was expected. Functions that check registrations return it. Exported functions
+// what was expected. Functions that validate registrations return it. Exported functions
 // panic with it (see [must]), and [Mux.Update] returns it.
 type registrationError struct{ error }
 
@@ -26,20 +26,20 @@ func must(err error) {
 	}
 }
 
-// Update makes all registrations and removals of fn, or none of them, in one step: no
-// request and no list sees only a part. It returns an error where the methods that fn
-// calls would panic, and also for the panics of [ToolFunc], [PromptFunc] and
-// [ResourceFunc] about what they are given. Use it to replace a handler, and to register
-// what users of the program have written:
+// Update applies all registrations and removals made by fn, or none of them, atomically:
+// no request or list observes a partial update. Update returns an error where the methods
+// called by fn would panic, and where [ToolFunc], [PromptFunc] or [ResourceFunc] panic
+// because of their arguments. Use it to replace a handler, or to register handlers that
+// depend on user input:
 //
 //	err := mux.Update(func(m *mcp.Mux) {
 //		m.RemoveTool("report")
 //		m.Tool("report", mcp.ToolFunc(run, &mcp.Tool{InputSchema: schema}))
 //	})
 //
-// m is a view of the mux, with the same middleware, that must not be used after fn has
-// returned. What fn registers through m, or through views made from m, is not visible
-// before. Other panics of fn are not recovered.
+// The m passed to fn is a view of the mux with the same middleware. It must not be used
+// after fn has returned. Registrations made through m, or through views of m, become
+// visible after fn has returned. Other panics of fn are not recovered.
 func (m *Mux) Update(fn func(m *Mux)) error {
 	m.mustBeMade()
 	mustBeFunc("Mux.Update", fn == nil)
@@ -74,19 +74,19 @@ func (d *draft) collect(fn func(*Mux), m *Mux) (err error) {
 	return nil
 }
 
-// An edit changes registrations and adds to what is announced. It is called under the
-// lock of all registrations. It returns a function that takes it back or, if it has
-// changed nothing, an error.
+// An edit changes registrations and adds its changes to an announcement. It is called with
+// the registering lock held. It returns a function that undoes it. If it returns an error,
+// it has changed nothing.
 type edit func(*announcement) (undo func(), err error)
 
-// An announcement is what the listeners of a mux are notified of after an edit.
+// An announcement collects what the listeners of a mux are notified of after edits.
 type announcement struct {
 	changes   changeSet
 	remounted bool
-	finally   []func() // called when all edits are applied
+	finally   []func() // called after all edits have been applied
 }
 
-// remount notes that the mux has other mounts: all lists have changed.
+// remount records that the mounts of the mux have changed, and with them all lists.
 func (a *announcement) remount() {
 	a.remounted = true
 	for _, list := range changeLists {
@@ -108,7 +108,7 @@ func (m *Mux) edit(edits ...edit) error {
 	}
 }
 
-// apply applies all edits or none, and announces them.
+// apply applies all edits or none of them, and announces the changes.
 func (g *registry) apply(edits []edit) error {
 	var a announcement
 	if err := g.applyLocked(edits, &a); err != nil {

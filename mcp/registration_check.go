@@ -17,14 +17,15 @@ import (
 	"github.com/go-psi/psi/jsonschema"
 )
 
-// isToolName reports whether the specification recommends a name (server/tools).
+// isToolName reports whether name follows the recommendation of the specification
+// (server/tools).
 func isToolName(name string) bool {
 	return name != "" && len(name) <= 128 && strings.Trim(name, alphanumeric+"_.-") == ""
 }
 
 const alphanumeric = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
-// describe sets what an entry is listed as, and checks it.
+// describe validates the description of an entry and sets what it is listed as.
 func (m *Mux) describe(e *entry, h Handler) error {
 	switch e.kind {
 	case "tool":
@@ -40,13 +41,13 @@ func (m *Mux) describe(e *entry, h Handler) error {
 	return nil
 }
 
-// errDescribedAs is the error of an entry whose handler describes something else.
+// errDescribedAs returns the error for a handler whose description is of another kind.
 func (e *entry) errDescribedAs() error {
 	return registrationErrorf("%s %q at %s describes itself as a %T", e.kind, e.name, e.site, e.described)
 }
 
-// describeTool sets the tool as it is listed, nil if the handler does not describe
-// itself, and the arguments that are mirrored in headers.
+// describeTool sets e.tool, the tool as it is listed, and e.headers, the arguments that are
+// mirrored in headers. If the handler does not describe itself, they remain nil.
 func (m *Mux) describeTool(e *entry, h Handler) (err error) {
 	given, ok := e.described.(*Tool)
 	if e.described != nil && !ok {
@@ -84,8 +85,8 @@ func (m *Mux) describeTool(e *entry, h Handler) (err error) {
 
 var errRootType = errors.New(`the root of InputSchema must have "type":"object"`)
 
-// checkToolSchemas checks the schemas of a tool. They are compiled unless that has been
-// done before.
+// checkToolSchemas validates the schemas of a tool. It compiles them unless they have
+// already been compiled.
 func checkToolSchemas(t *Tool, compiled bool) error {
 	if err := checkSchema("InputSchema", t.InputSchema, compiled); err != nil {
 		return err
@@ -115,7 +116,7 @@ func checkSchema(field string, schema []byte, compiled bool) error {
 	return nil
 }
 
-// lint logs what the clients of a profile are known to complain about in a schema.
+// lint logs problems that clients of the profile are known to have with a schema.
 func (m *Mux) lint(e *entry, field string, schema []byte, profile jsonschema.Profile) {
 	if m.opts.NoLint {
 		return
@@ -158,7 +159,7 @@ func describePrompt(e *entry) error {
 	return nil
 }
 
-// describeResource parses the name if it is a template, and sets what is listed.
+// describeResource parses the name if it is a template, and sets what the entry is listed as.
 func describeResource(e *entry, h Handler) (err error) {
 	if err := checkScheme(e.name); err != nil {
 		return e.errorf("%w", err)
@@ -207,8 +208,8 @@ func (e *entry) variables() []string {
 	return e.template.Names()
 }
 
-// templateChecker is a handler of resources that does not go with every pattern;
-// t is nil if the pattern is a URI.
+// A templateChecker is a resource handler that does not support every pattern. t is nil if
+// the pattern is a URI.
 type templateChecker interface {
 	checkTemplate(t *uritemplate.Template) error
 }
@@ -226,14 +227,14 @@ func mustBeHandler(function string, h Handler) {
 	}
 }
 
-// mustBeFunc panics if the function that another one is called with is nil.
+// mustBeFunc panics if isNil, which means that the function passed to function is nil.
 func mustBeFunc(function string, isNil bool) {
 	if isNil {
 		panic(registrationErrorf("%s at %s: the function is nil", function, callSite()))
 	}
 }
 
-// mustBeMiddleware panics if one of mw is nil.
+// mustBeMiddleware panics if mw contains nil.
 func mustBeMiddleware(function string, mw []Middleware) {
 	for i, m := range mw {
 		if m == nil {
@@ -249,8 +250,8 @@ func mustBeNamed(constructor, name string) {
 	}
 }
 
-// checkNamed returns an error if a description has another name than it is registered
-// under.
+// checkNamed returns an error if the name in a description is set and differs from the name
+// that the entry is registered under.
 func (e *entry) checkNamed(field, given string) error {
 	if given == "" || given == e.name {
 		return nil
@@ -258,8 +259,8 @@ func (e *entry) checkNamed(field, given string) error {
 	return e.errorf("%s is %q; leave it empty, or register the %s as %[2]q", field, given, e.kind)
 }
 
-// checkCompleters returns an error for a completer of an argument that does not exist.
-// where says where arguments are declared.
+// checkCompleters returns an error if a completer is nil or its argument is not known. where
+// names the place where arguments are declared.
 func (e *entry) checkCompleters(completers map[string]Completer, known []string, where string) error {
 	for _, name := range sortedKeys(completers) {
 		if completers[name] == nil {
@@ -272,7 +273,8 @@ func (e *entry) checkCompleters(completers map[string]Completer, known []string,
 	return nil
 }
 
-// knownNames says which of the known names was probably meant.
+// knownNames returns the end of an error text that lists the known names and suggests the
+// one that was probably meant.
 func knownNames(name string, known []string) string {
 	if len(known) == 0 {
 		return ", which has none"
@@ -280,8 +282,8 @@ func knownNames(name string, known []string) string {
 	return ", which has " + strings.Join(known, ", ") + nearest.Hint(name, known)
 }
 
-// checkScheme returns an error for a resource whose pattern does not begin with a scheme.
-// A template may begin with a variable.
+// checkScheme returns an error if the pattern of a resource does not begin with a scheme. A
+// template may begin with a variable.
 func checkScheme(pattern string) error {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	scheme := pattern[:max(strings.IndexAny(pattern, ":{"), 0)]

@@ -16,38 +16,38 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// A Request is an MCP request or, with a zero ID, a notification, on the side of the
-// server that received it or of the client that sends it. Its params are well-formed raw
-// JSON, and are decoded on demand.
+// A Request is an MCP request or, if its ID is zero, a notification, either received by a
+// server or to be sent by a client. Its params are well-formed raw JSON, decoded on demand.
 type Request struct {
-	// Method is the method's name.
+	// Method is the name of the method.
 	Method string
-	// ID is the JSON-RPC id, zero for a notification.
+	// ID is the JSON-RPC id. It is zero for a notification.
 	ID ID
-	// Header is the HTTP header of the message that carried the request, nil on
-	// other transports. It must not be changed, and is never passed on.
+	// Header is the HTTP header of the message that carried the request. It is nil on
+	// other transports. It must not be modified, and is never forwarded.
 	Header map[string][]string
-	// Principal is the authenticated caller, nil if the caller was not authenticated.
+	// Principal is the authenticated caller, or nil if the caller was not authenticated.
 	Principal *Principal
 
 	params params
 	peer   peer
 	path   uritemplate.Values
-	mounts string // the prefixes of the mounts on its way
+	mounts string // the prefixes of the mounts that it has passed
 	call   *call
 }
 
-// A peer describes the sender of a request: as the request itself says, or, in the legacy
-// era, its session.
+// A peer describes the sender of a request, as given by the metadata of the request or, in
+// the legacy era, by its session.
 type peer struct {
 	version  string
-	info     json.RawMessage // an Implementation, nil if not given
-	caps     json.RawMessage // ClientCapabilities, nil if not given
+	info     json.RawMessage // an Implementation; nil if not given
+	caps     json.RawMessage // ClientCapabilities; nil if not given
 	logLevel LoggingLevel
 }
 
-// NewRequest returns a request with params, which may be nil, raw JSON or a value that
-// encodes as a JSON object. The request has no ID: transports assign one when they send it.
+// NewRequest returns a request with the given params, which may be nil, a
+// [json.RawMessage], or a value that encodes as a JSON object. The request has no ID;
+// transports assign one when they send it.
 func NewRequest(method string, params any) (*Request, error) {
 	req := &Request{call: new(call)}
 	if err := req.make(method, params); err != nil {
@@ -56,7 +56,7 @@ func NewRequest(method string, params any) (*Request, error) {
 	return req, nil
 }
 
-// make sets the method and the params of a new request.
+// make sets the method and params of a new request.
 func (r *Request) make(method string, params any) error {
 	raw, err := rawParams(params)
 	if err != nil {
@@ -66,7 +66,7 @@ func (r *Request) make(method string, params any) error {
 	return r.setParams(raw)
 }
 
-// notificationParams returns the encoding of params, checked to be a JSON object.
+// notificationParams encodes params and returns an error unless they are a JSON object.
 func notificationParams(method string, params any) (json.RawMessage, error) {
 	raw, err := rawParams(params)
 	if err != nil {
@@ -90,18 +90,18 @@ func rawParams(params any) (json.RawMessage, error) {
 		return nil, nil
 	case json.RawMessage:
 		return p, nil
-	case plainer: // of this package
+	case plainer: // a type of this package
 		return marshalStrictly(p)
 	}
 	return marshalValue(params)
 }
 
-// Params returns the raw params object, nil if there is none. It must not be changed.
+// Params returns the raw params object, or nil if there is none. It must not be modified.
 func (r *Request) Params() json.RawMessage { return r.params.raw }
 
-// Decode decodes the params into v, a pointer to a params struct such as
-// [CallToolParams]. Its error is an [*Error] with CodeInvalidParams that names the member
-// which does not fit.
+// Decode decodes the params into v, a pointer to a params struct such as [CallToolParams].
+// If they cannot be decoded, it returns an [*Error] with CodeInvalidParams that names the
+// invalid member.
 func (r *Request) Decode(v any) error {
 	if r.params.raw == nil {
 		return nil
@@ -113,13 +113,13 @@ func (r *Request) Decode(v any) error {
 }
 
 // Name returns the name of the tool or prompt, or the URI of the resource, that the request
-// is about; a Mux routes by it. It is params.uri for resources/read and other methods about
-// one resource, params.name for all other methods, and "" if that member is absent. A
-// request for a tool, a prompt or a resource never has both: the other member is removed
-// when the request is read or made.
+// is about. A [Mux] uses it for routing. It is params.uri for resources/read and other
+// methods about one resource, params.name for all other methods, and "" if that member is
+// absent. A request for a tool, a prompt or a resource never has both: the other member is
+// removed when the request is parsed or created.
 func (r *Request) Name() string { return r.subject().text }
 
-// Arguments returns params.arguments, nil if it is absent or null.
+// Arguments returns params.arguments, or nil if it is absent or null.
 func (r *Request) Arguments() json.RawMessage { return r.params.arguments }
 
 // Meta decodes params._meta. It returns nil if there is none.
@@ -131,15 +131,16 @@ func (r *Request) Meta() Meta {
 	return m
 }
 
-// PathValue returns the percent-decoded value of a variable of the URI template that the
-// URI of the request matched, or "".
+// PathValue returns the percent-decoded value of a variable of the URI template that matched
+// the URI of the request, or "" if there is no such variable.
 func (r *Request) PathValue(name string) string { return r.path.Get(name) }
 
-// Version returns the protocol version of the request: the one that it names in the modern
-// era, the negotiated one in the legacy era, "" if there is neither.
+// Version returns the protocol version of the request. In the modern era it is the version
+// named by the request; in the legacy era it is the negotiated version. It is "" if there is
+// neither.
 func (r *Request) Version() string { return r.peer.version }
 
-// ClientCapabilities returns the capabilities that the client declared, never nil.
+// ClientCapabilities returns the capabilities that the client declared. It is never nil.
 func (r *Request) ClientCapabilities() *ClientCapabilities {
 	caps := new(ClientCapabilities)
 	if r.peer.caps != nil && unmarshal(r.peer.caps, caps) != nil {
@@ -148,8 +149,8 @@ func (r *Request) ClientCapabilities() *ClientCapabilities {
 	return caps
 }
 
-// ClientInfo returns the name and version that the client gives, or nil. It is unverified:
-// do not make decisions by it.
+// ClientInfo returns the name and version reported by the client, or nil. They are not
+// verified; do not base decisions on them.
 func (r *Request) ClientInfo() *Implementation {
 	if r.peer.info == nil {
 		return nil
@@ -161,25 +162,25 @@ func (r *Request) ClientInfo() *Implementation {
 	return info
 }
 
-// LogLevel returns the least level of the log messages that the client wants for this
-// request, "" if it wants none.
+// LogLevel returns the minimum level of the log messages that the client wants for this
+// request, or "" if it wants none.
 func (r *Request) LogLevel() LoggingLevel { return r.peer.logLevel }
 
-// ProgressToken returns the token for progress notifications, zero if the client wants
-// none.
+// ProgressToken returns the token for progress notifications. It is zero if the client does
+// not want any.
 func (r *Request) ProgressToken() ID { return r.params.progressToken }
 
 // IsNotification reports whether the request is a notification, which has no response.
 func (r *Request) IsNotification() bool { return r.ID.IsZero() }
 
 // Clone returns a copy of r that belongs to the same call: it has the same ID and the same
-// stream for notifications.
+// notification stream.
 func (r *Request) Clone() *Request {
 	c := *r
 	return &c
 }
 
-// WithParams returns a clone of r with other params, encoded as by [NewRequest].
+// WithParams returns a clone of r with the given params, which are as in [NewRequest].
 func (r *Request) WithParams(params any) (*Request, error) {
 	raw, err := rawParams(params)
 	if err != nil {
@@ -192,8 +193,8 @@ func (r *Request) WithParams(params any) (*Request, error) {
 	return c, nil
 }
 
-// withName returns a clone of r with another params.name or params.uri. All other bytes of
-// the params stay the same.
+// withName returns a clone of r with params.name or params.uri replaced. All other bytes of
+// the params are unchanged.
 func (r *Request) withName(name string) *Request {
 	c := r.Clone()
 	if err := c.setParams(r.renamed(name)); err != nil {
@@ -202,8 +203,8 @@ func (r *Request) withName(name string) *Request {
 	return c
 }
 
-// requestOf returns the request or notification that m is. If its params cannot be read,
-// it returns an error as well, and a request without params.
+// requestOf returns m as a request or notification. If the params are invalid, it returns a
+// request without params and an error.
 func requestOf(m *transport.Message) (*Request, error) {
 	req := &Request{call: new(call)}
 	req.ID, req.Method = m.ID, m.Method
@@ -217,7 +218,7 @@ func requestOf(m *transport.Message) (*Request, error) {
 
 type requestKey struct{}
 
-// requestContext is the context of a handler.
+// A requestContext is the context of a handler.
 type requestContext struct {
 	context.Context
 	req *Request
@@ -237,25 +238,25 @@ func contextWithRequest(ctx context.Context, req *Request) context.Context {
 	return &requestContext{ctx, req}
 }
 
-// RequestFromContext returns the request that a handler serves with ctx, with or without a
-// [Mux] around it. It is nil if ctx belongs to no request.
+// RequestFromContext returns the request that is being served with ctx, whether or not a
+// [Mux] is involved. It returns nil if ctx does not belong to a request.
 func RequestFromContext(ctx context.Context) *Request {
 	req, _ := ctx.Value(requestKey{}).(*Request)
 	return req
 }
 
-// Meta is a _meta object. Its values are raw JSON, so that nothing is lost when a message
-// is forwarded. Keys follow the grammar of basic/index#meta.
+// Meta is a _meta object. Its values are raw JSON, so that forwarding a message loses
+// nothing. Keys follow the grammar in basic/index#meta.
 type Meta map[string]json.RawMessage
 
-// Get decodes the value under key into v, a pointer, and reports whether there is one that
-// fits.
+// Get decodes the value for key into v, a pointer. It reports whether the value exists and
+// could be decoded.
 func (m Meta) Get(key string, v any) bool {
 	raw, ok := m[key]
 	return ok && unmarshal(raw, v) == nil
 }
 
-// Set encodes v as the value under key. It makes the map if it is nil, and panics if v
+// Set encodes v as the value for key. It allocates the map if it is nil, and panics if v
 // cannot be encoded.
 func (m *Meta) Set(key string, v any) {
 	raw, err := marshal(v)
@@ -279,7 +280,7 @@ const (
 	MetaProgressToken      = "progressToken"
 )
 
-// withoutKey returns m without a key, unchanged if it does not have it.
+// withoutKey returns a copy of m without key, or m itself if it does not contain key.
 func withoutKey(m Meta, key string) Meta {
 	if _, ok := m[key]; !ok {
 		return m
@@ -289,35 +290,34 @@ func withoutKey(m Meta, key string) Meta {
 	return m
 }
 
-// An ID is a JSON-RPC id or a progress token: a string or an integer, kept byte for
-// byte as its sender wrote it. IDs are comparable. The zero ID means that there is
-// none: a [Request] with a zero ID is a notification. See [transport.ID] for its
-// methods.
+// An ID is a JSON-RPC id or a progress token: a string or an integer, preserved byte for
+// byte as sent by the peer. IDs are comparable. The zero ID means that there is no id: a
+// [Request] with a zero ID is a notification. See [transport.ID] for its methods.
 type ID = transport.ID
 
-// StringID returns the ID that is the string s.
+// StringID returns the ID for the string s.
 func StringID(s string) ID { return transport.StringID(s) }
 
-// IntID returns the ID that is the integer n.
+// IntID returns the ID for the integer n.
 func IntID(n int64) ID { return transport.IntID(n) }
 
-// A Principal is the authenticated caller of a request. The authentication middleware of
-// the transport sets it. State that outlives a request (sealed state, sessions, caches) is
-// bound to issuer and subject. A nil Principal is a caller that is not authenticated.
+// A Principal is the authenticated caller of a request. It is set by the authentication
+// middleware of the transport. State that outlives a request (sealed state, sessions,
+// caches) is bound to the issuer and subject. A nil Principal is an unauthenticated caller.
 type Principal struct {
 	Issuer  string         // the authority that names Subject; may be empty
-	Subject string         // the caller, unique at the issuer
+	Subject string         // identifies the caller; unique per issuer
 	Scopes  []string       // the granted scopes
 	Claims  map[string]any // further attributes
 	Expiry  time.Time      // when the authentication expires; zero means unknown
 }
 
-// HasScope reports whether scope was granted. It is false on a nil Principal.
+// HasScope reports whether scope was granted. It returns false if p is nil.
 func (p *Principal) HasScope(scope string) bool {
 	return p != nil && slices.Contains(p.Scopes, scope)
 }
 
-// Is reports whether p and other are the same caller: they have the same issuer and
+// Is reports whether p and other are the same caller: either they have the same issuer and
 // subject, or both are nil.
 func (p *Principal) Is(other *Principal) bool {
 	if p == nil || other == nil {
@@ -326,9 +326,9 @@ func (p *Principal) Is(other *Principal) bool {
 	return p.Issuer == other.Issuer && p.Subject == other.Subject
 }
 
-// PrincipalFromContext returns the caller of the request that ctx belongs to. It is nil if
-// nobody authenticated the caller, as over stdio and in process, or if ctx belongs to no
-// request. HasScope and Is work on nil; check for nil before reading a field:
+// PrincipalFromContext returns the caller of the request that ctx belongs to. It returns nil
+// if the caller is not authenticated, as over stdio and in process, or if ctx does not belong
+// to a request. HasScope and Is accept a nil Principal; check for nil before reading a field:
 //
 //	p := mcp.PrincipalFromContext(ctx)
 //	if p == nil {

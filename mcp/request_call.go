@@ -16,38 +16,38 @@ import (
 	"github.com/go-psi/psi/internal/tasking"
 )
 
-// A notifier sends the notifications about one request to the peer that sent the request.
-// Notify may be called by several goroutines, but not after the handler of the request has
-// returned. It must not retain params.
+// A notifier sends notifications about one request to the peer that sent it. Notify may be
+// called concurrently, but not after the handler of the request has returned. It must not
+// retain params.
 type notifier interface {
 	Notify(ctx context.Context, method string, params json.RawMessage) error
 }
 
-// ErrNotDelivered is returned by [Request.Notify] if the request has been answered, or
-// came without a stream for notifications.
+// ErrNotDelivered is returned by [Request.Notify] if the request has been answered or has no
+// notification stream.
 var ErrNotDelivered = errors.New("mcp: notification not delivered")
 
-// A call is the state that all copies of one request share while it is served.
+// A call is the state shared by all copies of a request while it is served.
 type call struct {
 	session    *Session
-	accepted   []string                        // sorted URIs of an earlier subscription, which are not checked again
-	serverInfo atomic.Pointer[json.RawMessage] // of the outermost mux that serves the request
+	accepted   []string                        // sorted URIs that an earlier subscription accepted; not checked again
+	serverInfo atomic.Pointer[json.RawMessage] // identity of the outermost mux that serves the request
 	isRouted   atomic.Bool                     // see Request.IsRouted
-	terms      *tasking.Terms                  // what the request demands of tasks; nil, as of most requests, if nothing
+	terms      *tasking.Terms                  // task terms of the request; nil for most requests
 
 	mu       sync.Mutex
 	ctx      context.Context // of the handler
 	notifier notifier        // nil unless the request is being served
-	changes  bool            // a subscription: only changes are sent
+	changes  bool            // the request is a subscription: only changes are sent
 	keep     notificationFilter
 	progress progressState
 	logs     logState
 }
 
-// detached returns the call of a request that is made on behalf of that of c.
+// detached returns the call of a new request made on behalf of the request of c.
 func (c *call) detached() *call { return &call{session: c.session} }
 
-// observe calls saw with each notification that is sent until stop is called, in order.
+// observe calls saw, in order, for each notification that is sent until stop is called.
 func (c *call) observe(saw func(method string, params json.RawMessage)) (stop func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -85,8 +85,8 @@ func (c *call) server() json.RawMessage {
 	return nil
 }
 
-// sharedCall returns the call of the request. A Request that was not made by this package
-// has none: it is not served by a transport, and so has no session and no stream.
+// sharedCall returns the call of the request. A Request that was not created by this package
+// has none: it is not served by a transport, and therefore has no session and no stream.
 func (r *Request) sharedCall() *call {
 	if r.call == nil {
 		return new(call)
@@ -94,7 +94,7 @@ func (r *Request) sharedCall() *call {
 	return r.call
 }
 
-// taskTerms returns what the request demands of tasks, nil if nothing.
+// taskTerms returns the task terms of the request, or nil if there are none.
 func (r *Request) taskTerms() *tasking.Terms {
 	if r.call == nil {
 		return nil
@@ -102,9 +102,9 @@ func (r *Request) taskTerms() *tasking.Terms {
 	return r.call.terms
 }
 
-// IsRouted reports whether a [Mux] has found the tool, prompt or resource that r names,
-// possibly in a mux mounted there. Middleware can tell names that exist from names that
-// clients make up, after the next handler has returned, even if it returned an error.
+// IsRouted reports whether a [Mux], or a mux mounted in it, has found the tool, prompt or
+// resource that r names. After the next handler has returned, even with an error, middleware
+// can use it to distinguish existing names from names made up by clients.
 func (r *Request) IsRouted() bool { return r.sharedCall().isRouted.Load() }
 
 // setRouted makes IsRouted return true.
@@ -114,9 +114,9 @@ func (r *Request) setRouted() {
 	}
 }
 
-// Notify sends a notification about the request on the request's own stream.
-// Params are as in [NewRequest]. After the handler has returned, and on requests
-// that came without a stream, it returns [ErrNotDelivered].
+// Notify sends a notification about the request on the request's own stream. The params are
+// as in [NewRequest]. It returns [ErrNotDelivered] if the handler has returned or the request
+// has no stream.
 func (r *Request) Notify(ctx context.Context, method string, params any) error {
 	raw, err := notificationParams(method, params)
 	if err != nil {
@@ -125,8 +125,8 @@ func (r *Request) Notify(ctx context.Context, method string, params any) error {
 	return r.sharedCall().notify(ctx, method, raw)
 }
 
-// notify sends a notification. It holds the lock while it sends: nothing is sent once stop
-// has returned, and notifications keep their order.
+// notify sends a notification. It holds the lock while sending, so that nothing is sent after
+// stop has returned and notifications stay in order.
 func (c *call) notify(ctx context.Context, method string, params json.RawMessage) error {
 	if !c.keeps(method, params) {
 		return nil
@@ -138,7 +138,7 @@ func (c *call) notify(ctx context.Context, method string, params json.RawMessage
 
 func (c *call) notifyLocked(ctx context.Context, method string, params json.RawMessage) error {
 	if c.notifier == nil || c.changes && (method == NotificationMessage || method == NotificationProgress) {
-		return ErrNotDelivered // a subscription carries changes only, no log messages of middleware
+		return ErrNotDelivered // subscriptions carry only changes, not log messages of middleware
 	}
 	if c.ctx.Err() != nil {
 		if _, cancelled := context.Cause(c.ctx).(*CancelError); cancelled { //nolint:errorlint // the cause is that, not something around it
@@ -148,7 +148,7 @@ func (c *call) notifyLocked(ctx context.Context, method string, params json.RawM
 	return c.notifier.Notify(ctx, method, params)
 }
 
-// start lets notifications be sent to n until stop is called.
+// start directs notifications to n until stop is called.
 func (c *call) start(ctx context.Context, n notifier, changes bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -161,9 +161,9 @@ func (c *call) stop() {
 	c.ctx, c.notifier, c.changes, c.keep = nil, nil, false, nil
 }
 
-// serve calls h for req on behalf of a transport. Notifications about the request are
-// sent to n, which may be nil, until h returns. A panic in h is logged with its stack, and
-// becomes an internal error without details. A panic with [ErrAbortHandler] is not logged.
+// serve calls h for req on behalf of a transport. Notifications about the request are sent to
+// n, which may be nil, until h returns. If h panics, serve logs the panic with its stack and
+// returns an internal error without details. A panic with [ErrAbortHandler] is not logged.
 func serve(ctx context.Context, h Handler, req *Request, n notifier, logger *slog.Logger) (Result, error) {
 	c := req.sharedCall()
 	c.start(ctx, n, req.Method == MethodListen)
@@ -190,10 +190,10 @@ func errNoOutcome(method string) error {
 	return Errorf(CodeInternalError, "the handler of %s returned neither a result nor an error", method)
 }
 
-// errAborted is the error of a request whose handler panicked with ErrAbortHandler.
+// errAborted is the error for a handler that panicked with ErrAbortHandler.
 var errAborted = &Error{Code: CodeInternalError, Message: "the request was aborted", Cause: ErrAbortHandler}
 
-// panicked logs a panic with the value v, and returns the error for the peer.
+// panicked logs a panic with value v and returns the error for the peer.
 func panicked(ctx context.Context, req *Request, v any, logger *slog.Logger) error {
 	if v == ErrAbortHandler { //nolint:errorlint // net/http compares the value too
 		return errAborted
@@ -209,14 +209,14 @@ func wasCancelled(ctx context.Context) bool {
 	return ok
 }
 
-// notificationFilter reports whether a notification is sent. Nil sends all.
+// A notificationFilter reports whether a notification is sent. Nil means that all are sent.
 type notificationFilter func(method string, params json.RawMessage) bool
 
-// FilterNotifications drops the notifications about r for which keep returns false;
-// sending them succeeds all the same. Middleware uses it to hide something from a
-// subscriber. It applies until the handler of r returns, also to copies of r; several
-// filters apply together. keep may be called by several goroutines at once, and must not
-// retain or change params. Progress and log messages of r are not filtered.
+// FilterNotifications drops notifications about r for which keep returns false; sending them
+// succeeds anyway. Use it in middleware to hide changes from a subscriber. The filter applies
+// to r and its copies until the handler of r returns. If there are several filters, a
+// notification is sent only if all keep it. keep may be called concurrently, and must not
+// retain or modify params. Progress and log messages of r are not filtered.
 func (r *Request) FilterNotifications(keep func(method string, params json.RawMessage) bool) {
 	c := r.sharedCall()
 	c.mu.Lock()
@@ -228,7 +228,7 @@ func (r *Request) FilterNotifications(keep func(method string, params json.RawMe
 }
 
 // keeps reports whether the filter keeps a notification. It does not hold the lock while
-// it calls the filter, which may log a message about the same request.
+// calling the filter, which may log a message about the same request.
 func (c *call) keeps(method string, params json.RawMessage) bool {
 	c.mu.Lock()
 	keep := c.keep

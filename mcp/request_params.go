@@ -11,27 +11,27 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// params is a params object with the parts that routing and the protocol need, which are
-// found in one pass. The parts are slices of raw.
+// params is a params object with the members that routing and the protocol need, found in one
+// pass. The members are slices of raw.
 type params struct {
 	raw           json.RawMessage
 	name, uri     subject
 	task          subject
-	misspelled    string // a member that differs only by case from one that counts
+	misspelled    string // a member that differs from a known one only by case
 	arguments     json.RawMessage
 	meta          json.RawMessage
-	retry         *retry // nil, as of most requests, if there is nothing of it
+	retry         *retry // nil if there are no such members, as in most requests
 	progressToken ID
 }
 
-// A subject is a member of params that names what a request is about.
+// A subject is a member of params that identifies what a request is about.
 type subject struct {
 	text    string
-	at, to  int  // where its JSON stands in the raw params; to is 0 if it is absent
+	at, to  int  // offsets of its JSON in the raw params; to is 0 if it is absent
 	invalid bool // it is not a string
 }
 
-// A retry holds the members of a request that is repeated with answers.
+// A retry holds the members of a request that is repeated with answers to questions.
 type retry struct {
 	inputResponses json.RawMessage
 	requestState   json.RawMessage // a JSON string
@@ -58,9 +58,9 @@ func (r *Request) setParams(raw json.RawMessage) error {
 	return nil
 }
 
-// subject returns the member that names what the request is about. The method
-// decides which one that is, and never which members happen to be there: routing,
-// authorization, headers and forwarding must all see the same name.
+// subject returns the member that identifies what the request is about. It depends only on
+// the method, never on which members are present: routing, authorization, headers and
+// forwarding must all see the same name.
 func (r *Request) subject() *subject {
 	switch {
 	case r.aboutURI():
@@ -75,8 +75,8 @@ func (r *Request) aboutURI() bool {
 	return strings.HasPrefix(r.Method, "resources/") || r.Method == NotificationResourceUpdated
 }
 
-// strayMember returns the member that must not stand beside the one that names what
-// the request is about, or "" for methods that are not about one thing.
+// strayMember returns the member that must not be present in addition to the subject, or ""
+// if the method has no such member.
 func (r *Request) strayMember() string {
 	switch {
 	case r.aboutURI():
@@ -87,9 +87,9 @@ func (r *Request) strayMember() string {
 	return ""
 }
 
-// checkSubject checks the members that decide what the request is about. A stray one
-// is removed from the params: a handler, or a server that the request is forwarded to,
-// might go by it.
+// checkSubject validates the members that identify what the request is about. It removes a
+// stray member from the params, because a handler, or a server that the request is forwarded
+// to, might use it instead.
 func (r *Request) checkSubject() *Error {
 	stray := r.strayMember()
 	switch {
@@ -115,9 +115,8 @@ func (r *Request) subjectMember() string {
 	return "name"
 }
 
-// foldedMember returns the member of params that counts and equals name but for case,
-// or "". Decoders that ignore case, of servers that a request is forwarded to, would
-// take one for the other.
+// foldedMember returns the known member of params that equals name, ignoring case, or "".
+// Servers that a request is forwarded to may ignore case and confuse the two.
 func foldedMember(name string) string {
 	for _, known := range [...]string{"name", "uri", "taskId", "arguments", "inputResponses", "requestState", "_meta"} {
 		if strings.EqualFold(name, known) {
@@ -127,7 +126,7 @@ func foldedMember(name string) string {
 	return ""
 }
 
-// scanParams scans the params that come next in s. A syntax error is left in s.
+// scanParams scans the params that come next in s. Syntax errors are reported by s.End.
 func (r *Request) scanParams(s *jsonscan.Scanner) *Error {
 	p := &r.params
 	*p = params{}
@@ -178,7 +177,7 @@ func (r *Request) scanMember(s *jsonscan.Scanner, start int) *Error {
 	return nil
 }
 
-// retrying returns the retry of p, and makes it if there is none.
+// retrying returns the retry of p, allocating it if necessary.
 func (p *params) retrying() *retry {
 	if p.retry == nil {
 		p.retry = new(retry)
@@ -186,7 +185,7 @@ func (p *params) retrying() *retry {
 	return p.retry
 }
 
-// inputResponses returns params.inputResponses, nil if it is absent or null.
+// inputResponses returns params.inputResponses, or nil if it is absent or null.
 func (p *params) inputResponses() json.RawMessage {
 	if p.retry == nil {
 		return nil
@@ -194,7 +193,7 @@ func (p *params) inputResponses() json.RawMessage {
 	return p.retry.inputResponses
 }
 
-// requestState returns params.requestState, a JSON string, nil if it is absent or null.
+// requestState returns params.requestState, a JSON string, or nil if it is absent or null.
 func (p *params) requestState() json.RawMessage {
 	if p.retry == nil {
 		return nil
@@ -202,8 +201,8 @@ func (p *params) requestState() json.RawMessage {
 	return p.retry.requestState
 }
 
-// scan reads the value of the member, in params that begin at start. Null counts as
-// absent.
+// scan reads the value of the member, in params that begin at offset start. Null is treated
+// as absent.
 func (m *subject) scan(s *jsonscan.Scanner, start int) {
 	kind := s.Kind()
 	at := s.Offset()
@@ -217,7 +216,8 @@ func (m *subject) scan(s *jsonscan.Scanner, start int) {
 	}
 }
 
-// scanTyped stores the next value in dst if it is of a kind; null counts as absent.
+// scanTyped stores the next value in dst if it is of the given kind. It treats null as
+// absent, and returns an error for other kinds.
 func scanTyped(s *jsonscan.Scanner, kind byte, dst *json.RawMessage, problem string) *Error {
 	switch s.Kind() {
 	case kind:
@@ -284,8 +284,8 @@ func (r *Request) scanLogLevel(s *jsonscan.Scanner) *Error {
 	return nil
 }
 
-// renamed returns the params with another name for what the request is about, and
-// every other byte kept.
+// renamed returns the params with the subject replaced by name. All other bytes are
+// unchanged.
 func (r *Request) renamed(name string) json.RawMessage {
 	m, raw := r.subject(), r.params.raw
 	if m.to == 0 {

@@ -21,7 +21,7 @@ import (
 // resources that the template matches.
 type Resource struct {
 	URI         string       `json:"uri"`  // set by [Mux.Resource]
-	Name        string       `json:"name"` // empty means the URI
+	Name        string       `json:"name"` // defaults to the URI
 	Title       string       `json:"title,omitempty"`
 	Description string       `json:"description,omitempty"`
 	MIMEType    string       `json:"mimeType,omitempty"`
@@ -32,27 +32,28 @@ type Resource struct {
 	Extra       Extra        `json:",embed"`
 
 	// Completers suggest values for the variables of a template, by name. Middleware of
-	// [Mux.With] applies to them as it does to the resource; what the function of the
-	// resource checks does not.
+	// [Mux.With] applies to completers as it does to the resource, but checks made by the
+	// resource's function do not.
 	Completers map[string]Completer `json:"-"`
-	// List returns a page of the resources that a template matches, for resources/list; see
-	// [ResourceLister], whose method takes precedence. Nil means that they are not listed.
+	// List returns a page of the resources that match a template, for resources/list. If the
+	// handler is a [ResourceLister], its method takes precedence. If List is nil, the resources
+	// are not listed.
 	List func(ctx context.Context, cursor *string) (*ListResourcesResult, error) `json:"-"`
-	// Subscribe returns an error if the caller of ctx must not be notified of updates of
-	// uri. It is called when the caller subscribes, and for an update of a resource below
-	// a directory that the caller has subscribed to. Nil means that callers can subscribe
-	// to the resources that they can read: the mux reads the resource to find out, and
-	// discards the result.
+	// Subscribe returns an error if the caller in ctx must not be notified of updates of
+	// uri. It is called when the caller subscribes, and for updates of resources below a
+	// directory that the caller has subscribed to. If it is nil, callers can subscribe to the
+	// resources they can read: the mux reads the resource to find out, and discards the
+	// result.
 	Subscribe func(ctx context.Context, uri string) error `json:"-"`
 }
 
-// A ResourceTemplate describes the resources that an RFC 6570 template matches.
+// A ResourceTemplate describes the resources that match an RFC 6570 template.
 type ResourceTemplate struct {
 	URITemplate string       `json:"uriTemplate"`
 	Name        string       `json:"name"`
 	Title       string       `json:"title,omitempty"`
 	Description string       `json:"description,omitempty"`
-	MIMEType    string       `json:"mimeType,omitempty"` // only if all matches have it
+	MIMEType    string       `json:"mimeType,omitempty"` // only if all matching resources have it
 	Annotations *Annotations `json:"annotations,omitzero"`
 	Icons       []Icon       `json:"icons,omitempty"`
 	Meta        Meta         `json:"_meta,omitempty"`
@@ -66,8 +67,9 @@ func (r *Resource) template() *ResourceTemplate {
 	}
 }
 
-// ResourceContents are the contents of a resource or of a part of it: Blob if it is not nil,
-// otherwise Text. What is not valid UTF-8 must be a Blob to arrive as it is.
+// ResourceContents hold the contents of a resource or of a part of it. If Blob is not nil, it
+// is sent; otherwise Text is sent. Use Blob for data that is not valid UTF-8, so that it
+// arrives unchanged.
 type ResourceContents struct {
 	URI      string
 	MIMEType string
@@ -123,8 +125,8 @@ type ReadResourceResult struct {
 	Contents []*ResourceContents `json:"contents"`
 }
 
-// ListResourcesResult is the result of resources/list. The resources are shared: copy a
-// resource before you change it.
+// ListResourcesResult is the result of resources/list. The resources are shared; copy a
+// resource before modifying it.
 type ListResourcesResult struct {
 	ResultBase
 	Cacheable
@@ -133,7 +135,7 @@ type ListResourcesResult struct {
 }
 
 // ListResourceTemplatesResult is the result of resources/templates/list. The templates are
-// shared: copy a template before you change it.
+// shared; copy a template before modifying it.
 type ListResourceTemplatesResult struct {
 	ResultBase
 	Cacheable
@@ -141,27 +143,27 @@ type ListResourceTemplatesResult struct {
 	ResourceTemplates []*ResourceTemplate `json:"resourceTemplates"`
 }
 
-// Retry holds the members that a client adds to a request when it repeats it: the answers
-// to the questions of an [InputRequired], by key, and its state.
+// Retry holds the members that a client adds to a request when it repeats the request: the
+// answers to the questions of an [InputRequired], by key, and its state.
 type Retry struct {
 	InputResponses map[string]json.RawMessage `json:"inputResponses,omitempty"`
 	RequestState   *string                    `json:"requestState,omitzero"`
 }
 
-// ResourceFunc returns the handler of a resource, or of a template, that calls fn. It panics
-// if the variables of a template cannot be decoded into In.
+// ResourceFunc returns a handler for a resource or a template that calls fn. It panics if fn
+// is nil or the variables of a template cannot be decoded into In.
 //
-// In is struct{} for a resource. For a template it is a struct of strings, numbers and
+// For a resource, In is struct{}. For a template, In is a struct of strings, numbers and
 // booleans with a field for each variable, or a map of strings, which receives the values of
-// the variables; or it is struct{}, which receives none. [Mux.Resource] panics if a variable
-// has no field, or a required field no variable.
+// the variables. It may also be struct{}, which receives none. [Mux.Resource] panics if a
+// variable has no field, or if a required field has no variable.
 //
-// Out is the contents of the resource: a string is text, []byte is binary;
-// [*ResourceContents], a slice of them and [*ReadResourceResult] are sent as they are;
-// anything else is encoded as JSON. Contents without a URI get that of the request.
+// Out is the contents of the resource. A string is sent as text, []byte as binary data;
+// [*ResourceContents], a slice of them and [*ReadResourceResult] are sent unchanged; any
+// other type is encoded as JSON. Contents without a URI get the URI of the request.
 //
-// An error that is or wraps [fs.ErrNotExist] means that there is no such resource; any
-// other error is the error of the request.
+// An error that is or wraps [fs.ErrNotExist] is sent as a resource-not-found error. Any other
+// error is the error of the request.
 //
 // A nil r means the zero Resource.
 func ResourceFunc[In, Out any](fn func(ctx context.Context, in In) (Out, error), r *Resource) Handler {
@@ -186,7 +188,7 @@ type resourceFunc[In, Out any] struct {
 func (f *resourceFunc[In, Out]) Describe() Description { return &f.resource }
 
 // checkTemplate returns an error if a variable of the template has no field, unless In is
-// struct{}, or if a required field has no variable.
+// struct{} or a map, or if a required field has no variable.
 func (f *resourceFunc[In, Out]) checkTemplate(t *uritemplate.Template) error {
 	var variables []string
 	if t != nil {
@@ -205,7 +207,7 @@ func (f *resourceFunc[In, Out]) checkTemplate(t *uritemplate.Template) error {
 	return nil
 }
 
-// fieldHint says how to give a variable a field.
+// fieldHint returns the end of an error text that suggests how to add a field for a variable.
 func fieldHint(variable string, fields []string) string {
 	if field := nearest.Of(variable, fields); field != "" {
 		return fmt.Sprintf("; tag the field %s with `json:%q`", field, variable)
@@ -263,7 +265,7 @@ func (f *resourceFunc[In, Out]) result(uri string, out Out) (Result, error) {
 	return withURI(res, uri), nil
 }
 
-// withURI fills in the URI where it was left out, in a copy.
+// withURI returns a copy of res in which uri replaces empty URIs.
 func withURI(res *ReadResourceResult, uri string) *ReadResourceResult {
 	c := *res
 	c.Contents = make([]*ResourceContents, len(res.Contents))

@@ -3,9 +3,9 @@
 
 package mcp
 
-// LatestVersion is the newest revision of the protocol that this package speaks.
+// LatestVersion is the newest protocol revision that this package supports.
 const LatestVersion = "2026-07-28"
 
-// ModernVersions returns the revisions without a handshake, newest first. A request
-// names one of them itself.
+// ModernVersions returns the supported revisions without a handshake, newest first. In these,
+// each request names its revision.
 func ModernVersions() []string { return []string{LatestVersion} }

@@ -16,13 +16,13 @@ import (
 	"github.com/go-psi/psi/jsonschema"
 )
 
-// textInput decodes values that arrive as text, as the arguments of prompts and
-// the variables of templates do, into a struct or a map.
+// A textInput decodes values that are received as text, such as the arguments of prompts
+// and the variables of templates, into a struct or a map.
 type textInput struct {
-	names    []string // in the order of the struct; nil for a map
+	names    []string // in struct order; nil for a map
 	fields   map[string]textField
 	required []string
-	open     bool // other names are fine, too
+	open     bool // other names are allowed
 	schema   *jsonschema.Schema
 }
 
@@ -31,10 +31,11 @@ type textField struct {
 	Title       string            `json:"title"`
 	Description string            `json:"description"`
 	Enum        []json.RawMessage `json:"enum"`
-	AnyOf       []textField       `json:"anyOf"` // of a pointer to an enum: the enum, or null
+	AnyOf       []textField       `json:"anyOf"` // for a pointer to an enum: the enum, and null
 }
 
-// textType is the type of a field, or that which it has if it is not null.
+// A textType is the JSON type of a field. For a nullable field, it is the type of its
+// values that are not null.
 type textType string
 
 func (t *textType) UnmarshalJSON(data []byte) error {
@@ -95,7 +96,8 @@ func memberNames(object json.RawMessage) []string {
 	return names
 }
 
-// decode fills dst with values. Its error is meant for the peer.
+// decode decodes values into dst. what describes values in errors, which are meant for the
+// peer.
 func (in *textInput) decode(ctx context.Context, what string, values map[string]string, dst any) error {
 	for _, name := range in.required {
 		if _, ok := values[name]; !ok {
@@ -116,7 +118,7 @@ func (in *textInput) decode(ctx context.Context, what string, values map[string]
 	}
 	object = append(object, '}')
 	if err := in.schema.Validate(ctx, object); err != nil {
-		// A line for each problem is for models. The message of an error is one line.
+		// The validation error has one line per problem; error messages have a single line.
 		return &Error{Code: CodeInvalidParams, Message: what + ": " + strings.ReplaceAll(err.Error(), "\n", "; "), Cause: err}
 	}
 	if err := decode(in.schema.WithDefaults(object), dst); err != nil {
@@ -125,8 +127,8 @@ func (in *textInput) decode(ctx context.Context, what string, values map[string]
 	return nil
 }
 
-// append writes text as a value of the field's type, or as a string if it is not
-// one, which the schema then refuses.
+// append appends text as a JSON value. If the field is not a string but text is not JSON, it
+// appends a string, which the schema then rejects.
 func (f textField) append(dst []byte, text string) []byte {
 	if f.Type != "" && f.Type != "string" && jsonscan.Valid([]byte(text), 1) == nil {
 		return append(dst, text...)

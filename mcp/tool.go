@@ -17,8 +17,8 @@ type Tool struct {
 	Name        string `json:"name"` // set by [Mux.Tool]
 	Title       string `json:"title,omitempty"`
 	Description string `json:"description,omitempty"`
-	// InputSchema is the JSON Schema of the arguments, whose root has the type object. If it
-	// is nil, [ToolFunc] infers it; for other handlers nil means any object.
+	// InputSchema is the JSON Schema of the arguments. Its root must have the type object. If
+	// it is nil, [ToolFunc] infers it; for other handlers, nil means any object.
 	InputSchema json.RawMessage `json:"inputSchema"`
 	// OutputSchema is the JSON Schema of the structured content; nil means none.
 	OutputSchema json.RawMessage  `json:"outputSchema,omitzero"`
@@ -28,16 +28,16 @@ type Tool struct {
 	Extra        Extra            `json:",embed"`
 
 	// ArgumentDescriptions replace descriptions in the InputSchema of a tool made by
-	// [ToolFunc], by the name of the argument, so that tools can share a type of arguments.
-	// The field "city" of the argument "to" is "to.city", and of each element of the list
-	// "stops" it is "stops[].city". ToolFunc panics if there is no such argument.
+	// [ToolFunc], by argument name, so that several tools can share an argument type. The
+	// field "city" of the argument "to" is "to.city"; the field "city" of the elements of the
+	// list "stops" is "stops[].city". ToolFunc panics if there is no such argument.
 	ArgumentDescriptions map[string]string `json:"-"`
 
 	encodings   *toolEncodings
 	taskSupport tasking.Support
 }
 
-// ToolAnnotations are hints about a tool's behaviour. A nil field is not sent, and means
+// ToolAnnotations are hints about a tool's behaviour. A nil field is not sent, which means
 // the default. Use new(false) to send false.
 type ToolAnnotations struct {
 	Title           string `json:"title,omitempty"`
@@ -66,12 +66,13 @@ type CallToolResult struct {
 	// IsError reports that the tool failed; Content explains why to the model.
 	IsError bool `json:"isError,omitzero"`
 
-	failure *failure // nil if why it failed is not known
+	failure *failure // nil if the error is unknown
 	mended  []string // see Mended
 }
 
-// Mended returns JSON pointers to the arguments that were changed to fit the schema of the
-// tool, which happens only with [MuxOptions].Lenient. It is for middleware: it is not sent.
+// Mended returns JSON pointers to the arguments that were changed to match the schema of the
+// tool, which happens only with [MuxOptions].Lenient. It is meant for middleware and is not
+// sent to the client.
 func (r *CallToolResult) Mended() []string {
 	if r == nil {
 		return nil
@@ -79,7 +80,7 @@ func (r *CallToolResult) Mended() []string {
 	return r.mended
 }
 
-// TextResult returns a tool result with one block of text.
+// TextResult returns a tool result with one text content block.
 func TextResult(text string) *CallToolResult {
 	return &CallToolResult{Content: Contents{Text(text)}}
 }
@@ -90,8 +91,8 @@ type ListParams struct {
 	Meta   Meta    `json:"_meta,omitempty"`
 }
 
-// ListToolsResult is the result of tools/list. The tools are shared: copy a tool before you
-// change it.
+// ListToolsResult is the result of tools/list. The tools are shared; copy a tool before
+// modifying it.
 type ListToolsResult struct {
 	ResultBase
 	Cacheable
@@ -99,8 +100,8 @@ type ListToolsResult struct {
 	Tools []*Tool `json:"tools"`
 }
 
-// describeArguments returns a schema with other descriptions of the arguments. It returns an
-// error for an argument that does not exist.
+// describeArguments returns schema with the descriptions of the arguments in texts replaced.
+// It returns an error if an argument does not exist.
 func describeArguments(schema json.RawMessage, texts map[string]string) (json.RawMessage, error) {
 	if len(texts) == 0 || jsonscan.Valid(schema, 0) != nil {
 		return schema, nil
@@ -116,14 +117,15 @@ func describeArguments(schema json.RawMessage, texts map[string]string) (json.Ra
 	return described, nil
 }
 
-// An argumentDescriber copies a schema.
+// An argumentDescriber copies a schema and replaces descriptions.
 type argumentDescriber struct {
 	texts map[string]string
-	known map[string]bool // arguments of the schema
+	known map[string]bool // arguments found in the schema
 	scan  *jsonscan.Scanner
 }
 
-// schema appends the next schema, which is that of an argument or, if path is "", the root.
+// schema appends the next schema in scan: the root if path is "", otherwise the schema of the
+// argument at path.
 func (d *argumentDescriber) schema(dst []byte, path string) []byte {
 	if d.scan.Kind() != '{' {
 		return append(dst, d.scan.Value()...)
@@ -163,7 +165,7 @@ func (d *argumentDescriber) properties(dst []byte, path string) []byte {
 	return append(append(dst, object...), '}')
 }
 
-// appendMember begins a member of an object.
+// appendMember appends the name of an object member, after a comma if necessary.
 func appendMember(dst []byte, name string) []byte {
 	if dst[len(dst)-1] != '{' {
 		dst = append(dst, ',')

@@ -17,8 +17,8 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// paramHeader is an argument that the schema annotates with x-mcp-header: over
-// HTTP its value stands in a header as well, for those who route by headers.
+// A paramHeader is an argument that the schema annotates with x-mcp-header. Over HTTP, its
+// value is also sent in a header, which proxies can use for routing.
 type paramHeader struct {
 	key  string   // canonical: Mcp-Param-Region
 	path []string // names of the properties that lead to the argument
@@ -27,13 +27,13 @@ type paramHeader struct {
 
 const headerKeyword = "x-mcp-header"
 
-// isHeaderToken reports whether a name may be part of a header's (RFC 9110, token).
+// isHeaderToken reports whether name may be part of a header name (RFC 9110, token).
 func isHeaderToken(name string) bool {
 	return name != "" && strings.Trim(name, alphanumeric+"!#$%&'*+.^_`|~-") == ""
 }
 
-// paramHeaders collects the annotations of a schema, or says which of them the
-// specification does not allow (transports/streamable-http).
+// paramHeaders returns the arguments that a schema annotates. It returns an error if the
+// specification does not allow an annotation (transports/streamable-http).
 func paramHeaders(schema json.RawMessage) ([]paramHeader, error) {
 	if !strings.Contains(string(schema), headerKeyword) {
 		return nil, nil
@@ -41,25 +41,25 @@ func paramHeaders(schema json.RawMessage) ([]paramHeader, error) {
 	c := headerCollector{scan: jsonscan.Get(schema, 0)}
 	defer c.scan.Release()
 	if c.object(); c.err != nil || c.scan.End() != nil {
-		return nil, c.err // what is not JSON is not annotated
+		return nil, c.err // malformed JSON has no annotations
 	}
 	slices.SortFunc(c.found, func(a, b paramHeader) int { return slices.Compare(a.path, b.path) })
 	return c.found, c.twice()
 }
 
-// plainNumber is what a header can have for an integer besides its JSON: 42.0, say.
-// What Go reads as a number beyond that, such as 0x2a, others do not.
+// plainNumber matches the decimal numbers that are accepted for an integer, such as 42.0. It
+// excludes other numbers that Go parses, such as 0x2a, because other languages do not.
 var plainNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?$`) })
 
 // A headerCollector reads a schema once.
 type headerCollector struct {
 	scan  *jsonscan.Scanner
-	path  []string // of properties, to the schema that is read
+	path  []string // properties that lead to the current schema
 	found []paramHeader
 	err   error
 }
 
-// object collects from a schema that only properties lead to.
+// object collects the annotations of a schema that is reached through properties only.
 func (c *headerCollector) object() {
 	if c.scan.Kind() != '{' {
 		c.scan.Skip() // a boolean schema
@@ -85,7 +85,7 @@ func (c *headerCollector) object() {
 
 func (c *headerCollector) properties() {
 	if c.scan.Kind() != '{' {
-		c.scan.Skip() // whether it is a schema others say
+		c.scan.Skip() // the schema compiler reports it
 		return
 	}
 	for ok := c.scan.Object() && c.scan.Member(); ok; ok = c.scan.Member() {
@@ -95,22 +95,23 @@ func (c *headerCollector) properties() {
 	}
 }
 
-// fail keeps the first of several errors.
+// fail records an error at the current path. Only the first error is kept.
 func (c *headerCollector) fail(what string) {
 	if c.err == nil {
 		c.err = fmt.Errorf("%s at /%s %s", headerKeyword, strings.Join(c.path, "/"), what)
 	}
 }
 
-// Keywords whose values are not schemas: those with data, and those with the names of
-// properties, or of schemas, as members.
+// Keywords whose values are not schemas: the values of dataKeywords are data, and those of
+// mapKeywords are objects keyed by the names of properties or schemas.
 var (
 	dataKeywords = words("const default enum examples")
 	mapKeywords  = words("$defs definitions dependencies dependentRequired dependentSchemas patternProperties properties")
 )
 
-// below refuses annotations in the value of a keyword, which is top, or below it. Only the
-// top keyword can be "properties" for an annotation that is allowed; see object.
+// below rejects annotations anywhere in the value of keyword. top is the outermost keyword,
+// for the error. Annotations are allowed only below "properties" at the top level, which
+// object handles.
 func (c *headerCollector) below(top, keyword string) {
 	switch kind := c.scan.Kind(); {
 	case kind == '[' && !slices.Contains(dataKeywords, keyword):
@@ -146,7 +147,7 @@ func (c *headerCollector) add(raw, kind json.RawMessage) {
 	c.found = append(c.found, paramHeader{canonicalHeader("Mcp-Param-" + name), slices.Clone(c.path), typ})
 }
 
-// twice reports a header that two arguments are mirrored in.
+// twice returns an error if two arguments are mirrored in the same header.
 func (c *headerCollector) twice() error {
 	seen := make(map[string]bool, len(c.found))
 	for _, p := range c.found {
@@ -171,7 +172,7 @@ func canonicalHeader(name string) string {
 	return string(b)
 }
 
-// checkHeaders returns an error for a call whose headers and arguments differ.
+// checkHeaders returns an error if the headers and the arguments of a call differ.
 func (e *entry) checkHeaders(req *Request) error {
 	if len(e.headers) == 0 || req.Header == nil || !req.isModern() {
 		return nil
@@ -194,7 +195,7 @@ func (p *paramHeader) check(req *Request) error {
 		return headerMismatch(p.key, "the argument is absent")
 	case len(values) == 0:
 		if string(want) == `""` {
-			return nil // an empty value may be left out
+			return nil // the header may be omitted for an empty value
 		}
 		return headerMismatch(p.key, "the header is missing")
 	case len(values) > 1:
@@ -228,7 +229,7 @@ func (p *paramHeader) equal(text string, argument json.RawMessage) bool {
 	return okA && okB && a == b
 }
 
-// argumentAt returns the value at a path of members, nil if it is absent or null.
+// argumentAt returns the value at a path of members, or nil if it is absent or null.
 func argumentAt(value json.RawMessage, path []string) json.RawMessage {
 	for _, name := range path {
 		value = jsonscan.Member(value, name)

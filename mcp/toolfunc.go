@@ -17,27 +17,27 @@ import (
 	"github.com/go-psi/psi/jsonschema"
 )
 
-// ToolFunc returns the handler of a tool that calls fn. It panics if In or Out is a type
-// without a schema.
+// ToolFunc returns a tool handler that calls fn. It panics if fn is nil, if In or Out is not
+// a supported type, or if a schema of t is invalid or does not match.
 //
 // In is the type of the arguments: a struct, or a map with string keys. Its schema is
 // inferred (see package jsonschema) unless t has one. Invalid arguments are not passed to
-// fn: the model gets a result with an explanation it can act on. Absent members get the
-// default of the schema.
+// fn; the model receives a result with an explanation it can act on. Absent members get
+// their default from the schema.
 //
 // Out is the type of the output:
 //   - string: a block of text;
-//   - a [Content], or a slice of Content or of one type of it: those blocks;
-//   - [*CallToolResult]: the result itself, which needs structured content if t has an
-//     OutputSchema;
+//   - a [Content], a slice of Content, or a slice of one Content type: those blocks;
+//   - [*CallToolResult]: the result itself, which must have structured content if t has an
+//     OutputSchema, unless IsError is set;
 //   - struct{}: no content;
 //   - any other type: structured content, and its JSON as a block of text. The schema is
 //     inferred unless t has one, and the output is validated against it.
 //
-// An error that is or wraps an [*Error] is the error of the request. Any other error
-// becomes the result of a failed tool: the model reads its text, unless it is or wraps a
-// [*PrivateError] or [MuxOptions.PublicError] decides otherwise. Middleware and logs get the
-// error itself from [CallToolResult.Err].
+// An error that is or wraps an [*Error] is the error of the request. Any other error becomes
+// the result of a failed tool: the model reads its text, unless the error is or wraps a
+// [*PrivateError] or [MuxOptions.PublicError] changes it. Middleware and logs get the
+// original error from [CallToolResult.Err].
 //
 // A nil t means the zero Tool.
 func ToolFunc[In, Out any](fn func(ctx context.Context, in In) (Out, error), t *Tool) Handler {
@@ -63,7 +63,7 @@ type toolFunc[In, Out any] struct {
 	kind outputKind
 }
 
-// An outputKind is what a tool function returns; see [ToolFunc].
+// An outputKind classifies the output type of a tool function; see [ToolFunc].
 type outputKind int
 
 const (
@@ -137,7 +137,7 @@ func (f *toolFunc[In, Out]) ServeMCP(ctx context.Context, req *Request) (Result,
 	}
 	res, err := f.call(ctx, in)
 	if tool, ok := res.(*CallToolResult); ok && tool != nil && mended != nil {
-		noted := *tool // it may be the function's
+		noted := *tool // fn may have kept the result
 		noted.mended = mended
 		return &noted, err
 	}
@@ -152,8 +152,8 @@ func (f *toolFunc[In, Out]) call(ctx context.Context, in In) (Result, error) {
 	return f.result(ctx, out)
 }
 
-// decode decodes the arguments, or returns what is wrong with them. mended are pointers to
-// what was changed before.
+// decode decodes the arguments, or returns what is wrong with them. mended holds JSON
+// pointers to the arguments that were changed first.
 func (f *toolFunc[In, Out]) decode(ctx context.Context, args json.RawMessage, in *In) (mended []string, problem *ArgumentsError) {
 	if args == nil {
 		args = json.RawMessage("{}")
@@ -177,7 +177,7 @@ func (f *toolFunc[In, Out]) decode(ctx context.Context, args json.RawMessage, in
 	return mended, nil
 }
 
-// lenient is the wrapper of tools of a mux with MuxOptions.Lenient.
+// lenient wraps the tools of a mux with MuxOptions.Lenient.
 type lenient struct{ Handler }
 
 type lenientKey struct{}
@@ -188,8 +188,8 @@ func (l lenient) ServeMCP(ctx context.Context, req *Request) (Result, error) {
 
 func isLenient(ctx context.Context) bool { return ctx.Value(lenientKey{}) != nil }
 
-// prepareOutput finds out what the function returns, and compiles the output schema. Only
-// that of structured output is inferred.
+// prepareOutput determines the output kind and compiles the output schema. It infers the
+// schema only for structured output.
 func (f *toolFunc[In, Out]) prepareOutput() (err error) {
 	out := reflect.TypeFor[Out]()
 	f.kind = outputKindOf(out)
@@ -220,7 +220,7 @@ func (f *toolFunc[In, Out]) result(ctx context.Context, out Out) (Result, error)
 	case textOutput:
 		return TextResult(any(out).(string)), nil
 	case contentOutput:
-		block, _ := any(out).(Content) // nil is refused when it is encoded
+		block, _ := any(out).(Content) // nil is rejected by the encoder
 		return &CallToolResult{Content: Contents{block}}, nil
 	case contentsOutput:
 		return &CallToolResult{Content: contentsOf(reflect.ValueOf(out))}, nil
@@ -236,17 +236,18 @@ func (f *toolFunc[In, Out]) givenResult(ctx context.Context, res *CallToolResult
 	switch {
 	case f.out == nil || res.IsError:
 		return res, nil
-	case res.StructuredContent == nil: // clients refuse such a result (server/tools)
+	case res.StructuredContent == nil: // clients reject such a result (server/tools)
 		return nil, Errorf(CodeInternalError, "the tool returned no structured content, which its OutputSchema promises")
 	}
 	return res, f.checkOutput(ctx, res.StructuredContent)
 }
 
-// contentsOf returns the elements of a slice of one type of content.
+// contentsOf returns the elements of list, a slice of Content or of a type that implements
+// it.
 func contentsOf(list reflect.Value) Contents {
 	contents := make(Contents, list.Len())
 	for i := range contents {
-		contents[i], _ = reflect.TypeAssert[Content](list.Index(i)) // nil is refused when it is encoded
+		contents[i], _ = reflect.TypeAssert[Content](list.Index(i)) // nil is rejected by the encoder
 	}
 	return contents
 }
@@ -270,7 +271,7 @@ func (f *toolFunc[In, Out]) checkOutput(ctx context.Context, raw json.RawMessage
 }
 
 // checkDecodable returns an error for a type that has a schema but cannot be decoded, so that
-// every call with it would fail. Path is the path of t, from the type at the root, for the error.
+// every call would fail. path leads from the root type to t, for the error.
 func checkDecodable(t reflect.Type, path string, seen map[reflect.Type]bool) error {
 	if seen[t] || decodesItself(t) {
 		return nil
@@ -312,7 +313,7 @@ func checkDecodableField(f reflect.StructField, path string, seen map[reflect.Ty
 	return checkDecodable(f.Type, path, seen)
 }
 
-// decodesItself reports whether a type implements an unmarshaler.
+// decodesItself reports whether t or *t implements an unmarshaler.
 func decodesItself(t reflect.Type) bool {
 	p := reflect.PointerTo(t)
 	for _, decoder := range []reflect.Type{

@@ -20,11 +20,11 @@ import (
 
 // TransportOptions configure a client's connection. Nil means the zero TransportOptions.
 type TransportOptions struct {
-	// Client sends the requests. Its Timeout should be 0, because it would end every
-	// stream; contexts bound calls. Its CheckRedirect is called only for redirects within
-	// the origin of the server that keep the method: the transport follows no others, so
-	// no message and no header goes anywhere else. Nil means a client of the transport's
-	// own.
+	// Client sends the requests. Its Timeout should be 0, because a timeout would end every
+	// stream; use contexts to bound calls. Its CheckRedirect is called only for redirects
+	// that stay within the server's origin and keep the method. The transport follows no
+	// others, so messages and headers are never sent elsewhere. If Client is nil, the
+	// transport uses its own.
 	Client *http.Client
 	// Header is sent with every request, for example Authorization. It cannot set the
 	// headers of the protocol.
@@ -32,8 +32,8 @@ type TransportOptions struct {
 	// MaxMessage is the maximum size of a message from the server, in bytes. A longer
 	// response fails its call with [ErrMessageTooLong]. 0 means 64 MiB, negative no limit.
 	MaxMessage int64
-	// ReconnectAttempts is how many times in a row the transport reconnects to a stream
-	// of the legacy era that brings nothing new. 0 means 5, negative none.
+	// ReconnectAttempts is the maximum number of consecutive attempts to reconnect to a
+	// stream of the legacy era that deliver nothing new. 0 means 5, negative none.
 	ReconnectAttempts int
 	// Logger receives diagnostic messages. Nil means slog.Default.
 	Logger *slog.Logger
@@ -53,7 +53,7 @@ func (o *TransportOptions) withDefaults() TransportOptions {
 	return opts
 }
 
-// withoutProtocol returns a copy of h, with canonical keys, that has no header of the protocol.
+// withoutProtocol returns a copy of h, with canonical keys, without the headers of the protocol.
 func withoutProtocol(h http.Header) http.Header {
 	if h == nil {
 		return nil
@@ -67,20 +67,21 @@ func withoutProtocol(h http.Header) http.Header {
 	return kept
 }
 
-// NewTransport returns a [transport.Transport] to the server at a URL, which speaks streamable
-// HTTP of any revision. If the server rejects initialize as one of 2024-11-05 would, the
-// connection continues like one of [NewSSETransport]. The options may be nil.
+// NewTransport returns a [transport.Transport] that connects to the server at url over
+// streamable HTTP of any revision. If the server rejects initialize the way a 2024-11-05
+// server does, the connection falls back to HTTP+SSE, as with [NewSSETransport]. The
+// options may be nil.
 //
-// Connect does not talk to the server: every message is an HTTP request of its own. The
-// context of a call is passed to the RoundTripper of the client.
+// Connect does not contact the server: every message is a separate HTTP request. The
+// client's RoundTripper can read the values of the call's context.
 //
-// A modern request is cancelled by ending its HTTP request, a legacy one by
-// notifications/cancelled. If a stream breaks off before the response, a legacy call
-// resumes it if the server has sent an event ID; otherwise the call fails with an error
-// that wraps [io.ErrUnexpectedEOF]. Nothing is sent twice.
+// A modern call is cancelled by ending its HTTP request, a legacy call by
+// notifications/cancelled. If a stream breaks off before the response and the server has
+// sent an event ID, a legacy call resumes the stream. Otherwise the call fails with an
+// error that wraps [io.ErrUnexpectedEOF]. Nothing is sent twice.
 //
-// The [transport.Receiver] is called by one goroutine at a time, and must not wait for a call
-// of its own connection.
+// The [transport.Receiver] is called by one goroutine at a time. It must not wait for a
+// call on the same connection.
 func NewTransport(url string, opts *TransportOptions) transport.Transport {
 	return &httpTransport{url, opts.withDefaults(), func(ctx context.Context, p *peer, receive transport.Receiver) (transport.Conn, error) {
 		return newHTTPWire(wire{newClientConn(ctx, receive), p}), nil
@@ -105,7 +106,7 @@ func (t *httpTransport) Connect(ctx context.Context, receive transport.Receiver)
 	return t.open(ctx, newPeer(u, &t.opts), receive)
 }
 
-// wire is what the connections of both transports have in common.
+// wire is the part shared by the connections of both transports.
 type wire struct {
 	*clientConn
 
@@ -115,7 +116,7 @@ type wire struct {
 // Peer describes the server; see [transport.Conn].
 func (w wire) Peer() string { return w.peer.Peer() }
 
-// httpWire is a connection in streamable HTTP. Modern messages are independent of each other.
+// httpWire is a streamable HTTP connection. Modern messages are independent of each other.
 type httpWire struct {
 	wire
 
@@ -205,7 +206,8 @@ func (w *httpWire) callModern(scope *callScope, m *transport.Outgoing) (*transpo
 	return r, err
 }
 
-// responseOf returns a function that makes a response of a refusal's meaning.
+// responseOf returns a function that converts the results of asModern or asLegacy to a
+// response to the request id, or an error.
 func responseOf(id mcp.ID) func(*mcp.Error, error) (*transport.Message, error) {
 	return func(answer *mcp.Error, err error) (*transport.Message, error) {
 		if err != nil {
@@ -215,8 +217,8 @@ func responseOf(id mcp.ID) func(*mcp.Error, error) (*transport.Message, error) {
 	}
 }
 
-// readAnswer reads a successful HTTP response until the response to a request, and
-// delivers the messages before it.
+// readAnswer reads a successful HTTP response up to the response to a request, and delivers
+// the messages before it.
 func (w wire) readAnswer(scope *callScope, res *http.Response, id mcp.ID, pos *streamPosition) (*transport.Message, error) {
 	if isStream(res) {
 		return w.readStream(scope, res, id, id, pos)
@@ -232,16 +234,16 @@ func (w wire) readAnswer(scope *callScope, res *http.Response, id mcp.ID, pos *s
 	return nil, noMessageError(res, body)
 }
 
-// deliverAll delivers the messages in data, except the response to the request want,
-// which it returns; nil means that data does not have it. About is the request whose
-// response carried data. Messages that cannot be read are delivered as well, so that they
-// are reported.
+// deliverAll delivers the messages in data, except the response to the request want, which
+// it returns. It returns nil if data does not contain that response. about is the request
+// whose HTTP response carried data. Messages that cannot be read are delivered as well, so
+// that they are reported.
 func (c *clientConn) deliverAll(data []byte, want, about mcp.ID) (found *transport.Message) {
 	for m := range transport.Messages(data) {
 		if !m.IsResponse() || m.Err != nil {
 			c.deliver(m, about)
 		}
-		// An error response that names another request, or none, can be related to this one.
+		// An error response that names another request, or none, may belong to this one.
 		if m.IsResponse() && !want.IsZero() && (m.ID == want || unquoted(m.ID) == want || m.Error != nil) {
 			m.ID = want
 			found = &m
@@ -250,8 +252,8 @@ func (c *clientConn) deliverAll(data []byte, want, about mcp.ID) (found *transpo
 	return found
 }
 
-// unquoted returns the integer in an ID that is a string, or the zero ID: some servers write
-// the ID of a request so.
+// unquoted returns the integer in a string ID, or the zero ID. Some servers return request
+// IDs as strings.
 func unquoted(id mcp.ID) mcp.ID {
 	id, _ = transport.ParseID([]byte(strings.Trim(id.String(), `"`)))
 	return id

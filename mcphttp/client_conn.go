@@ -24,25 +24,25 @@ import (
 	"github.com/go-psi/psi/mcphttp/internal/header"
 )
 
-// closeTimeout bounds the time that it takes to close a connection.
+// closeTimeout bounds the time to close a connection.
 const closeTimeout = 2 * time.Second
 
-// clientConn is what the connections of both transports have in common: it delivers
-// messages to the receiver and ends the connection. A connection works in the goroutines
-// of its callers and in those that run starts; work counts both.
+// clientConn is the part shared by the connections of both transports: it delivers messages
+// to the receiver and ends the connection. A connection works in the goroutines of its
+// callers and in those started by run; work counts both.
 type clientConn struct {
 	receive   transport.Receiver
 	receiving sync.Mutex // held while receive is called
 	work      drain.Tracker
 
-	ctx       context.Context // ends with the connection; the cause is the reason
+	ctx       context.Context // done when the connection ends; the cause is the reason
 	cancel    context.CancelCauseFunc
 	closeOnce sync.Once
 	done      chan struct{} // closed by finish
 	doneOnce  sync.Once
 }
 
-// newClientConn returns a connection whose background work has the trace of ctx.
+// newClientConn returns a connection whose background work uses the client trace of ctx.
 func newClientConn(ctx context.Context, receive transport.Receiver) *clientConn {
 	c := &clientConn{receive: receive, done: make(chan struct{})}
 	traced := mcptrace.WithClientTrace(context.Background(), mcptrace.ClientTraceFromContext(ctx))
@@ -56,8 +56,7 @@ func (c *clientConn) Done() <-chan struct{} { return c.done }
 // Err implements [transport.Conn].
 func (c *clientConn) Err() error { return context.Cause(c.ctx) }
 
-// run calls f in a goroutine that close waits for. It reports false if the connection has
-// ended.
+// run calls f in a goroutine that close waits for. It returns false if the connection has ended.
 func (c *clientConn) run(f func()) bool {
 	if !c.work.Enter() {
 		return false
@@ -69,9 +68,8 @@ func (c *clientConn) run(f func()) bool {
 	return true
 }
 
-// deliver passes a message to the receiver, one at a time. The caller does not count as
-// working meanwhile: it may be the receiver that closes the connection, and waits for all
-// that work.
+// deliver passes a message to the receiver, one at a time. Meanwhile the caller does not
+// count as work, because the receiver may close the connection, which waits for all work.
 func (c *clientConn) deliver(m transport.Message, about mcp.ID) {
 	c.work.Outside(func() {
 		c.receiving.Lock()
@@ -82,15 +80,14 @@ func (c *clientConn) deliver(m transport.Message, about mcp.ID) {
 	})
 }
 
-// end ends the connection for a reason, without waiting for anything, and returns a
-// channel that is closed when nothing works any more.
+// end ends the connection with the given reason, without waiting, and returns a channel
+// that is closed when all work has finished.
 func (c *clientConn) end(reason error) (drained <-chan struct{}) {
 	c.cancel(reason)
 	return c.work.Drain()
 }
 
-// close ends the connection, calls goodbye, and waits for what works, for no longer than
-// closeTimeout.
+// close ends the connection, calls goodbye and waits at most closeTimeout for all work.
 func (c *clientConn) close(goodbye func(ctx context.Context)) {
 	c.closeOnce.Do(func() {
 		drained := c.end(mcp.ErrClosed)
@@ -114,31 +111,31 @@ func (c *clientConn) close(goodbye func(ctx context.Context)) {
 // finish closes Done.
 func (c *clientConn) finish() { c.doneOnce.Do(func() { close(c.done) }) }
 
-// callScope is the lifetime of the HTTP requests that are made for one call. They end
-// with the context of the call, or with the connection.
+// callScope is the lifetime of the HTTP requests made for one call. It ends with the
+// context of the call, or with the connection.
 type callScope struct {
 	conn         *clientConn
 	ctx          context.Context // of the HTTP requests
 	cancel       context.CancelCauseFunc
 	stopCall     func() bool
 	stopConn     func() bool
-	isBackground bool // it goes on without the call
+	isBackground bool // it continues without the call
 }
 
-// newScope returns the scope of a call; end must follow. Its context has the values of
-// the call's context, for the RoundTripper.
+// newScope returns the scope of a call. The caller must call end. The context of the scope
+// has the values of ctx, for the RoundTripper.
 func (c *clientConn) newScope(ctx context.Context) *callScope {
 	s := &callScope{conn: c}
 	s.ctx, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	s.stopConn = context.AfterFunc(c.ctx, func() { s.cancel(c.Err()) })
 	s.stopCall = context.AfterFunc(ctx, func() { s.cancel(context.Cause(ctx)) })
 	if reason := cmp.Or(c.Err(), context.Cause(ctx)); reason != nil {
-		s.cancel(reason) // now, not soon
+		s.cancel(reason) // immediately, because AfterFunc starts a goroutine
 	}
 	return s
 }
 
-// causeOf returns why the scope has ended, if it has, and otherwise err.
+// causeOf returns err or, if err is not nil and the scope has ended, the reason it ended.
 func (s *callScope) causeOf(err error) error {
 	if err != nil && s.ctx.Err() != nil {
 		return context.Cause(s.ctx)
@@ -146,7 +143,7 @@ func (s *callScope) causeOf(err error) error {
 	return err
 }
 
-// end ends the scope, unless it goes on in the background.
+// end ends the scope, unless it continues in the background.
 func (s *callScope) end() {
 	if !s.isBackground {
 		s.stopCall()
@@ -155,17 +152,17 @@ func (s *callScope) end() {
 	}
 }
 
-// drainTimeout bounds an HTTP request whose response is not needed any more. It goes on,
-// so that it ends cleanly and its network connection can be reused.
+// drainTimeout bounds how long an HTTP request continues after its response is no longer
+// needed. It continues so that it ends cleanly and its network connection can be reused.
 const drainTimeout = time.Second
 
-// drainSize is how much of such a response is read, in bytes.
+// drainSize is the maximum number of bytes read from such a response.
 const drainSize = 64 << 10
 
-// endInBackground calls last in a goroutine of the connection and ends the scope when it
-// returns. The end of the connection waits for it instead of cancelling the HTTP request,
-// because net/http may mistake a request that is cancelled just when it is done for the
-// next one on the same network connection.
+// endInBackground calls last in a goroutine of the connection and ends the scope when last
+// returns. When the connection ends, it waits for last instead of cancelling the HTTP
+// request, because net/http may confuse a request that is cancelled just as it completes
+// with the next one on the same network connection.
 func (s *callScope) endInBackground(last func()) {
 	s.isBackground = true
 	s.stopCall()
@@ -190,7 +187,7 @@ func (s *callScope) drain(res *http.Response) {
 	})
 }
 
-// peer is the server of a client. It sends HTTP requests there.
+// peer is the server that a client is connected to. It sends HTTP requests there.
 type peer struct {
 	url    *url.URL
 	opts   *TransportOptions
@@ -199,8 +196,7 @@ type peer struct {
 	ownsConnections bool // no other client uses the network connections
 }
 
-// Peer describes the server; see [transport.Conn]. It leaves out the query, in which some
-// URLs have a key.
+// Peer describes the server; see [transport.Conn]. It omits the query, which may contain a key.
 func (p *peer) Peer() string {
 	return "the server at " + p.url.Scheme + "://" + p.url.Host + p.url.Path
 }
@@ -218,12 +214,12 @@ func newPeer(u *url.URL, opts *TransportOptions) *peer {
 	return p
 }
 
-// idleConns is how many network connections stay open for later calls. With the default
-// of net/http, which is two, most of many concurrent calls have to dial.
+// idleConns is the maximum number of idle network connections kept for later calls. With
+// the default of net/http, which is two, most concurrent calls would have to dial.
 const idleConns = 64
 
-// newRoundTripper returns a RoundTripper with network connections of its own, unless the
-// program has replaced the default transport by one that cannot be copied.
+// newRoundTripper returns a RoundTripper with its own network connections, unless the
+// program has replaced http.DefaultTransport by one that cannot be cloned.
 func newRoundTripper() (_ http.RoundTripper, ownsConnections bool) {
 	t, ok := http.DefaultTransport.(*http.Transport)
 	if !ok {
@@ -234,16 +230,16 @@ func newRoundTripper() (_ http.RoundTripper, ownsConnections bool) {
 	return t, true
 }
 
-// close closes idle network connections, unless others may use them.
+// close closes idle network connections, unless other clients may use them.
 func (p *peer) close() {
 	if p.ownsConnections {
 		p.client.CloseIdleConnections()
 	}
 }
 
-// sameOrigin returns a CheckRedirect that follows redirects within the origin that keep
-// the method. Another origin must see neither the message nor headers that net/http
-// cannot know to be secret, and a POST that becomes a GET means something else.
+// sameOrigin returns a CheckRedirect function that follows redirects only if they keep the
+// origin and the method. Another origin must not see the message or headers that net/http
+// does not know to be secret, and a POST that becomes a GET means something else.
 func sameOrigin(next func(*http.Request, []*http.Request) error) func(*http.Request, []*http.Request) error {
 	return func(req *http.Request, via []*http.Request) error {
 		switch {
@@ -258,7 +254,7 @@ func sameOrigin(next func(*http.Request, []*http.Request) error) func(*http.Requ
 	}
 }
 
-// origin returns scheme, host and port of a URL.
+// origin returns the scheme, host and port of a URL.
 func origin(u *url.URL) string {
 	port := u.Port()
 	if port == "" {
@@ -267,8 +263,7 @@ func origin(u *url.URL) string {
 	return u.Scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
 
-// post sends a message. H has its headers that are not in the options; post adds to
-// them.
+// post sends a message. h holds its headers except for those in the options. post modifies h.
 func (p *peer) post(ctx context.Context, to *url.URL, h http.Header, message []byte) (*http.Response, error) {
 	h.Set("Content-Type", header.JSON)
 	h.Set("Accept", header.JSON+", "+header.EventStream)
@@ -279,7 +274,7 @@ func (p *peer) post(ctx context.Context, to *url.URL, h http.Header, message []b
 	return p.do(req.WithContext(ctx))
 }
 
-// do sends an HTTP request, unless its context is done: not every RoundTripper looks.
+// do sends an HTTP request, unless its context is done, which not every RoundTripper checks.
 func (p *peer) do(req *http.Request) (*http.Response, error) {
 	if err := req.Context().Err(); err != nil {
 		return nil, err
@@ -293,7 +288,8 @@ func (p *peer) do(req *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// newRequest returns a request to a URL that has been parsed.
+// newRequest returns a request to a parsed URL. It adds the headers of the options to h,
+// which takes precedence.
 func (p *peer) newRequest(method string, to *url.URL, h http.Header) *http.Request {
 	for key, values := range p.opts.Header {
 		if _, ours := h[key]; !ours {
@@ -304,7 +300,7 @@ func (p *peer) newRequest(method string, to *url.URL, h http.Header) *http.Reque
 	return &http.Request{Method: method, URL: &u, Host: to.Host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: h}
 }
 
-// readMessage reads a whole body, up to the limit for a message.
+// readMessage reads a whole body of at most MaxMessage bytes.
 func (p *peer) readMessage(res *http.Response) ([]byte, error) {
 	limit := p.opts.MaxMessage
 	if res.ContentLength > limit {
@@ -317,10 +313,10 @@ func (p *peer) readMessage(res *http.Response) ([]byte, error) {
 	return withoutMark(body), err
 }
 
-// withoutMark returns text without the byte order mark that some servers begin it with.
+// withoutMark returns text without the byte order mark that some servers put at its start.
 func withoutMark(text []byte) []byte { return bytes.TrimPrefix(text, []byte(byteOrderMark)) }
 
-// send posts a message that has no response. Meaning says what a refusal means.
+// send posts a message that has no response. meaning interprets a refusal.
 func (p *peer) send(ctx context.Context, to *url.URL, h http.Header, message []byte, meaning func(*StatusError) (*mcp.Error, error)) error {
 	res, err := p.post(ctx, to, h, message)
 	if err != nil {

@@ -15,24 +15,24 @@ import (
 )
 
 // ErrMessageTooLong is the error of a call whose response is longer than
-// TransportOptions.MaxMessage. The server has served the request.
+// TransportOptions.MaxMessage. The server has already served the request.
 var ErrMessageTooLong = errors.New("mcphttp: the server's message is longer than TransportOptions.MaxMessage")
 
-// unreadable returns the message of an event whose data was too long.
+// unreadable returns the message that reports an event whose data was too long.
 func (e *event) unreadable() transport.Message {
 	return transport.UnreadableMessage(transport.Unreadable(e.head, e.tail, transport.CodeInvalidRequest, ErrMessageTooLong))
 }
 
-// A StatusError reports an HTTP response that is not a message of the protocol: one with
-// an error status, or with a body that is no message. Use errors.As to find it in the
-// errors of a transport, and errors.Is for its kind: [transport.ErrUnauthorized],
-// [transport.ErrSessionLost], [transport.ErrNotUnderstood], [transport.ErrUnreadable] or none. If the body
-// is a JSON-RPC error, errors.As finds that [*mcp.Error] as well.
+// A StatusError reports an HTTP response that is not a message of the protocol: it has an
+// error status, or its body is not a message. Use errors.As to find it in the errors of a
+// transport, and errors.Is to test its kind: [transport.ErrUnauthorized],
+// [transport.ErrSessionLost], [transport.ErrNotUnderstood], [transport.ErrUnreadable] or
+// none. If the body is a JSON-RPC error, errors.As finds that [*mcp.Error] as well.
 type StatusError struct {
 	Status int
-	Header http.Header // with WWW-Authenticate, Retry-After, Location, Content-Type
-	Body   string      // its first 4 KiB at most
-	answer *mcp.Error  // the JSON-RPC error in the body, nil if it is none
+	Header http.Header // includes WWW-Authenticate, Retry-After, Location, Content-Type
+	Body   string      // at most its first 4 KiB
+	answer *mcp.Error  // the JSON-RPC error in the body, nil if there is none
 	kind   error       // nil if it has none
 }
 
@@ -61,8 +61,8 @@ func (e *StatusError) Error() string {
 // Is reports whether target is the kind of e.
 func (e *StatusError) Is(target error) bool { return e.kind != nil && target == e.kind }
 
-// Unwrap returns the JSON-RPC error in the body, nil if there is none. In a response to an
-// unauthenticated caller, it is text and not an answer.
+// Unwrap returns the JSON-RPC error in the body, or nil if there is none. It also returns
+// nil if the server requires authentication, because the error is then not a response to the call.
 func (e *StatusError) Unwrap() error {
 	if e.answer == nil || e.isUnauthorized() {
 		return nil // not a nil *mcp.Error
@@ -70,18 +70,18 @@ func (e *StatusError) Unwrap() error {
 	return e.answer
 }
 
-// Transient reports whether the request may succeed later: the server, or a proxy, fails
-// or is overloaded.
+// Transient reports whether the request may succeed later, because the server or a proxy is
+// failing or overloaded.
 func (e *StatusError) Transient() bool {
 	return e.Status/100 == 5 && e.Status != http.StatusNotImplemented || e.Status == http.StatusTooManyRequests
 }
 
-// errorResponse returns the response that is an error.
+// errorResponse returns e as the response to the request id.
 func errorResponse(id mcp.ID, e *mcp.Error) *transport.Message {
 	return &transport.Message{ID: id, Error: &transport.Error{Code: e.Code, Message: e.Message, Data: e.Data, Cause: e.Cause}}
 }
 
-// readRefusal reads a response that is no success.
+// readRefusal reads an unsuccessful HTTP response.
 func (p *peer) readRefusal(res *http.Response) *StatusError {
 	e := &StatusError{Status: res.StatusCode, Header: res.Header}
 	body, _ := io.ReadAll(io.LimitReader(res.Body, min(p.opts.MaxMessage, maxRefusalBody))) // a part of it is enough
@@ -92,8 +92,8 @@ func (p *peer) readRefusal(res *http.Response) *StatusError {
 	return e.withBody(body)
 }
 
-// noMessageError returns the error of a call whose HTTP response succeeds without a
-// message. The server may have served the request.
+// noMessageError returns the error of a call whose HTTP response is successful but contains
+// no message. The server may have served the request.
 func noMessageError(res *http.Response, body []byte) error {
 	return (&StatusError{Status: res.StatusCode, Header: res.Header}).withBody(body).withKind(transport.ErrUnreadable)
 }
@@ -108,8 +108,8 @@ func (e *StatusError) withKind(kind error) error {
 	return e
 }
 
-// isUnauthorized reports whether the server wants to know the caller. A 403 with a
-// JSON-RPC error and without a challenge has another reason.
+// isUnauthorized reports whether the server requires authentication. A 403 with a JSON-RPC
+// error and without a challenge has another reason.
 func (e *StatusError) isUnauthorized() bool {
 	switch e.Status {
 	case http.StatusUnauthorized:
@@ -120,12 +120,12 @@ func (e *StatusError) isUnauthorized() bool {
 	return false
 }
 
-// lacksScope reports whether the server knows the caller, who lacks a scope.
+// lacksScope reports whether the caller is authenticated but lacks a scope.
 func (e *StatusError) lacksScope() bool {
 	return e.answer != nil && e.answer.Code == mcp.CodeInsufficientScope
 }
 
-// isModern reports whether the refusal is one of the modern era.
+// isModern reports whether the refusal comes from a server of the modern era.
 func (e *StatusError) isModern() bool {
 	if e.answer == nil {
 		return false
@@ -139,8 +139,8 @@ func (e *StatusError) isModern() bool {
 	return false
 }
 
-// isAboutMessage reports whether the reason for the refusal is the message: not its
-// sender, time or size, nor a proxy.
+// isAboutMessage reports whether the message itself was refused, not its sender, time or
+// size, and not by a proxy.
 func (e *StatusError) isAboutMessage() bool {
 	switch e.Status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired, http.StatusRequestTimeout,
@@ -150,8 +150,7 @@ func (e *StatusError) isAboutMessage() bool {
 	return e.Status/100 == 4
 }
 
-// asModern returns what the refusal means for a message of the modern era: an error
-// response or an error.
+// asModern interprets the refusal of a modern message: it returns an error response or an error.
 func (e *StatusError) asModern() (*mcp.Error, error) {
 	switch {
 	case e.isUnauthorized():
@@ -161,13 +160,13 @@ func (e *StatusError) asModern() (*mcp.Error, error) {
 	case e.answer != nil && !e.lacksScope():
 		return e.response(), nil
 	case e.Status == http.StatusInternalServerError, e.Status == http.StatusNotImplemented:
-		return nil, e.withKind(transport.ErrUnreadable) // as some servers answer what they do not know
+		return nil, e.withKind(transport.ErrUnreadable) // some servers answer unknown methods with it
 	}
-	return nil, e // it has the challenge, and the answer if there is one
+	return nil, e // contains the challenge, and the JSON-RPC error if there is one
 }
 
-// response returns the JSON-RPC error in the body as the response to a call. Its cause
-// says if the request may succeed later, which status 500 does not.
+// response returns the JSON-RPC error in the body as the response to a call. If the status
+// says that the request may succeed later, which 500 does not, its Cause is a StatusError.
 func (e *StatusError) response() *mcp.Error {
 	answer := *e.answer
 	if e.Transient() && e.Status != http.StatusInternalServerError {

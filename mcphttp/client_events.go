@@ -12,46 +12,46 @@ import (
 	"time"
 )
 
-// eventReader reads an event stream as the HTML standard defines it (server-sent events,
-// 9.2.6), in time proportional to its length, in whatever pieces it arrives.
+// eventReader reads an event stream as defined by the HTML standard (server-sent events,
+// 9.2.6), in time proportional to its length, no matter how it is split into reads.
 //
-// It is not built on go-sse's Read, which does not report the retry field, reports an
-// event that is too long as the end of the stream, and scans the start of an event again
-// for every piece of it that arrives.
+// It is not built on go-sse's Read, which does not report the retry field, reports an event
+// that is too long as the end of the stream, and rescans the start of an event for every
+// piece of it that arrives.
 type eventReader struct {
 	in    *bufio.Reader
-	limit int64 // bytes of the data of an event
+	limit int64 // maximum size of the data of an event, in bytes
 
 	hasStarted bool   // something has been read
-	skipLF     bool   // the line before ended in CR, which an LF may follow
-	line       []byte // the current one
-	isLong     bool   // it was longer than the limit, and is truncated
-	tail       []byte // the end of what was truncated
+	skipLF     bool   // the previous line ended in CR, which an LF may follow
+	line       []byte // the current line
+	isLong     bool   // line exceeded the limit and is truncated
+	tail       []byte // the end of the part that was cut off
 }
 
-// event is one event. Unlike in the standard, an event may have no data, and id is that of
+// event is one event. Unlike in the standard, an event may have no data, and id applies to
 // this event only.
 type event struct {
 	kind      string
 	id        string // "" if it has none
 	data      []byte // owned by the caller of next
 	retry     time.Duration
-	isTooLong bool // there is no data, only its head and its tail
+	isTooLong bool // data is nil; head and tail hold its ends
 	head      []byte
 	tail      []byte
-	isCut     bool // the stream ended in it
+	isCut     bool // the stream ended within the event
 
-	hasFields bool // there was a known field
-	hasData   bool // there was a data field
+	hasFields bool // the event has a known field
+	hasData   bool // the event has a data field
 }
 
 func newEventReader(r io.Reader, limit int64) *eventReader {
 	return &eventReader{in: bufio.NewReader(r), limit: limit}
 }
 
-// next returns the next event, or io.EOF at the end of the stream. An event that the end
-// cuts short is returned as well, with isCut: it is complete if only line ends are missing,
-// which the parser of its message can tell.
+// next returns the next event, or io.EOF at the end of the stream. An event cut short by
+// the end of the stream is returned as well, with isCut set. It is complete if only line
+// ends are missing, which the parser of its message can tell.
 func (r *eventReader) next() (event, error) {
 	var e event
 	for {
@@ -104,7 +104,7 @@ func (r *eventReader) appendData(e *event, value []byte) {
 	}
 	switch {
 	case !e.hasData && cap(r.line) > maxReusedLine:
-		e.data, r.line = value, nil // a long line is given away, not copied
+		e.data, r.line = value, nil // hand over a long line instead of copying it
 	case e.hasData:
 		e.data = append(append(e.data, '\n'), value...)
 	default:
@@ -113,12 +113,12 @@ func (r *eventReader) appendData(e *event, value []byte) {
 	e.hasData = true
 }
 
-// excerpt is how many bytes are kept of either end of data that is too long: enough to see
+// excerpt is the number of bytes kept from each end of data that is too long: enough to see
 // which request it answers.
 const excerpt = 1 << 10
 
-// dropData drops data that is too long, except for its ends. Its last line is value,
-// followed by tail if that line is longer than a line may be.
+// dropData drops data that is too long, except for its ends. value is the last line of the
+// data, followed by tail if that line was truncated.
 func (e *event) dropData(value, tail []byte) {
 	if e.head == nil {
 		e.head = bytes.Clone(value[:min(len(value), excerpt)])
@@ -130,10 +130,10 @@ func (e *event) dropData(value, tail []byte) {
 	e.tail = append(bytes.Clone(value[max(len(value)-excerpt, 0):]), tail...)
 }
 
-// maxRetry bounds the delay that a server may ask for.
+// maxRetry bounds the delay that a server may request.
 const maxRetry = time.Hour
 
-// parseRetry parses milliseconds in ASCII digits. It returns 0 for anything else.
+// parseRetry parses a number of milliseconds in ASCII digits. It returns 0 for anything else.
 func parseRetry(value []byte) time.Duration {
 	ms, err := strconv.ParseUint(string(value), 10, 63)
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
@@ -142,8 +142,8 @@ func parseRetry(value []byte) time.Duration {
 	return time.Duration(min(ms, uint64(maxRetry/time.Millisecond))) * time.Millisecond
 }
 
-// readLine reads a line, which ends in LF, CR or both. If it returns an error, the line is
-// what came before that.
+// readLine reads a line, which ends in LF, CR or both. If it returns an error, r.line holds
+// what was read before the error.
 func (r *eventReader) readLine() error {
 	r.line, r.tail, r.isLong = r.line[:0], r.tail[:0], false
 	for {
@@ -164,17 +164,17 @@ func (r *eventReader) readLine() error {
 	}
 }
 
-// maxReusedLine is the size of a line, in bytes, up to which its memory is reused.
+// maxReusedLine is the maximum size, in bytes, of a line buffer that is reused.
 const maxReusedLine = 64 << 10
 
-// peek waits until there is something to read and returns it. It skips a byte order mark
-// at the start and the LF of a CRLF.
+// peek waits for input and returns what is buffered, without consuming it. It skips a byte
+// order mark at the start and the LF of a CRLF.
 func (r *eventReader) peek() ([]byte, error) {
 	if !r.hasStarted {
 		r.hasStarted = true
 		if mark, _ := r.in.Peek(1); len(mark) == 1 && mark[0] == byteOrderMark[0] {
 			if mark, _ := r.in.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
-				_, _ = r.in.Discard(len(byteOrderMark)) // it is there
+				_, _ = r.in.Discard(len(byteOrderMark)) // it is buffered
 			}
 		}
 	}
@@ -182,7 +182,7 @@ func (r *eventReader) peek() ([]byte, error) {
 		if _, err := r.in.Peek(1); err != nil {
 			return nil, err
 		}
-		piece, _ := r.in.Peek(r.in.Buffered()) // it is there
+		piece, _ := r.in.Peek(r.in.Buffered()) // it is buffered
 		if !r.skipLF {
 			return piece, nil
 		}
@@ -190,13 +190,13 @@ func (r *eventReader) peek() ([]byte, error) {
 		if piece[0] != '\n' {
 			return piece, nil
 		}
-		_, _ = r.in.Discard(1) // it is there
+		_, _ = r.in.Discard(1) // it is buffered
 	}
 }
 
 const byteOrderMark = "\xEF\xBB\xBF"
 
-// lineEnd returns the index at which the line in piece ends, len(piece) if it goes on.
+// lineEnd returns the index at which the line in piece ends, or len(piece) if the line continues.
 func lineEnd(piece []byte) int {
 	n := bytes.IndexByte(piece, '\n')
 	if n < 0 {
@@ -208,7 +208,7 @@ func lineEnd(piece []byte) int {
 	return n
 }
 
-// appendLine appends to the line, up to what the longest field needs.
+// appendLine appends to the line, up to the length of the longest permitted field.
 func (r *eventReader) appendLine(piece []byte) {
 	if room := max(r.limit+int64(len("data: "))-int64(len(r.line)), 0); int64(len(piece)) > room {
 		r.isLong = true

@@ -14,13 +14,13 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// streamPosition is how far a stream has been read, to resume it from there.
+// streamPosition records how far a stream has been read, so that it can be resumed from there.
 type streamPosition struct {
-	isOpened bool          // there has been a stream
-	lastID   string        // of the last event, "" if there was none
-	retry    time.Duration // the delay that the server asks for, 0 if it does not
-	failures int           // attempts in a row that brought nothing new
-	idle     int           // attempts in a row that brought no message
+	isOpened bool          // a stream has been open
+	lastID   string        // the ID of the last event, "" if there was none
+	retry    time.Duration // the delay requested by the server, 0 if there is none
+	failures int           // consecutive attempts that delivered nothing new
+	idle     int           // consecutive attempts that delivered no message
 }
 
 // errBrokenOff is the error of a stream that can be resumed.
@@ -33,12 +33,12 @@ func brokenOff(why error) error {
 	return fmt.Errorf("%w: %w", errBrokenOff, why)
 }
 
-// usefulLifetime is how long a stream must have lived to count as a success even if it
-// brought nothing.
+// usefulLifetime is how long a stream must have been open to count as a success even if it
+// delivered nothing.
 const usefulLifetime = 10 * time.Second
 
 // readStream reads a stream until the response to the request want, or until its end if
-// want is zero, and delivers all other messages. The rest of a stream after the response
+// want is zero, and delivers all other messages. After the response, the rest of the stream
 // is read in the background.
 func (w wire) readStream(scope *callScope, res *http.Response, want, about mcp.ID, pos *streamPosition) (*transport.Message, error) {
 	r, err := w.readEvents(res.Body, want, about, pos)
@@ -67,7 +67,7 @@ func (w wire) readEvents(body io.Reader, want, about mcp.ID, pos *streamPosition
 			pos.retry = e.retry
 		}
 		if e.isCut && jsonscan.Valid(e.data, 0) != nil {
-			continue // it will come again
+			continue // the server will send it again
 		}
 		r, err := w.handleEvent(&e, want, about)
 		if err != nil {
@@ -80,8 +80,9 @@ func (w wire) readEvents(body io.Reader, want, about mcp.ID, pos *streamPosition
 	}
 }
 
-// advance moves the position past an event. A new ID alone counts as new, for servers that
-// close the stream while they work, but not as a message: the next attempt has to wait.
+// advance moves the position past an event. A new ID alone counts as something new, for
+// servers that close the stream while they work, but not as a message, so the next attempt
+// is delayed.
 func (pos *streamPosition) advance(e *event) {
 	if e.id != "" && e.id != pos.lastID || len(e.data) > 0 {
 		pos.failures = 0
@@ -95,8 +96,8 @@ func (pos *streamPosition) advance(e *event) {
 }
 
 // handleEvent delivers the message in an event, or returns it if it is the response to the
-// request want. An event that is too long fails that request, or is reported if want is
-// zero.
+// request want. An event that is too long fails that request. If want is zero, the event is
+// reported to the receiver instead.
 func (w wire) handleEvent(e *event, want, about mcp.ID) (*transport.Message, error) {
 	switch {
 	case e.isTooLong && !want.IsZero():

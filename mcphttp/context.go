@@ -12,8 +12,8 @@ import (
 )
 
 // RequestFromContext returns the HTTP request that carried the MCP request of ctx. Its body
-// has been read. It is nil if the MCP request came over another transport, such as stdio or
-// [mcp.InProcess]: check for that before reading a field.
+// has been read. The result is nil if the MCP request came over another transport, such as
+// stdio or [mcp.InProcess], so check it before reading a field.
 func RequestFromContext(ctx context.Context) *http.Request {
 	if v := endpoint.ValuesFromContext(ctx); v != nil {
 		return v.HTTP
@@ -21,8 +21,8 @@ func RequestFromContext(ctx context.Context) *http.Request {
 	return nil
 }
 
-// WithPrincipal returns r with an authenticated caller. It is for authenticating
-// middleware around a [Handler]: MCP handlers find the caller in
+// WithPrincipal returns a shallow copy of r with p as its authenticated caller. It is for
+// authenticating middleware around a [Handler]: MCP handlers find the caller in
 // [mcp.Request.Principal], and sessions are bound to it.
 func WithPrincipal(r *http.Request, p *mcp.Principal) *http.Request {
 	return r.WithContext(endpoint.WithPrincipal(r.Context(), p))
@@ -35,10 +35,10 @@ func PrincipalFromContext(ctx context.Context) *mcp.Principal {
 	return endpoint.PrincipalFromContext(ctx)
 }
 
-// WithChallenge returns r with a function that makes the WWW-Authenticate header for a
-// caller who lacks scopes that a handler needs ([mcp.ScopeError]). It is for
-// authenticating middleware around a [Handler]. Without it, the header names the scopes
-// only.
+// WithChallenge returns a shallow copy of r with a function that returns the
+// WWW-Authenticate header for a caller that lacks scopes required by a handler
+// ([mcp.ScopeError]). It is for authenticating middleware around a [Handler]. Without it,
+// the header names only the scopes.
 func WithChallenge(r *http.Request, challenge func(scopes []string) string) *http.Request {
 	return r.WithContext(endpoint.WithChallenge(r.Context(), challenge))
 }

@@ -16,18 +16,19 @@ import (
 	"github.com/go-psi/psi/mcphttp/internal/header"
 )
 
-// CORS returns HTTP middleware that lets web pages of other origins use a [Handler] or an
-// [SSEHandler]. An origin has the form of those in [Options].AllowedOrigins; "*" is any.
-// Origins that are listed here need not be listed there. CORS must be outside of all
-// middleware that refuses requests, such as authentication, so that pages can read why
-// they were refused. It answers preflight requests.
+// CORS returns HTTP middleware that lets web pages from other origins use a [Handler] or an
+// [SSEHandler]. Origins have the same form as in [Options].AllowedOrigins; "*" allows any.
+// Origins listed here need not be listed there. CORS must wrap all middleware that refuses
+// requests, such as authentication, so that pages can read why a request was refused. It
+// answers preflight requests.
 //
-// Pages may send any header, including Authorization, and read those that MCP clients
-// need. Cookies are not allowed, because a page must not act for the user who happens to be
-// logged in. CORS panics without origins, and for a text that is not an origin.
+// Pages may send any header, including Authorization, and may read the response headers
+// that MCP clients need. Cookies are not allowed, because a page must not act for a user
+// who happens to be logged in. CORS panics if there are no origins or one is invalid.
 //
-// A preflight request that is refused is logged with the reason to slog.Default, because
-// the browser tells its page nothing. After the first 16, only every power of two is.
+// Refused preflight requests are logged to slog.Default with the reason, because the
+// browser does not report it to the page. After the first 16, only refusals whose number is
+// a power of two are logged.
 func CORS(origins ...string) func(http.Handler) http.Handler {
 	if len(origins) == 0 {
 		panic("mcphttp: CORS: there are no origins; list those of the pages that may use the server")
@@ -40,7 +41,7 @@ func CORS(origins ...string) func(http.Handler) http.Handler {
 		AllowedMethods:  corsMethods,
 		AllowedHeaders:  []string{"*"}, // tools choose the names of argument headers
 		ExposedHeaders:  []string{header.Session, "WWW-Authenticate", "DPoP-Nonce", "Retry-After"},
-		MaxAge:          7200, // seconds; browsers cache it no longer
+		MaxAge:          7200, // seconds; browsers cache it for at most that long
 	})
 	return func(next http.Handler) http.Handler {
 		inner := headers(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -58,7 +59,8 @@ func CORS(origins ...string) func(http.Handler) http.Handler {
 	}
 }
 
-// preflightRefusal returns why a preflight request is refused, "" if it is not, or is none.
+// preflightRefusal returns why a preflight request is refused, or "" if it is allowed or is
+// not a preflight request.
 func preflightRefusal(r *http.Request, origins []string) string {
 	method := r.Header.Get("Access-Control-Request-Method")
 	switch {
@@ -75,8 +77,8 @@ func preflightRefusal(r *http.Request, origins []string) string {
 // corsMethods are the methods that pages may use.
 var corsMethods = []string{http.MethodGet, http.MethodPost, http.MethodDelete}
 
-// A refusalLog logs refused requests: the first ones, and then only every power of two, so
-// that a page cannot fill the disk of the server.
+// A refusalLog logs refused requests. After the first 16, it logs only those whose number
+// is a power of two, so that a page cannot fill the disk of the server.
 type refusalLog struct{ count atomic.Int64 }
 
 func (l *refusalLog) write(log *slog.Logger, r *http.Request, what, why string) {
@@ -87,7 +89,7 @@ func (l *refusalLog) write(log *slog.Logger, r *http.Request, what, why string) 
 
 type originKey struct{}
 
-// originAllowed reports whether CORS let in the origin of a request.
+// originAllowed reports whether CORS allowed the origin of the request.
 func originAllowed(r *http.Request) bool {
 	origin, _ := r.Context().Value(originKey{}).(string)
 	return origin != "" && origin == r.Header.Get("Origin")

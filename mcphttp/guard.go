@@ -16,23 +16,23 @@ import (
 	"github.com/go-psi/psi/internal/network"
 )
 
-// guard refuses requests that a foreign web page makes a browser send. It checks Host,
-// against pages whose name resolves to this server, and Origin, against pages that call
-// this server directly.
+// guard refuses requests that a foreign web page makes a browser send. It checks Host to
+// stop pages whose name resolves to this server, and Origin to stop pages that call this
+// server directly.
 type guard struct {
 	hosts, origins []string
 	refused        *refusalLog
 	logger         *slog.Logger
 }
 
-// newGuard panics if a host or an origin of the options is none.
+// newGuard returns a guard for o. It panics if o contains an invalid host or origin.
 func newGuard(o *Options) guard {
 	mustBeHosts("Options.AllowedHosts", o.AllowedHosts)
 	mustBeOrigins("Options.AllowedOrigins", o.AllowedOrigins)
 	return guard{slices.Clone(o.AllowedHosts), slices.Clone(o.AllowedOrigins), &refusalLog{}, o.Logger}
 }
 
-// refusal returns why the request is refused, or "", and logs it.
+// refusal returns why the request is refused, or "" if it is allowed. It logs refusals.
 func (g *guard) refusal(r *http.Request) string {
 	why := g.check(r)
 	if why != "" {
@@ -41,7 +41,7 @@ func (g *guard) refusal(r *http.Request) string {
 	return why
 }
 
-// check returns why the request is refused, or "".
+// check is like refusal but does not log.
 func (g *guard) check(r *http.Request) string {
 	local := arrivedOnLoopback(r)
 	known := local && isLoopback(hostname(r.Host)) || matchesAny(g.hosts, r.Host)
@@ -64,7 +64,7 @@ func (g *guard) check(r *http.Request) string {
 		return fmt.Sprintf("the origin %q is the host of the request, which could be anybody's name for this server; list the host (Options.AllowedHosts) or the origin (Options.AllowedOrigins)", origin)
 	}
 	if err == nil && len(g.origins) == 0 && isLoopback(u.Hostname()) && isLoopback(hostname(r.Host)) {
-		return "" // a page of this machine
+		return "" // a page served by this machine
 	}
 	return fmt.Sprintf("the origin %q is not allowed (Options.AllowedOrigins)", origin)
 }
@@ -79,7 +79,7 @@ func matchesAny(patterns []string, value string) bool {
 }
 
 // matches reports whether a host or an origin matches a pattern. The port "*" matches any
-// port, and so does a pattern for hosts without a port.
+// port, and so does a host pattern without a port.
 func matches(pattern, value string) bool {
 	if pattern == "*" || strings.EqualFold(pattern, value) {
 		return true
@@ -99,7 +99,7 @@ func withoutPort(value string) string {
 	return value[:i]
 }
 
-// hostname returns a host without port and brackets.
+// hostname returns a host without its port and brackets.
 func hostname(host string) string {
 	if strings.Count(host, ":") > 1 { // parsing a name as an address is expensive
 		if ip, err := netip.ParseAddr(host); err == nil && ip.Is6() {
@@ -113,21 +113,21 @@ func hostname(host string) string {
 	return host
 }
 
-// isRebindable reports whether a host is a name whose owner can have it resolved to this
-// server while a page of theirs is open: neither an address nor a loopback name.
+// isRebindable reports whether a host is a name that its owner could resolve to this server
+// while one of their pages is open: neither an IP address nor a loopback name.
 func isRebindable(host string) bool {
 	_, err := netip.ParseAddr(host)
 	return err != nil && !isLoopback(host)
 }
 
-// isLoopback reports whether a host names this machine. Unlike [network.IsLoopback] it
-// accepts names below localhost, which every browser resolves to this machine.
+// isLoopback reports whether a host names this machine. Unlike [network.IsLoopback], it
+// accepts subdomains of localhost, which every browser resolves to this machine.
 func isLoopback(host string) bool {
 	return network.IsLoopback(host) || strings.HasSuffix(strings.ToLower(host), ".localhost")
 }
 
 // arrivedOnLoopback reports whether the connection was accepted on a loopback address. It
-// is false if the address is not known, as on transports that are no network.
+// is false if the address is unknown, as on transports other than TCP.
 func arrivedOnLoopback(r *http.Request) bool {
 	addr, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if !ok {

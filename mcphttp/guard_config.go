@@ -11,14 +11,14 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// mustBeHandler panics if h is nil, or a HandlerFunc without a function.
+// mustBeHandler panics if h is nil or a nil HandlerFunc.
 func mustBeHandler(function string, h mcp.Handler) {
 	if f, ok := h.(mcp.HandlerFunc); h == nil || ok && f == nil {
 		panic("mcphttp: " + function + ": the handler is nil")
 	}
 }
 
-// mustBeHosts panics if a pattern for hosts can never match one.
+// mustBeHosts panics if a pattern can never match a host.
 func mustBeHosts(field string, patterns []string) {
 	for _, p := range patterns {
 		if p == "*" {
@@ -32,8 +32,8 @@ func mustBeHosts(field string, patterns []string) {
 	}
 }
 
-// mustBeOrigins panics if a pattern for origins can never match one. A page without an
-// origin of its own has the origin "null".
+// mustBeOrigins panics if a pattern can never match an origin. Pages with an opaque origin
+// send "null".
 func mustBeOrigins(field string, patterns []string) {
 	for _, p := range patterns {
 		if p == "*" || p == "null" {
@@ -47,7 +47,7 @@ func mustBeOrigins(field string, patterns []string) {
 	}
 }
 
-// insteadOf says what to write instead of a pattern.
+// insteadOf returns the end of an error text: what to write instead of an invalid pattern.
 func insteadOf(pattern, examples string) string {
 	switch u, err := url.Parse(pattern); {
 	case pattern == "":

@@ -18,15 +18,15 @@ import (
 
 var core = mcp.Internal(seam.Key{})
 
-// A Handler serves an [mcp.Handler] as streamable HTTP, to clients of 2026-07-28
-// and, with sessions, of 2025-03-26 to 2025-11-25. Use [NewHandler] to create one.
+// A Handler serves an [mcp.Handler] over streamable HTTP, to clients of revision 2026-07-28
+// and, with sessions, of revisions 2025-03-26 to 2025-11-25. Use [NewHandler] to create one.
 type Handler struct {
 	endpoint *endpoint.Endpoint
 	legacy   *legacyhttp.Handler
 }
 
-// NewHandler returns a Handler that serves h. The options may be nil. It panics if h is nil,
-// or if the options list a host or an origin that is none.
+// NewHandler returns a Handler that serves h. The options may be nil. It panics if h is nil
+// or the options contain an invalid host or origin.
 func NewHandler(h mcp.Handler, opts *Options) *Handler {
 	mustBeHandler("NewHandler", h)
 	o := opts.withDefaults()
@@ -34,7 +34,7 @@ func NewHandler(h mcp.Handler, opts *Options) *Handler {
 	return &Handler{endpoint: e, legacy: legacyhttp.New(e, o.legacy())}
 }
 
-// mustBeMade panics if NewHandler did not make the Handler.
+// mustBeMade panics unless the Handler was created by NewHandler.
 func (h *Handler) mustBeMade() {
 	made.Check(h != nil && h.endpoint != nil, "mcphttp: a Handler", "NewHandler")
 }
@@ -87,9 +87,9 @@ func (h *Handler) servePost(w http.ResponseWriter, r *http.Request, body []byte)
 	}
 }
 
-// parsePost returns a message as one of its era. If it cannot be read, parsePost writes the
-// response and returns neither. It is a function of its own to keep the stacks of
-// goroutines that wait in servePost small.
+// parsePost parses a message and returns it as a modern or a legacy one. If the message
+// cannot be read, parsePost writes the response and returns neither. It is a separate
+// function to keep the stacks of goroutines blocked in servePost small.
 func parsePost(w http.ResponseWriter, r *http.Request, body []byte) (modern *mcp.Request, legacy *legacyhttp.Call) {
 	m, err := transport.ParseMessage(body)
 	if err == nil && m.IsResponse() {

@@ -9,15 +9,15 @@ import (
 	"github.com/go-psi/psi/internal/seam"
 )
 
-// Internal is for the packages of this module, which alone have a key. What it returns can
+// Internal is for the packages of this module, because only they have a key. Its result can
 // change at any time.
 func Internal(seam.Key) internals { return internals{} }
 
-// internals are the functions of this package that package debug needs.
+// internals are the functions of this package that package debug uses.
 type internals struct{}
 
-// Guard returns a function that says why a request is refused, "" if it is not: the checks of
-// Host and Origin that a [Handler] makes.
+// Guard returns the checks of Host and Origin that a [Handler] with these options makes.
+// The function returns why a request is refused, or "" if it is allowed.
 func (internals) Guard(o *Options) func(r *http.Request) string {
 	g := newGuard(o)
 	return g.check
@@ -26,7 +26,7 @@ func (internals) Guard(o *Options) func(r *http.Request) string {
 // ArrivedOnLoopback reports whether the connection of r was accepted on a loopback address.
 func (internals) ArrivedOnLoopback(r *http.Request) bool { return arrivedOnLoopback(r) }
 
-// InFlight returns how many HTTP requests an endpoint serves: streams and calls.
+// InFlight returns the number of HTTP requests in flight at a handler, streams and calls.
 func (internals) InFlight(handler any) int {
 	switch h := handler.(type) {
 	case *Handler:

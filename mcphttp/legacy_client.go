@@ -25,28 +25,28 @@ const (
 	methodInitialized = "notifications/initialized"
 )
 
-// clientSession is what a client keeps of a session of the legacy era.
+// clientSession is the client's state of a session of the legacy era.
 type clientSession struct {
-	ctx    context.Context // of the standalone stream; ends with the session
+	ctx    context.Context // of the standalone stream; done when the session ends
 	cancel context.CancelFunc
 
 	streamAnswered    chan struct{} // closed when the server has answered the GET for the standalone stream
 	setStreamAnswered func()
 
 	mu            sync.Mutex
-	id            string // "" if the server gave none
-	version       string // "" before the handshake is done
+	id            string // "" if the server sent none
+	version       string // "" until the handshake is complete
 	hasLostStream bool   // the standalone stream broke off, and reconnecting failed
 }
 
-// sessionWire is what a connection in streamable HTTP does for the older revisions.
+// sessionWire is the part of a streamable HTTP connection that handles the older revisions.
 type sessionWire struct {
 	wire
 
 	mu      sync.Mutex
 	session *clientSession
-	opening *clientSession // takes its place after the handshake; nil unless one is in progress
-	old     *sseWire       // the connection as HTTP+SSE; nil unless the server speaks only that
+	opening *clientSession // replaces session after the handshake; nil unless one is in progress
+	old     *sseWire       // the HTTP+SSE connection; nil unless the server speaks only that
 }
 
 func newSessionWire(w wire) *sessionWire {
@@ -66,7 +66,7 @@ func (w *sessionWire) call(ctx context.Context, scope *callScope, m *transport.O
 	return w.callInSession(ctx, scope, m)
 }
 
-// fallback returns the connection as HTTP+SSE, nil unless the server speaks only that.
+// fallback returns the HTTP+SSE connection, or nil if there has been no fallback.
 func (w *sessionWire) fallback() *sseWire {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -80,23 +80,23 @@ func (w *sessionWire) newSession() *clientSession {
 	return s
 }
 
-// currentSession returns the session in which calls are made. During a handshake, that is
-// the session before, which the server does not know any more.
+// currentSession returns the session used for calls. During a handshake, that is the
+// previous session, which the server no longer knows.
 func (w *sessionWire) currentSession() *clientSession {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.session
 }
 
-// newestSession returns the session that the handshake in progress opens, or the current
-// one.
+// newestSession returns the session being opened by a handshake, or the current one if no
+// handshake is in progress.
 func (w *sessionWire) newestSession() *clientSession {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return cmp.Or(w.opening, w.session)
 }
 
-// openSession returns a new session for a handshake.
+// openSession returns a new session for a handshake. It cancels the session of an unfinished one.
 func (w *sessionWire) openSession() *clientSession {
 	s := w.newSession()
 	w.mu.Lock()
@@ -108,7 +108,7 @@ func (w *sessionWire) openSession() *clientSession {
 	return s
 }
 
-// beginSession makes the session that was opened the current one.
+// beginSession makes s the current session, unless another handshake has started since.
 func (w *sessionWire) beginSession(s *clientSession) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -142,8 +142,7 @@ func (s *clientSession) negotiatedVersion() string {
 	return s.version
 }
 
-// setStreamLost notes whether the standalone stream is lost, and returns what was noted
-// before.
+// setStreamLost records whether the standalone stream is lost, and returns the previous value.
 func (s *clientSession) setStreamLost(lost bool) (before bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,8 +150,8 @@ func (s *clientSession) setStreamLost(lost bool) (before bool) {
 	return before
 }
 
-// header returns the headers of a message: the session's ID, and the version if the
-// revision has that header.
+// header returns the headers of a message: the session ID and, if the revision has that
+// header, the version.
 func (s *clientSession) header(version string) http.Header {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,13 +165,12 @@ func (s *clientSession) header(version string) http.Header {
 	return h
 }
 
-// meaning returns what a refusal means for a message of the session.
+// meaning interprets the refusal of a message of the session.
 func (s *clientSession) meaning(e *StatusError) (*mcp.Error, error) {
 	return e.asLegacy(s.hasID())
 }
 
-// asLegacy returns what the refusal means for a message of the legacy era: an error
-// response or an error.
+// asLegacy interprets the refusal of a legacy message: it returns an error response or an error.
 func (e *StatusError) asLegacy(inSession bool) (*mcp.Error, error) {
 	switch {
 	case e.isUnauthorized():
@@ -186,9 +184,10 @@ func (e *StatusError) asLegacy(inSession bool) (*mcp.Error, error) {
 }
 
 // isSessionUnknown reports whether the server does not know the session of a message. The
-// specification wants status 404 then, but after a restart many servers answer 400 instead,
-// those made with the official Python and TypeScript SDKs among them: only the text shows
-// that it is about the session. An error about params may mention a session of a tool.
+// specification requires status 404, but after a restart many servers answer 400 instead,
+// including those built with the official Python and TypeScript SDKs. Only the text shows
+// that the session is the reason. Errors about params are excluded, because they may
+// mention a session of a tool.
 func (e *StatusError) isSessionUnknown() bool {
 	switch e.Status {
 	case http.StatusNotFound:
@@ -201,8 +200,8 @@ func (e *StatusError) isSessionUnknown() bool {
 	return false
 }
 
-// initialize opens a session. It takes the place of the one before at the end of the
-// handshake: calls must not be made in a session that is not open.
+// initialize opens a session. It replaces the previous session at the end of the handshake,
+// because calls must not be made in a session that is not open.
 func (w *sessionWire) initialize(scope *callScope, m *transport.Outgoing) (*transport.Message, error) {
 	s := w.openSession()
 	res, err := w.peer.post(scope.ctx, w.peer.url, s.header(""), m.Body)
@@ -224,12 +223,11 @@ func (w *sessionWire) initialize(scope *callScope, m *transport.Outgoing) (*tran
 	return responseOf(m.ID)(refusal.asLegacy(false))
 }
 
-// fallbackTimeout bounds the time in which a server that rejects initialize may show that
-// it speaks HTTP+SSE.
+// fallbackTimeout bounds the time to open an HTTP+SSE stream after initialize was rejected.
 const fallbackTimeout = 5 * time.Second
 
-// fallBack continues the connection as HTTP+SSE, if the server rejects initialize as one
-// of 2024-11-05 would, and speaks that. Otherwise it returns nil.
+// fallBack switches the connection to HTTP+SSE if the server rejects initialize the way a
+// 2024-11-05 server does, and speaks HTTP+SSE. Otherwise it returns nil.
 func (w *sessionWire) fallBack(ctx context.Context, refusal *StatusError) *sseWire {
 	switch refusal.Status {
 	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed:
@@ -253,8 +251,8 @@ func (w *sessionWire) fallBack(ctx context.Context, refusal *StatusError) *sseWi
 }
 
 // callInSession sends a request of the session and returns its response. If the context of
-// the call ends before, it tells the server, which does not conclude that from the end of
-// the HTTP request.
+// the call is done first, callInSession notifies the server, which does not treat the end
+// of the HTTP request as a cancellation.
 func (w *sessionWire) callInSession(ctx context.Context, scope *callScope, m *transport.Outgoing) (*transport.Message, error) {
 	s := w.currentSession()
 	res, err := w.peer.post(scope.ctx, w.peer.url, s.header(m.Version), m.Body)
@@ -279,11 +277,11 @@ func (w *sessionWire) callInSession(ctx context.Context, scope *callScope, m *tr
 	return r, err
 }
 
-// cancelTimeout bounds the notification that a call was cancelled.
+// cancelTimeout bounds the time to notify the server that a call was cancelled.
 const cancelTimeout = 5 * time.Second
 
-// sendCancelled tells the server in the background that a call was cancelled. The context
-// of the call has the reason.
+// sendCancelled notifies the server, in the background, that a call was cancelled. The
+// reason is the cause of ctx, the context of the call.
 func (c *clientConn) sendCancelled(ctx context.Context, id mcp.ID, p *peer, send func(scope *callScope, body []byte) error) {
 	body := transport.AppendCancelled(nil, id, context.Cause(ctx).Error())
 	ctx = context.WithoutCancel(ctx)
@@ -298,7 +296,7 @@ func (c *clientConn) sendCancelled(ctx context.Context, id mcp.ID, p *peer, send
 	})
 }
 
-// readOrResume reads the response to a request, and resumes its stream if that breaks off.
+// readOrResume reads the response to a request, and resumes its stream if it breaks off.
 func (w *sessionWire) readOrResume(scope *callScope, s *clientSession, res *http.Response, id mcp.ID) (*transport.Message, error) {
 	var pos streamPosition
 	r, err := w.readAnswer(scope, res, id, &pos)
@@ -308,8 +306,8 @@ func (w *sessionWire) readOrResume(scope *callScope, s *clientSession, res *http
 	return r, err
 }
 
-// send sends a notification or a response. The end of the handshake opens the standalone
-// stream of the session.
+// send sends a notification or a response. The message that ends the handshake also opens
+// the standalone stream of the session.
 func (w *sessionWire) send(ctx context.Context, scope *callScope, m *transport.Outgoing) error {
 	if old := w.fallback(); old != nil {
 		return old.Send(ctx, m)
@@ -327,12 +325,12 @@ func (w *sessionWire) send(ctx context.Context, scope *callScope, m *transport.O
 	return nil
 }
 
-// streamTimeout bounds how long the handshake waits for the standalone stream. Some
-// proxies hold its head back until there is something on it.
+// streamTimeout bounds how long the handshake waits for the standalone stream. Some proxies
+// hold its header back until there is data on it.
 const streamTimeout = 500 * time.Millisecond
 
-// awaitStream waits until the server has answered the GET: what it asks on the standalone
-// stream before that is lost.
+// awaitStream waits until the server has answered the GET for the standalone stream,
+// because questions sent on the stream before that are lost.
 func (s *clientSession) awaitStream(ctx context.Context) {
 	select {
 	case <-s.streamAnswered:
@@ -342,8 +340,8 @@ func (s *clientSession) awaitStream(ctx context.Context) {
 	}
 }
 
-// listen reads the standalone stream of a session while the server has one. After it has
-// given up, the next successful call starts it again.
+// listen reads the standalone stream of a session for as long as the server provides one.
+// If reconnecting fails, the next successful call starts listen again.
 func (w *sessionWire) listen(s *clientSession) {
 	scope := w.newScope(s.ctx)
 	defer scope.end()
@@ -356,12 +354,12 @@ func (w *sessionWire) listen(s *clientSession) {
 	}
 	s.setStreamLost(errors.Is(err, errBrokenOff))
 	if errors.Is(err, transport.ErrSessionLost) {
-		w.deliver(transport.Message{}, mcp.ID{}) // a client that only listens would not notice otherwise
+		w.deliver(transport.Message{}, mcp.ID{}) // otherwise a client that only listens would not notice
 	}
 	w.peer.opts.Logger.Debug("mcphttp: the server's own stream is not followed any more", "error", err)
 }
 
-// deleteSession tells the server that the session is over.
+// deleteSession asks the server to delete the session.
 func (w *sessionWire) deleteSession(ctx context.Context) {
 	s := w.newestSession()
 	if !s.hasID() {

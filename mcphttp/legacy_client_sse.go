@@ -16,10 +16,11 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// NewSSETransport returns a [transport.Transport] to a server that speaks HTTP+SSE, the
-// deprecated transport of 2024-11-05. It opens one event stream, on which the server
-// sends everything, and posts messages to the URL that the first event names, which must
-// have the same origin. A connection ends with its stream. The options may be nil.
+// NewSSETransport returns a [transport.Transport] that connects to a server over HTTP+SSE,
+// the deprecated transport of revision 2024-11-05. The client opens one event stream, on
+// which the server sends all its messages, and posts messages to the URL in the first
+// event, which must have the same origin. A connection ends with its stream. The options
+// may be nil.
 func NewSSETransport(url string, opts *TransportOptions) transport.Transport {
 	return &httpTransport{url, opts.withDefaults(), func(ctx context.Context, p *peer, receive transport.Receiver) (transport.Conn, error) {
 		w, err := openSSEWire(ctx, wire{newClientConn(ctx, receive), p})
@@ -30,8 +31,8 @@ func NewSSETransport(url string, opts *TransportOptions) transport.Transport {
 	}}
 }
 
-// sseWire is a connection in HTTP+SSE, the transport of 2024-11-05: one stream for all
-// messages of the server, and a URL to post to. It ends with its stream.
+// sseWire is an HTTP+SSE connection: one stream for all messages from the server, and a URL
+// to post messages to. It ends with its stream.
 type sseWire struct {
 	wire
 
@@ -39,7 +40,7 @@ type sseWire struct {
 	calls    pending.Map[mcp.ID, *transport.Message]
 }
 
-// openSSEWire opens the stream and waits for its first event, until ctx is done. The
+// openSSEWire opens the stream and waits for its first event or until ctx is done. The
 // goroutine that reads the stream belongs to the connection.
 func openSSEWire(ctx context.Context, base wire) (*sseWire, error) {
 	w := &sseWire{wire: base}
@@ -87,8 +88,8 @@ func (w *sseWire) open(scope *callScope) (*eventReader, *http.Response, error) {
 	return events, res, nil
 }
 
-// readEndpoint reads the URL to post to. It must have the same origin: a server must not
-// decide where its client sends secrets.
+// readEndpoint reads the URL to post messages to. It must have the same origin as the
+// stream, because a server must not choose where its client sends secrets.
 func readEndpoint(events *eventReader, from *url.URL) (*url.URL, error) {
 	e, err := events.next()
 	for err == nil && e.isMessage() && len(e.data) == 0 {
@@ -110,7 +111,7 @@ func readEndpoint(events *eventReader, from *url.URL) (*url.URL, error) {
 	return to, nil
 }
 
-// read delivers the messages of the stream until it ends, and the connection with it.
+// read delivers the messages of the stream. When the stream ends, read ends the connection.
 func (w *sseWire) read(scope *callScope, res *http.Response, events *eventReader) {
 	defer scope.end()
 	defer closeBody(res)
@@ -131,10 +132,10 @@ func (w *sseWire) read(scope *callScope, res *http.Response, events *eventReader
 	}
 }
 
-// handleMessage passes a response to its call and delivers other messages. A response
-// that cannot be read is delivered as well, so that it is reported. An error without an ID,
-// which a server sends that cannot read a request, belongs to the pending call if there is
-// only one.
+// handleMessage passes a response to its call and delivers other messages. A response that
+// cannot be read is delivered as well, so that it is reported. An error without an ID,
+// which a server sends if it cannot read a request, is passed to the pending call if there
+// is only one.
 func (w *sseWire) handleMessage(m transport.Message) {
 	if !m.IsResponse() || m.Err != nil {
 		w.deliver(m, mcp.ID{})
@@ -154,16 +155,16 @@ func (w *sseWire) handleMessage(m transport.Message) {
 // Call implements [transport.Conn].
 func (w *sseWire) Call(ctx context.Context, m *transport.Outgoing) (*transport.Message, error) {
 	if speaksModern(m.Version) {
-		return nil, transport.ErrNotUnderstood // no server of that age does
+		return nil, transport.ErrNotUnderstood // no 2024-11-05 server does
 	}
 	if ctx.Err() != nil {
-		return nil, context.Cause(ctx) // the server has no request to cancel
+		return nil, context.Cause(ctx) // nothing was sent that could be cancelled
 	}
 	response, remove := w.calls.Add(m.ID)
 	defer remove()
 	scope := w.newScope(ctx)
 	defer scope.end()
-	// Some servers answer the POST only when the request has been served.
+	// Some servers answer the POST only after they have served the request.
 	posted := make(chan error, 1)
 	if !w.run(func() { posted <- w.post(scope, m.Body) }) {
 		return nil, w.Err()
@@ -193,7 +194,8 @@ func (w *sseWire) Call(ctx context.Context, m *transport.Outgoing) (*transport.M
 	}
 }
 
-// responseOfError returns the response in a refusal that has one, and otherwise err.
+// responseOfError returns the JSON-RPC error in a refusal as the response, or err if there
+// is none or the session is lost.
 func responseOfError(id mcp.ID, err error) (*transport.Message, error) {
 	var refusal *StatusError
 	if errors.As(err, &refusal) && refusal.answer != nil && !errors.Is(err, transport.ErrSessionLost) {

@@ -18,8 +18,8 @@ import (
 	"github.com/go-psi/psi/mcphttp/internal/header"
 )
 
-// openStream opens the standalone stream of a session, or a stream that has broken off,
-// and reads it.
+// openStream opens the standalone stream of a session, or resumes a stream that has broken
+// off, and reads it.
 func (w *sessionWire) openStream(scope *callScope, s *clientSession, want, about mcp.ID, pos *streamPosition) (*transport.Message, error) {
 	h := s.header(s.negotiatedVersion())
 	if pos.lastID != "" {
@@ -32,7 +32,7 @@ func (w *sessionWire) openStream(scope *callScope, s *clientSession, want, about
 		return nil, brokenOff(err)
 	case res.StatusCode == http.StatusOK && isStream(res):
 		if want.IsZero() && pos.isOpened && pos.lastID == "" {
-			w.deliver(transport.Message{}, about) // what was sent meanwhile is lost
+			w.deliver(transport.Message{}, about) // messages sent in the meantime are lost
 		}
 		pos.isOpened = true
 		return w.readStream(scope, res, want, about, pos)
@@ -41,7 +41,7 @@ func (w *sessionWire) openStream(scope *callScope, s *clientSession, want, about
 	return nil, w.streamError(s, w.peer.readRefusal(res), want, pos)
 }
 
-// streamError returns what it means that the server refuses to open a stream.
+// streamError interprets the server's refusal to open a stream.
 func (w *sessionWire) streamError(s *clientSession, refusal *StatusError, want mcp.ID, pos *streamPosition) error {
 	refusal.answer = nil // it answers the GET, not the call
 	isStandalone := want.IsZero()
@@ -49,7 +49,7 @@ func (w *sessionWire) streamError(s *clientSession, refusal *StatusError, want m
 	case refusal.Transient():
 		return brokenOff(refusal)
 	case isStandalone && pos.lastID != "" && refusal.Status/100 == 4:
-		pos.lastID = "" // it cannot be resumed, but may start anew
+		pos.lastID = "" // it cannot be resumed, but can be opened again
 		return brokenOff(refusal)
 	case isStandalone && refusal.isSessionUnknown() && s.hasID():
 		return fmt.Errorf("mcphttp: there is no stream: %w: %w", transport.ErrSessionLost, refusal)
@@ -57,8 +57,8 @@ func (w *sessionWire) streamError(s *clientSession, refusal *StatusError, want m
 	return fmt.Errorf("mcphttp: there is no stream: %w: %w", io.ErrUnexpectedEOF, refusal)
 }
 
-// reconnect resumes a stream that has broken off, again and again while that brings
-// something new.
+// reconnect resumes a stream that has broken off. It gives up after ReconnectAttempts
+// consecutive attempts that deliver nothing new.
 func (w *sessionWire) reconnect(scope *callScope, s *clientSession, want, about mcp.ID, pos *streamPosition, broken error) (*transport.Message, error) {
 	for errors.Is(broken, errBrokenOff) && pos.waitToReconnect(scope.ctx, w.peer.opts.ReconnectAttempts) {
 		if t := mcptrace.ClientTraceFromContext(scope.ctx); t != nil && t.Reconnect != nil {
@@ -73,16 +73,16 @@ func (w *sessionWire) reconnect(scope *callScope, s *clientSession, want, about 
 	return nil, broken
 }
 
-// The delay before reconnecting is the server's or firstDelay, and doubles after each
-// failure, up to maxDelay. It is at least firstDelay and, after streams without a message,
-// doubles from there, up to idleDelay.
+// The delay before reconnecting starts at the delay requested by the server, but at least
+// firstDelay, and doubles after each failure, up to maxDelay. After streams without a
+// message, it is at least firstDelay, doubled for each of them, up to idleDelay.
 const (
 	firstDelay = 500 * time.Millisecond
 	idleDelay  = 5 * time.Second
 	maxDelay   = 30 * time.Second
 )
 
-// waitToReconnect waits before the next attempt. It reports false if there must be none.
+// waitToReconnect waits before the next attempt. It returns false if no attempt may follow.
 func (pos *streamPosition) waitToReconnect(ctx context.Context, attempts int) bool {
 	if pos.failures >= attempts {
 		return false

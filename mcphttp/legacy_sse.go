@@ -14,24 +14,25 @@ import (
 	"github.com/go-psi/psi/mcphttp/internal/legacyhttp"
 )
 
-// An SSEHandler serves HTTP+SSE, the transport of 2024-11-05: the client opens an event
-// stream with GET, on which the server sends everything, and posts its messages to a URL
-// that the first event names. The specification has deprecated it; it is for old clients.
-// It must be made by [NewSSEHandler].
+// An SSEHandler serves HTTP+SSE, the transport of revision 2024-11-05: the client opens an
+// event stream with GET, on which the server sends all its messages, and posts messages to
+// the URL in the first event. The specification has deprecated this transport; it is for
+// old clients. Use [NewSSEHandler] to create an SSEHandler.
 //
-// One SSEHandler serves both methods on one path. A session ends with its stream, and the
-// stream with the authentication of its caller, if that time is known.
+// One SSEHandler serves both methods on one path. A session ends with its stream. The
+// stream ends when the authentication of its caller expires, if that time is known.
 type SSEHandler struct{ legacy *legacyhttp.SSEHandler }
 
-// NewSSEHandler returns an SSEHandler that serves h. The options may be nil. Those about
-// sessions that outlive a connection have no effect here. It panics as [NewHandler] does.
+// NewSSEHandler returns an SSEHandler that serves h. The options may be nil. Options for
+// sessions that outlive a connection have no effect. NewSSEHandler panics in the same cases
+// as [NewHandler].
 func NewSSEHandler(h mcp.Handler, opts *Options) *SSEHandler {
 	mustBeHandler("NewSSEHandler", h)
 	o := opts.withDefaults()
 	return &SSEHandler{legacyhttp.NewSSEHandler(o.endpoint(h), o.legacy())}
 }
 
-// mustBeMade panics if NewSSEHandler did not make the handler.
+// mustBeMade panics unless the SSEHandler was created by NewSSEHandler.
 func (h *SSEHandler) mustBeMade() {
 	made.Check(h != nil && h.legacy != nil, "mcphttp: an SSEHandler", "NewSSEHandler")
 }
@@ -42,14 +43,14 @@ func (h *SSEHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.legacy.ServeHTTP(w, r)
 }
 
-// Sessions yields the sessions that are open at the moment of the call, in no order.
+// Sessions yields the sessions open at the time of the call, in no particular order.
 func (h *SSEHandler) Sessions() iter.Seq[*mcp.Session] {
 	h.mustBeMade()
 	return slices.Values(h.legacy.Sessions())
 }
 
-// Shutdown ends all sessions and waits for their requests to end. If ctx is done before
-// that, it returns ctx's error.
+// Shutdown ends all sessions and waits for the requests in flight. If ctx is done first,
+// Shutdown returns ctx's error.
 func (h *SSEHandler) Shutdown(ctx context.Context) error {
 	h.mustBeMade()
 	return h.legacy.Shutdown(ctx)

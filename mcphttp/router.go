@@ -25,18 +25,18 @@ type RouterOptions struct {
 
 // A Router is an [http.Handler] with the endpoints of one server: streamable HTTP at /mcp,
 // HTTP+SSE at /sse, and a health check at /healthz, which answers 200 until Shutdown is
-// called. For other paths, mount [NewHandler] and [NewSSEHandler] on a router of your own.
-// It must be made by [NewRouter].
+// called. For other paths, mount the handlers of [NewHandler] and [NewSSEHandler] on your
+// own router. Use [NewRouter] to create a Router.
 type Router struct {
-	// MCP is the handler at /mcp, and SSE the one at /sse.
+	// MCP is the handler at /mcp, and SSE the handler at /sse.
 	MCP *Handler
 	SSE *SSEHandler
 
 	routes chi.Router
 }
 
-// NewRouter returns a Router that serves h. The options may be nil. It panics as
-// [NewHandler] does, and if a middleware is nil.
+// NewRouter returns a Router that serves h. The options may be nil. It panics in the same
+// cases as [NewHandler], and if a middleware is nil.
 func NewRouter(h mcp.Handler, opts *RouterOptions) *Router {
 	mustBeHandler("NewRouter", h)
 	var o RouterOptions
@@ -56,13 +56,13 @@ func NewRouter(h mcp.Handler, opts *RouterOptions) *Router {
 	return r
 }
 
-// mustBeMade panics if NewRouter did not make the Router.
+// mustBeMade panics unless the Router was created by NewRouter.
 func (r *Router) mustBeMade() {
 	made.Check(r != nil && r.routes != nil, "mcphttp: a Router", "NewRouter")
 }
 
-// Handle adds a handler for a path, without Middleware. The pattern is one of chi's. Call
-// it before the first request is served.
+// Handle registers a handler for a pattern of package chi, without Middleware. It must be
+// called before the first request is served.
 func (r *Router) Handle(pattern string, h http.Handler) {
 	r.mustBeMade()
 	r.routes.Handle(pattern, h)
@@ -80,7 +80,7 @@ func (r *Router) serveHealth(w http.ResponseWriter, _ *http.Request) {
 		return
 	}
 	w.WriteHeader(http.StatusOK)
-	_, _ = w.Write([]byte("ok\n")) // the status is what counts
+	_, _ = w.Write([]byte("ok\n")) // only the status matters
 }
 
 // Shutdown shuts both handlers down; see [Handler.Shutdown].

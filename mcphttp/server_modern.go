@@ -48,13 +48,14 @@ func serveModern(e *endpoint.Endpoint, w http.ResponseWriter, r *http.Request, r
 	c.finish(ctx, call)
 }
 
-// modernContext returns the context of a modern request, but for what its client does: it
-// ends when the server stops waiting for the request. Subscriptions end as soon as
-// Shutdown is called.
+// modernContext returns the part of a modern request's context that depends on the server:
+// it is done when the server stops waiting for the request. The contexts of subscriptions
+// are done as soon as Shutdown is called.
 //
-// serveModern adds the end of the client's connection, which is how a client of this era
-// cancels, and the end of its authentication. The context does not derive from
-// r.Context(), because its cause must be a [*mcp.CancelError] if the client disconnects.
+// serveModern also cancels the context when the client disconnects, which is how a modern
+// client cancels a request, and the context of a subscription when the caller's
+// authentication expires. The context is not derived from r.Context(), because its cause
+// must be a [*mcp.CancelError] if the client disconnects.
 func modernContext(e *endpoint.Endpoint, r *http.Request, isListen bool) context.Context {
 	server := e.Killed
 	if isListen {
@@ -64,7 +65,7 @@ func modernContext(e *endpoint.Endpoint, r *http.Request, isListen bool) context
 }
 
 // disconnectCause returns why the context of an HTTP request is done. Unless middleware
-// ended it with a cause of its own, the client has disconnected.
+// cancelled it with another cause, the client has disconnected.
 func disconnectCause(r *http.Request) error {
 	cause := context.Cause(r.Context())
 	if errors.Is(cause, context.Canceled) {
@@ -73,9 +74,8 @@ func disconnectCause(r *http.Request) error {
 	return cause
 }
 
-// modernReply is the response to one modern request: a JSON message or, as soon as there
-// is a notification or a heartbeat to send before it, an event stream. It implements
-// [serving.Sender].
+// modernReply is the response to one modern request: a JSON message or, if a notification
+// or a heartbeat is sent before it, an event stream. It implements [serving.Sender].
 type modernReply struct {
 	endpoint.EventWriter
 
@@ -93,8 +93,8 @@ func (c *modernReply) Send(ctx context.Context, message []byte) error {
 	return c.EventWriter.Send(endpoint.MessageEvent("", message))
 }
 
-// finish writes the response, unless the client has gone. If the server ended the request,
-// the client may still be there.
+// finish writes the response, unless the client has disconnected. If the server ended the
+// request, the client may still be connected.
 func (c *modernReply) finish(ctx context.Context, call *serving.ModernCall) {
 	defer c.Close()
 	err := call.Err()
@@ -124,8 +124,8 @@ func writeResponse(ctx context.Context, w http.ResponseWriter, err error, messag
 	endpoint.WriteMessage(w, status, message)
 }
 
-// statusOf returns the HTTP status of a modern response. Errors for which the
-// specification names no status are sent with 200.
+// statusOf returns the HTTP status of a modern response. Errors for which the specification
+// defines no status are sent with 200.
 func statusOf(err error) int {
 	switch mcp.CodeOf(err) {
 	case mcp.CodeHeaderMismatch, mcp.CodeMissingCapability, mcp.CodeUnsupportedVersion:
@@ -137,8 +137,8 @@ func statusOf(err error) int {
 	}
 }
 
-// checkModern checks what the specification demands of a modern request before it is
-// served: headers present, metadata present, both equal, version supported.
+// checkModern validates a modern request as the specification requires: the headers and the
+// metadata must be present and agree, and the version must be supported.
 func checkModern(req *mcp.Request) error {
 	checks := []func(*mcp.Request) error{requireHeaders, core.CheckMeta, compareHeaders, core.CheckVersion}
 	if req.IsNotification() {

@@ -5,13 +5,13 @@ package mcphttp
 
 import "context"
 
-// Shutdown stops the handler gracefully. It refuses new requests, ends subscriptions and
-// the streams of sessions, and waits for the requests in flight; a request whose body
-// has not arrived is not in flight. If ctx is done before they have ended, Shutdown
-// cancels them and returns ctx's error.
+// Shutdown gracefully shuts down the handler. It refuses new requests, ends subscriptions
+// and the streams of sessions, and waits for the requests in flight; a request whose body
+// has not arrived is not in flight. If ctx is done first, Shutdown cancels the remaining
+// requests and returns ctx's error.
 //
-// Call it before http.Server.Shutdown, or at the same time, which would otherwise wait
-// for streams forever. It may be called more than once.
+// Call it before or concurrently with http.Server.Shutdown, which would otherwise wait for
+// streams forever. It may be called more than once.
 func (h *Handler) Shutdown(ctx context.Context) error {
 	h.mustBeMade()
 	drained := h.endpoint.Close()

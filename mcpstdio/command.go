@@ -23,43 +23,42 @@ import (
 
 // CommandOptions configure [NewCommand]. Nil means the zero CommandOptions.
 type CommandOptions struct {
-	// Stderr receives the server's standard error, from one goroutine per connection. It
-	// should not block, or the server may block as well. Nil means the command's Stderr
-	// and, if that is nil too, Logger, one record per line. The end of the standard error
-	// is kept for [ExitError] in any case.
+	// Stderr receives the server's standard error, from one goroutine per connection.
+	// Writes to it should not block, or the server may block as well. Nil means the
+	// command's Stderr or, if that is nil too, Logger, with one record per line. In any
+	// case, the end of the standard error is kept for [ExitError].
 	Stderr io.Writer
 	// Logger receives diagnostic messages, such as lines on the server's standard output
-	// that are not messages. Nil means slog.Default, which does not receive the standard
-	// error.
+	// that are not messages. Nil means slog.Default, which does not receive the standard error.
 	Logger *slog.Logger
-	// MaxMessage is the maximum length of a message of the server in bytes. A longer
-	// message fails the call that it answers, if its ID can be found near its start or
-	// its end. 0 means [DefaultMaxMessage].
+	// MaxMessage is the maximum length of a message from the server, in bytes. A longer
+	// message fails the call that it answers, if its ID can be found near its start or its
+	// end. 0 means [DefaultMaxMessage].
 	MaxMessage int
 	// WaitDelay bounds each step of Close. Close first closes the server's standard input
 	// and waits for the server to exit, then sends SIGTERM (on Windows CTRL_BREAK) to its
 	// process group and waits again, and finally kills the group. 0 means 2 seconds for
-	// each step. A negative value kills the group at once.
+	// each step. A negative value kills the group immediately.
 	WaitDelay time.Duration
 }
 
-// NewCommand returns a Transport to a server that is a program, on its standard input and
-// output. Each connection starts the command anew, and closing the connection ends it. The
-// given command itself is never started, and may be changed or used after NewCommand has
-// returned. Its Stdin and Stdout must be nil. What exec.CommandContext added to it has no
-// effect: only Close ends a connection.
+// NewCommand returns a Transport that runs a server as a command and talks to it over its
+// standard input and output. Each connection starts a new process, and closing the
+// connection ends it. cmd itself is never started, and may be changed or used after
+// NewCommand has returned. Its Stdin and Stdout must be nil. A context passed to
+// exec.CommandContext has no effect; call Close to end a connection.
 //
-// A command whose Env is nil does not get the environment of this process, which may
-// contain secrets, but the variables that [Environ] returns. To pass on more variables, or
-// all of them, set Env:
+// If the Env of a command is nil, the server does not inherit the environment of this
+// process, which may contain secrets, but gets the variables that [Environ] returns. To
+// pass on more variables, or all of them, set Env:
 //
 //	cmd.Env = append(mcpstdio.Environ("LANG", "HTTPS_PROXY"), "API_KEY="+key)
 //	cmd.Env = os.Environ()
 //
-// A server runs in a process group of its own (on Windows also in a job), so that it does
-// not receive the interrupts of a terminal, and so that the processes it started end with
-// it. Lines of its output that are not messages are skipped. If the server ends by itself,
-// the connection ends with an [*ExitError].
+// A server runs in its own process group (on Windows also in a job), so that it does not
+// receive the interrupts of a terminal, and so that the processes it started end with it.
+// Lines of its output that are not messages are skipped. If the server exits by itself, the
+// connection ends with an [*ExitError].
 func NewCommand(cmd *exec.Cmd, opts *CommandOptions) transport.Transport {
 	switch {
 	case cmd == nil:
@@ -103,7 +102,7 @@ func (c *command) Connect(ctx context.Context, receive transport.Receiver) (tran
 	return transport.NewConn(p, receive), nil
 }
 
-// copyCommand copies the fields that describe a command, and none of its results.
+// copyCommand copies the fields that configure a command, but none that hold results.
 func copyCommand(cmd *exec.Cmd) *exec.Cmd {
 	var attr syscall.SysProcAttr
 	if cmd.SysProcAttr != nil {
@@ -115,8 +114,7 @@ func copyCommand(cmd *exec.Cmd) *exec.Cmd {
 	}
 }
 
-// inherited are the variables that programs need to run properly and that contain no
-// secrets.
+// inherited are the variables that programs need to run properly and that contain no secrets.
 var inherited = map[bool][]string{
 	false: {"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER"},
 	true: { // on Windows
@@ -125,14 +123,14 @@ var inherited = map[bool][]string{
 	},
 }
 
-// Environ returns the part of this process's environment that a command whose Env is nil
-// gets, each variable as "key=value", and the additional variables that are named. The
-// variables are HOME, LOGNAME, PATH, SHELL, TERM and USER; on Windows APPDATA, HOMEDRIVE,
-// HOMEPATH, LOCALAPPDATA, PATH, PATHEXT, PROCESSOR_ARCHITECTURE, PROGRAMFILES, SYSTEMDRIVE,
-// SYSTEMROOT, TEMP, USERNAME and USERPROFILE. Environ leaves out variables that are not set
-// and functions that a shell exported.
+// Environ returns the environment of a command whose Env is nil, and the additional
+// variables that are named, each in the form "key=value". The environment consists of these
+// variables of this process: HOME, LOGNAME, PATH, SHELL, TERM and USER; on Windows APPDATA,
+// HOMEDRIVE, HOMEPATH, LOCALAPPDATA, PATH, PATHEXT, PROCESSOR_ARCHITECTURE, PROGRAMFILES,
+// SYSTEMDRIVE, SYSTEMROOT, TEMP, USERNAME and USERPROFILE. Environ omits variables that are
+// not set and functions exported by a shell.
 func Environ(more ...string) []string {
-	env := make([]string, 0, 16) // never nil: a nil Env would stand for the whole environment
+	env := make([]string, 0, 16) // never nil: a nil Env would mean the whole environment
 	for _, names := range [][]string{inherited[runtime.GOOS == "windows"], more} {
 		for _, name := range names {
 			if value, ok := os.LookupEnv(name); ok && !strings.HasPrefix(value, "()") {
@@ -145,11 +143,11 @@ func Environ(more ...string) []string {
 
 // An ExitError is the error of a connection whose server has ended.
 type ExitError struct {
-	// Err is how the server ended: nil if its exit status was 0, otherwise usually an
+	// Err is nil if the server's exit status was 0, and otherwise usually an
 	// [*exec.ExitError].
 	Err error
-	// Stderr is the end of the server's standard error as it was written, a few KiB at
-	// most. Error indents its lines and escapes control characters.
+	// Stderr is the end of the server's standard error, at most a few KiB. It may contain
+	// control characters; Error escapes them and indents the lines.
 	Stderr string
 }
 
@@ -164,7 +162,7 @@ func (e *ExitError) Error() string {
 	return "mcpstdio: the server ended: " + status + "; its last words:\n\t" + indented(e.Stderr)
 }
 
-// indented returns text for an error, whose further lines are indented.
+// indented returns printable text for an error. All lines but the first are indented.
 func indented(text string) string { return strings.ReplaceAll(printable.Text(text), "\n", "\n\t") }
 
 // Unwrap returns Err.

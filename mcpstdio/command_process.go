@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// pipeTimeout is how long the pipes of a process that has ended may stay open,
+	// pipeTimeout is how long the pipes of a process may stay open after it has ended,
 	// because other processes hold them too.
 	pipeTimeout = 250 * time.Millisecond
 	// exitTimeout is how long a process may take to end after its pipes broke, or after
@@ -49,8 +49,8 @@ type process struct {
 	stderr *output
 	tail   tail
 
-	stderrDone chan struct{} // closed when stderr is at its end
-	closing    chan struct{} // closed when Close has begun
+	stderrDone chan struct{} // closed at the end of stderr
+	closing    chan struct{} // closed when Close is called
 	gone       chan struct{} // closed when the process has ended
 	exit       *ExitError    // set before gone is closed
 	close      sync.Once
@@ -86,7 +86,7 @@ func startProcess(cmd *exec.Cmd, opts CommandOptions) (*process, error) {
 	return p, nil
 }
 
-// watch waits for the end of the process, and ends the processes that it left behind.
+// watch waits for the process to exit, and ends the processes that it left behind.
 func (p *process) watch() {
 	reap := awaitExit(p.cmd)
 	p.endGroup()
@@ -99,8 +99,8 @@ func (p *process) watch() {
 	p.stderr.limitWait()
 }
 
-// endGroup ends what is left of the group of a process that has ended. Processes that hold
-// its standard error are given time to react to SIGTERM.
+// endGroup ends the remaining processes of the group of a process that has exited.
+// Processes that hold its standard error are given time to react to SIGTERM.
 func (p *process) endGroup() {
 	wait := pipeTimeout
 	if p.isClosing() {
@@ -141,8 +141,8 @@ func (p *process) Read(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// endOfOutput returns why the output has ended. A server that has closed its output but
-// still runs cannot answer any more, and is closed in the background.
+// endOfOutput returns why the output has ended. A server that has closed its output but is
+// still running can no longer answer, so it is closed in the background.
 func (p *process) endOfOutput(ctx context.Context) error {
 	_ = p.out.file.Close()
 	err := p.explain(ctx, errOutputClosed)
@@ -153,8 +153,8 @@ func (p *process) endOfOutput(ctx context.Context) error {
 	return err
 }
 
-// explain returns the reason for an error of a pipe: Close, the end of the process, which
-// may come a moment later, or the error itself. It stops waiting when ctx is done.
+// explain returns the reason for a pipe error: Close, the end of the process, which may
+// come a moment later, or err itself. It stops waiting when ctx is done.
 func (p *process) explain(ctx context.Context, err error) error {
 	if p.isClosing() {
 		return mcp.ErrClosed
@@ -182,14 +182,15 @@ func (p *process) Write(ctx context.Context, message []byte) error {
 	return p.explain(ctx, errInputClosed)
 }
 
-// Close implements [transport.Stream]: it ends the process as basic/lifecycle asks for.
+// Close implements [transport.Stream]. It ends the process as the specification requires
+// (basic/lifecycle).
 func (p *process) Close() error {
 	p.close.Do(func() { p.closeErr = p.shutDown() })
 	return p.closeErr
 }
 
 // shutDown ends the process. It reads the rest of the output meanwhile, because a process
-// that waits for a reader does not exit.
+// that is blocked on a write does not exit.
 func (p *process) shutDown() error {
 	close(p.closing)
 	p.in.close()
@@ -218,7 +219,7 @@ func (p *process) kill() bool {
 	return closedWithin(max(p.opts.WaitDelay, exitTimeout), p.gone)
 }
 
-// closedWithin reports whether done is closed within a time.
+// closedWithin reports whether done is closed within d.
 func closedWithin(d time.Duration, done <-chan struct{}) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -230,8 +231,8 @@ func closedWithin(d time.Duration, done <-chan struct{}) bool {
 	}
 }
 
-// looksLikeMessage distinguishes JSON objects, and arrays of objects, from stray prints by
-// their first and last bytes. The message is validated later.
+// looksLikeMessage reports whether a line is probably a JSON object or an array of objects,
+// and not a stray print, by its first and last bytes. The message is validated later.
 func looksLikeMessage(line []byte) bool {
 	first, last, next := byte('{'), byte('}'), byte('"')
 	if line[0] == '[' {
@@ -241,16 +242,16 @@ func looksLikeMessage(line []byte) bool {
 	return line[0] == first && line[len(line)-1] == last && len(rest) > 0 && rest[0] == next
 }
 
-// An output is our end of a pipe that a process writes to. It ends soon after the process,
-// even if another process still holds the pipe.
+// An output is our end of a pipe that a process writes to. It reports io.EOF soon after the
+// process has ended, even if another process still holds the pipe.
 type output struct {
 	file   *os.File
 	gone   <-chan struct{} // closed when the process has ended
-	waited atomic.Int64    // nanoseconds in Read since then
+	waited atomic.Int64    // nanoseconds spent in Read since then
 }
 
-// Read implements [io.Reader]. What a process wrote before it ended is returned however
-// late it is read: only the waiting for more counts.
+// Read implements [io.Reader]. Output that a process wrote before it ended is returned no
+// matter how late it is read: only the time spent waiting for more counts.
 func (o *output) Read(b []byte) (int, error) {
 	select {
 	case <-o.gone:
@@ -267,16 +268,17 @@ func (o *output) Read(b []byte) (int, error) {
 }
 
 // limitWait bounds the wait for more output after the process has ended. Pipes on Windows
-// have no deadlines: there, the job of the process ends everything that holds them.
+// do not support deadlines; there, the job of the process ends everything that holds them.
 func (o *output) limitWait() {
 	left := pipeTimeout - time.Duration(o.waited.Load())
 	_ = o.file.SetReadDeadline(time.Now().Add(left))
 }
 
-// interrupt ends reading.
+// interrupt makes Read return.
 func (o *output) interrupt() { _ = o.file.SetReadDeadline(time.Now()) }
 
-// openPipes opens pipes for the standard files of a process: our ends, and its ends.
+// openPipes opens pipes for the standard files of a process. It returns our ends and the
+// ends of the process.
 func openPipes() (ours, theirs []*os.File, err error) {
 	for i := range 3 {
 		r, w, err := os.Pipe()
@@ -299,7 +301,7 @@ func closeAll(files []*os.File) {
 	}
 }
 
-// reapNow waits until a process has ended, and has its status ready.
+// reapNow waits for a process to exit and reaps it. The returned function returns its status.
 func reapNow(cmd *exec.Cmd) (reap func() error) {
 	err := cmd.Wait()
 	return func() error { return err }

@@ -11,8 +11,8 @@ import (
 	"sync"
 )
 
-// copyStderr reads the standard error to its end. It also does so if nothing wants it, so
-// that the process can write.
+// copyStderr reads the standard error to its end, even if it is not needed, so that the
+// process does not block on a write.
 func (p *process) copyStderr() {
 	defer close(p.stderrDone)
 	defer p.stderr.file.Close()
@@ -37,7 +37,7 @@ func (p *process) Peer() string {
 	return "the command " + p.cmd.Path + ", which runs; its last words:\n\t" + indented(stderr)
 }
 
-// tailSize is how many bytes of the standard error are kept for errors.
+// tailSize is the number of bytes of the standard error that are kept for errors.
 const tailSize = 4 << 10
 
 // A tail keeps the last bytes that are written to it.
@@ -69,7 +69,8 @@ func (t *tail) trim() {
 	}
 }
 
-// String returns the tail as text. It begins with a whole line if there is one.
+// String returns the tail as text. If earlier bytes were dropped, it starts at the
+// beginning of a line, if there is one.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -81,8 +82,8 @@ func (t *tail) String() string {
 	return strings.ToValidUTF8(strings.TrimSpace(text), "\uFFFD")
 }
 
-// A fanOut is an [io.Writer] that writes to several others. A writer that fails gets
-// nothing more, and does not keep the others from getting it.
+// A fanOut is an [io.Writer] that writes to several others. A writer that fails is not
+// written to again, and does not affect the others.
 type fanOut []io.Writer
 
 func (f fanOut) Write(b []byte) (int, error) {
@@ -97,7 +98,7 @@ func (f fanOut) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// maxLogLine is the maximum length of a line in a log. A longer line becomes several.
+// maxLogLine is the maximum length of a line in a log. Longer lines are split.
 const maxLogLine = 8 << 10
 
 // A lineLogger logs the lines that are written to it, one record per line.
@@ -123,7 +124,7 @@ func (l *lineLogger) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// flush logs an incomplete line.
+// flush logs the buffered line, unless it is blank.
 func (l *lineLogger) flush() {
 	if line := bytes.TrimSpace(l.line); len(line) > 0 {
 		l.log.Info("mcpstdio: the server's standard error", "line", strings.ToValidUTF8(string(line), "\uFFFD"))

@@ -1,7 +1,7 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Package mcpstdio serves MCP over standard input and output, and over any other byte
+// Package mcpstdio implements MCP over standard input and output, and over any other byte
 // stream, with one JSON message per line (basic/transports/stdio).
 //
 // A server that its client starts as a program calls [Serve] in its main function:
@@ -12,8 +12,8 @@
 //		}
 //	}
 //
-// Standard output belongs to the protocol then. Logs go to standard error, where packages
-// log and slog write by default. [Server] has options.
+// Standard output is then reserved for the protocol. Logs go to standard error, where
+// packages log and slog write by default. Use a [Server] to set options.
 //
 // A client starts such a program with [NewCommand]; closing the connection ends it:
 //

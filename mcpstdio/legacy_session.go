@@ -13,12 +13,11 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// legacySession is the session of a stream, which its client opens if it speaks an older
-// revision.
+// legacySession is the session of a stream. A client that speaks an older revision opens it.
 type legacySession struct {
 	*legacyserver.Session
 	server   *streamServer
-	listened atomic.Bool // it receives changes, or did
+	listened atomic.Bool // Listen has been called
 }
 
 func newLegacySession(s *streamServer) *legacySession {
@@ -29,7 +28,7 @@ func newLegacySession(s *streamServer) *legacySession {
 	return &legacySession{server: s, Session: server.NewSession(legacyserver.Details{Principal: s.opts.Principal}, nil)}
 }
 
-// acceptBatch accepts a batch, which only one of the older revisions has.
+// acceptBatch accepts a batch, which only one of the older revisions supports.
 func (l *legacySession) acceptBatch(data []byte) serving.Call {
 	if !l.Batches() {
 		return serving.Refusal(mcp.ID{}, mcp.Errorf(mcp.CodeInvalidRequest, "a message must be an object, not an array"))
@@ -42,8 +41,9 @@ func (l *legacySession) owns(req *mcp.Request) bool {
 	return !serving.IsModern(req, "", l.Initialized())
 }
 
-// openMoment is how long a leader serves the message that ends the handshake: those after
-// it wait for the session to be told of changes, so that a client misses none.
+// openMoment is how long a leader serves the message that ends the handshake before it
+// resigns. Later messages wait until the session receives changes, so that a client misses
+// no change.
 const openMoment = time.Second
 
 func (l *legacySession) acceptRequest(a *arrival, req *mcp.Request) {
@@ -53,8 +53,8 @@ func (l *legacySession) acceptRequest(a *arrival, req *mcp.Request) {
 	}
 }
 
-// listenOnce sends changes until the stream ends, if the handshake is done and this is the
-// first time. It calls ready when no change is missed from then on.
+// listenOnce sends changes until the stream ends, if the handshake is complete and it has
+// not done so before. It calls ready once no further change can be missed.
 func (l *legacySession) listenOnce(ready func()) {
 	if l.Initialized() && l.listened.CompareAndSwap(false, true) {
 		l.Listen(l.server.listening, l.server.origin(), l.server, ready)

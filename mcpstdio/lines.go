@@ -39,12 +39,12 @@ func (l *lineReader) readMessage() ([]byte, error) {
 	}
 }
 
-// readLine returns the next line, which may be blank, without white space around it and
-// in memory of its own. A line that is too long is read to its end and becomes an
-// [*transport.MessageError].
+// readLine returns the next line, which may be blank, without the white space around it.
+// The caller owns the returned slice. A line that is too long is read to its end and
+// reported as a [*transport.MessageError].
 func (l *lineReader) readLine() ([]byte, error) {
 	var line []byte
-	var dropped *excerpts // of a line that is too long, nil otherwise
+	var dropped *excerpts // the ends of a line that is too long, or nil
 	for {
 		part, err := l.r.ReadSlice('\n')
 		if dropped == nil && len(line)+len(part) > l.maxMessage+len("\n") {
@@ -78,14 +78,14 @@ func (l *lineReader) trimLine(line []byte) []byte {
 	return bytes.TrimSpace(line)
 }
 
-// hasLine reports whether a complete line has been received and not been read yet.
+// hasLine reports whether a complete line is buffered.
 func (l *lineReader) hasLine() bool {
 	buffered, _ := l.r.Peek(l.r.Buffered())
 	return bytes.IndexByte(buffered, '\n') >= 0
 }
 
-// excerptSize is how much is kept of each end of a line that is too long: enough to find
-// the ID and the method.
+// excerptSize is the number of bytes kept from each end of a line that is too long: enough
+// to find the ID and the method.
 const excerptSize = 1 << 10
 
 // excerpts are the two ends of a line that is too long.
@@ -97,13 +97,13 @@ func (e *excerpts) add(part []byte) {
 	e.tail = slices.Delete(e.tail, 0, max(len(e.tail)-excerptSize, 0))
 }
 
-// A lineWriter writes messages, one per line and each at once. Unlike the writing half of
-// [NewStream] it gives up when a context is done, if the file or connection supports
+// A lineWriter writes messages, one per line, without buffering. Unlike the writing half of
+// [NewStream], it aborts a write when a context is done, if the file or connection supports
 // deadlines (pipes on Windows do not), and it can be closed during a write.
 type lineWriter struct {
 	w    deadlineWriter
-	turn chan struct{} // holds a token while no goroutine writes; a mutex could not be given up on
-	buf  []byte        // begins with the rest of a line that was written in part; needs the token
+	turn chan struct{} // holds a token while no goroutine writes; a wait for it can be cancelled
+	buf  []byte        // starts with the rest of a line that was written in part; guarded by turn
 }
 
 type deadlineWriter interface {
@@ -117,8 +117,8 @@ func newLineWriter(w deadlineWriter) *lineWriter {
 	return l
 }
 
-// writeMessage writes a message. If ctx is done before, it returns the cause of ctx, and
-// has written either nothing of the message or the beginning of its line, which the next
+// writeMessage writes a message. If ctx is done first, it returns the cause of ctx. It has
+// then written either nothing of the message, or the beginning of its line, which the next
 // write completes.
 func (l *lineWriter) writeMessage(ctx context.Context, message []byte) error {
 	select {
@@ -172,8 +172,8 @@ func (l *lineWriter) interruptWhenDone(ctx context.Context) (stop func()) {
 // close closes the file, even during a write. It may be called more than once.
 func (l *lineWriter) close() { _ = l.w.Close() }
 
-// removeLineBreaks replaces the line breaks of a JSON message by spaces. They are white
-// space there: strings have none. Raw JSON that is passed on may contain them.
+// removeLineBreaks replaces line breaks in a JSON message, which raw JSON from elsewhere
+// may contain, by spaces. They are always white space, because JSON strings cannot contain them.
 func removeLineBreaks(message []byte) {
 	for i, b := range message {
 		if b == '\n' || b == '\r' {

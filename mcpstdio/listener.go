@@ -22,23 +22,23 @@ import (
 
 // ListenerOptions configure [ServeListener]. Nil means the zero ListenerOptions.
 type ListenerOptions struct {
-	// MaxConns is the maximum number of connections that are served at once. Further
+	// MaxConns is the maximum number of connections that are served concurrently. Further
 	// connections wait to be accepted. 0 means 256.
 	MaxConns int
 	// MaxMessage is the maximum length of a message in bytes. 0 means
 	// [DefaultMaxMessage].
 	MaxMessage int
-	// WriteTimeout is how long a client may read nothing of what is written to it before
-	// its connection is closed. 0 means 10 seconds.
+	// WriteTimeout is how long a client may stop reading before its connection is closed. 0
+	// means 10 seconds.
 	WriteTimeout time.Duration
-	// HandshakeTimeout is how long a client may take to send its first message. After
-	// that it may be silent for any time. 0 or less means 10 seconds.
+	// HandshakeTimeout is how long a client may take to send its first message. After that
+	// it may be silent indefinitely. 0 or less means 10 seconds.
 	HandshakeTimeout time.Duration
-	// InsecureTCP allows a listener on a TCP address, which ServeListener refuses
-	// otherwise. TCP does not authenticate clients: on a loopback address, every user and
+	// InsecureTCP allows a listener on a TCP address, which ServeListener otherwise
+	// refuses. TCP does not authenticate clients: on a loopback address, every user and
 	// program of the machine can connect, and so can any program that can be made to
 	// connect to a port. If you need TCP, pass a listener of crypto/tls that requires
-	// client certificates. Set InsecureTCP then as well, because a listener does not
+	// client certificates. Even then InsecureTCP must be set, because a listener does not
 	// report what it requires.
 	InsecureTCP bool
 	// Stream configures each connection. Nil means the defaults of [ServeStream].
@@ -50,14 +50,14 @@ type ListenerOptions struct {
 // requests in flight finish within the DrainTimeout of the stream options, and returns why
 // it ended.
 //
-// Every client that can connect is served. The permissions of the directory of a socket
-// decide who can connect to it. An abstract socket, whose name begins with @, is open to
-// every user of the machine. A TCP listener is refused with an error unless
+// Every client that can connect is served. For a socket in the file system, the permissions
+// of its directory determine who can connect. An abstract socket, whose name begins with @,
+// is open to every user of the machine. A TCP listener is refused with an error unless
 // [ListenerOptions].InsecureTCP is set.
 //
 // The first line of a connection must be a JSON message. A connection that begins with
-// anything else, such as an HTTP request from a web page, is closed at the first byte
-// other than white space that shows it. Nothing after that byte is read.
+// anything else, such as an HTTP request from a web page, is closed at the first byte,
+// other than white space, that cannot begin a message. Nothing after that byte is processed.
 func ServeListener(ctx context.Context, l net.Listener, h mcp.Handler, opts *ListenerOptions) error {
 	if l == nil {
 		return errors.New("mcpstdio: ServeListener: the listener is nil; make one with net.Listen")
@@ -152,8 +152,8 @@ func isTemporary(err error) bool {
 	return errors.As(err, &temporary) && temporary.Temporary()
 }
 
-// A timeoutWriter closes a connection whose peer reads nothing for a time, which ends
-// reading as well.
+// A timeoutWriter writes to a connection. It closes the connection, which ends reading as
+// well, if a write fails or the peer does not read for timeout.
 type timeoutWriter struct {
 	conn    net.Conn
 	timeout time.Duration
@@ -179,8 +179,8 @@ var errNoMessage = errors.New("no message came in time")
 // blanks are the bytes of white space and of a byte order mark.
 const blanks = " \t\r\n\xef\xbb\xbf"
 
-// An openingReader reads a connection that has just been accepted. It fails at the first
-// byte that cannot begin a message, and if the first line takes too long.
+// An openingReader reads from a connection that has just been accepted. It fails at the
+// first byte that cannot begin a message, or if the first line takes too long.
 type openingReader struct {
 	conn    net.Conn
 	started bool // a message has begun
@@ -203,7 +203,7 @@ func (r *openingReader) Read(b []byte) (int, error) {
 	}
 	read := b[:n]
 	if !r.started {
-		for len(read) > 0 && strings.IndexByte(blanks, read[0]) >= 0 { // the mark may come in parts
+		for len(read) > 0 && strings.IndexByte(blanks, read[0]) >= 0 { // the mark may arrive in parts
 			read = read[1:]
 		}
 		r.started = len(read) > 0

@@ -12,7 +12,7 @@ import (
 
 func setGroup(*syscall.SysProcAttr) {}
 
-// A group is the server alone: there are no process groups here.
+// A group is the server process alone, because this platform has no process groups.
 type group struct{ leader *os.Process }
 
 func newGroup(leader *os.Process) *group { return &group{leader} }
@@ -23,5 +23,6 @@ func (g *group) kill() { _ = g.leader.Kill() }
 
 func (g *group) release() {}
 
-// ignoreBrokenPipes does nothing: writing to a broken pipe is just an error here.
+// ignoreBrokenPipes does nothing, because writing to a broken pipe only returns an error on
+// this platform.
 func ignoreBrokenPipes() (restore func()) { return func() {} }

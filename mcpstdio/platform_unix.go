@@ -12,8 +12,7 @@ import (
 	"syscall"
 )
 
-// setGroup makes a process the leader of a new process group. The leader of a session is
-// that already.
+// setGroup makes a process the leader of a new process group. With Setsid, it already is one.
 func setGroup(attr *syscall.SysProcAttr) {
 	attr.Setpgid, attr.Pgid = !attr.Setsid, 0
 }
@@ -21,7 +20,7 @@ func setGroup(attr *syscall.SysProcAttr) {
 // A group is the process group of a server: the server and the processes it started.
 type group struct {
 	mu sync.Mutex
-	id int // 0 after release: another group may have the ID then
+	id int // 0 after release, when another group may have the ID
 }
 
 func newGroup(leader *os.Process) *group { return &group{id: leader.Pid} }
@@ -37,16 +36,16 @@ func (g *group) signal(sig syscall.Signal) bool {
 	return g.id != 0 && syscall.Kill(-g.id, sig) == nil
 }
 
-// release forgets the group. It is called before the leader is reaped, where that is
-// possible: until then no other process or group gets its ID.
+// release forgets the group. Where possible, it is called before the leader is reaped:
+// until then no other process or group gets its ID.
 func (g *group) release() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.id = 0
 }
 
-// ignoreBrokenPipes makes writing to a broken pipe an error, until restore is called. On
-// standard output and standard error it would end the process otherwise.
+// ignoreBrokenPipes makes a write to a broken pipe return an error until restore is called.
+// Otherwise, such a write to standard output or standard error would end the process.
 func ignoreBrokenPipes() (restore func()) {
 	ignored := make(chan os.Signal, 1)
 	signal.Notify(ignored, syscall.SIGPIPE)

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// awaitExit waits until a process has ended and leaves it a zombie until reap is called,
-// so that no other process gets its ID.
+// awaitExit waits for a process to exit and leaves it a zombie until reap is called, so
+// that no other process gets its ID.
 func awaitExit(cmd *exec.Cmd) (reap func() error) {
 	const byPID = 1 // P_PID
 	for {
@@ -18,7 +18,7 @@ func awaitExit(cmd *exec.Cmd) (reap func() error) {
 		case 0:
 			return cmd.Wait
 		case syscall.EINTR:
-		default: // it has been reaped elsewhere, or this is no real Linux
+		default: // it has been reaped elsewhere, or this is not a real Linux
 			return reapNow(cmd)
 		}
 	}

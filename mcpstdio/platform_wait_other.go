@@ -7,6 +7,6 @@ package mcpstdio
 
 import "os/exec"
 
-// awaitExit waits until a process has ended and reaps it: here, the standard library has
-// no other way to wait. IDs are not reused at once.
+// awaitExit waits for a process to exit and reaps it, because the standard library provides
+// no other way to wait on this platform. IDs are not reused immediately.
 func awaitExit(cmd *exec.Cmd) (reap func() error) { return reapNow(cmd) }

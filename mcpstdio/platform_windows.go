@@ -10,8 +10,7 @@ import (
 	"unsafe"
 )
 
-// setGroup makes a process the root of a console process group, to which CTRL_BREAK can be
-// sent.
+// setGroup makes a process the root of a console process group, to which CTRL_BREAK can be sent.
 func setGroup(attr *syscall.SysProcAttr) { attr.CreationFlags |= syscall.CREATE_NEW_PROCESS_GROUP }
 
 var (
@@ -24,7 +23,7 @@ var (
 )
 
 // A group is the job of a server: the server and the processes it started. Windows ends
-// them with the last handle of the job, even if this process dies.
+// them when the last handle of the job is closed, even if this process dies.
 type group struct {
 	leader   *os.Process
 	mu       sync.Mutex
@@ -32,7 +31,7 @@ type group struct {
 	released bool
 }
 
-// newGroup puts a process that has just been started into a job. On a system that does not
+// newGroup puts a process that has just been started into a job. If the system does not
 // allow that, the group is the process alone.
 func newGroup(leader *os.Process) *group {
 	g := &group{leader: leader}
@@ -56,7 +55,7 @@ func newGroup(leader *os.Process) *group {
 }
 
 // terminate asks all processes to exit, and reports whether the signal could be sent: only
-// processes that share our console can get it.
+// processes that share our console can receive it.
 func (g *group) terminate() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -88,7 +87,7 @@ func (g *group) release() {
 	g.job, g.released = 0, true
 }
 
-// killOnClose makes Windows end a job with its last handle.
+// killOnClose makes Windows end the processes of a job when its last handle is closed.
 func killOnClose(job uintptr) bool {
 	const (
 		extendedLimitInformation = 9
@@ -112,5 +111,6 @@ type jobLimits struct {
 	_     [4]uintptr // memory
 }
 
-// ignoreBrokenPipes does nothing: writing to a broken pipe is just an error here.
+// ignoreBrokenPipes does nothing, because writing to a broken pipe only returns an error on
+// this platform.
 func ignoreBrokenPipes() (restore func()) { return func() {} }

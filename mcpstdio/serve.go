@@ -17,12 +17,10 @@ func Serve(ctx context.Context, h mcp.Handler) error {
 	return (&Server{Handler: h}).Serve(ctx)
 }
 
-// A Server serves MCP on a reader and a writer. Its fields must not be changed while it
-// serves.
+// A Server serves MCP on a reader and a writer. Its fields must not be changed while it serves.
 type Server struct {
 	Handler mcp.Handler
-	// In and Out are read and written. Nil means standard input and output, which are
-	// never closed.
+	// In is read and Out is written. Nil means standard input and output, which are never closed.
 	In  io.Reader
 	Out io.Writer
 	// MaxMessage is the maximum length of a message in bytes. 0 means
@@ -32,12 +30,11 @@ type Server struct {
 	Options *StreamOptions
 }
 
-// Serve serves until the input ends or ctx is done. It returns nil after the end of the
-// input, when all requests have been answered or the DrainTimeout of the options has
-// passed.
+// Serve serves until the input ends or ctx is done. After the end of the input, it returns
+// nil once all requests have been answered or the DrainTimeout of the options has passed.
 //
-// While Serve uses standard output, os.Stdout is os.Stderr, so that a stray print does
-// not break the protocol. Writing to a standard error that is not read any more does not
+// While Serve uses standard output, os.Stdout is set to os.Stderr, so that a stray print
+// does not break the protocol. Writing to a standard error that is no longer read does not
 // end the process.
 func (s *Server) Serve(ctx context.Context) error {
 	in, out := s.In, s.Out

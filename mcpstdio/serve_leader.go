@@ -12,12 +12,12 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// A stream is read in the Leader/Followers pattern (Schmidt and others, 2000): one
-// goroutine at a time, the leader, reads a message and serves it itself, so that a short
-// request costs no hand-over between goroutines. If serving takes longer than a moment, a
-// timer makes the leader resign: another goroutine becomes the leader and reads on, and
-// the first ends when its message is served. A leader that has nothing slow to do leads
-// for ever.
+// A leader is a goroutine that reads a stream in the Leader/Followers pattern (Schmidt and
+// others, 2000): one goroutine at a time, the leader, reads a message and serves it itself,
+// so that a short request costs no hand-over between goroutines. If serving takes longer
+// than a moment, a timer makes the leader resign: another goroutine becomes the leader and
+// continues reading, and the first ends when its message is served. If all requests are
+// short, the first leader leads forever.
 type leader struct {
 	server *streamServer
 	timer  *time.Timer // nil before the first message
@@ -29,7 +29,7 @@ type leader struct {
 // moment is how long a leader serves most messages before it resigns.
 const moment = time.Millisecond
 
-// lead reads and serves messages until it has resigned or the stream has ended.
+// lead reads and serves messages until the leader has resigned or the stream has ended.
 func (s *streamServer) lead() {
 	l := &leader{server: s}
 	for {
@@ -58,7 +58,7 @@ func (s *streamServer) serveUnreadable(err error) {
 }
 
 // serve accepts and serves one message, and reports whether l still leads. It does not
-// resign before the message is accepted: the next leader may read its cancellation.
+// resign before the message is accepted, because the next leader may read its cancellation.
 func (l *leader) serve(data []byte) bool {
 	a := l.server.accept(data)
 	l.start(cmp.Or(a.moment, moment))
@@ -77,7 +77,7 @@ func (l *leader) start(wait time.Duration) {
 	}
 }
 
-// finish reports whether l has not resigned.
+// finish stops the timer and reports whether l still leads.
 func (l *leader) finish() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -87,8 +87,8 @@ func (l *leader) finish() bool {
 	return leads
 }
 
-// resign lets another goroutine lead. A timer that fires late makes l resign from its
-// next message: too early, but harmless.
+// resign makes another goroutine the leader. A timer that fires late makes l resign during
+// its next message, which is too early but harmless.
 func (l *leader) resign() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -98,8 +98,8 @@ func (l *leader) resign() {
 	}
 }
 
-// startLeader starts the next leader, unless too much is being served: then the peer sends
-// more than it reads, and has to wait.
+// startLeader starts the next leader, unless too many messages are being served. In that
+// case, the peer sends more than it reads, and has to wait.
 func (s *streamServer) startLeader() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,19 +17,19 @@ import (
 
 var core = mcp.Internal(seam.Key{})
 
-// arrival is a message, or a batch, that the server has accepted. Messages that are read
-// after it find its request in flight.
+// arrival is a message, or a batch, that the server has accepted. Its request is in flight
+// before the next message is read.
 type arrival struct {
 	server *streamServer // nil if there is nothing to serve
 	call   serving.Call  // nil if the message is dropped
-	done   func()        // takes a request from those in flight; may be nil
+	done   func()        // removes the request from those in flight; may be nil
 	req    *mcp.Request  // of the newest revision; nil for other messages
 
-	moment time.Duration       // how long a leader serves it before it resigns; 0 means moment
+	moment time.Duration       // how long a leader serves it before resigning; 0 means moment
 	after  func(resign func()) // what follows the response; may be nil
 }
 
-// accept accepts what was read. It writes nothing.
+// accept accepts a message or batch. It writes nothing.
 func (s *streamServer) accept(data []byte) arrival {
 	if !s.enter() {
 		return s.acceptLate(data)
@@ -57,7 +57,7 @@ func (a *arrival) acceptUnreadable(err error) {
 	a.call = s.session.AcceptUnreadable(e)
 }
 
-// acceptRequest accepts a request or notification. A cancellation takes effect at once.
+// acceptRequest accepts a request or notification. A cancellation takes effect immediately.
 func (a *arrival) acceptRequest(m transport.Message) {
 	s := a.server
 	req, err := s.origin().NewRequest(&m)
@@ -99,7 +99,8 @@ func (a *arrival) acceptModern(req *mcp.Request) {
 	a.req, a.call = req, serving.NewCall(ctx, s.handler, req, s.opts.Logger)
 }
 
-// begin enters a request of the newest revision among those in flight.
+// begin adds a request of the newest revision to those in flight and returns its context.
+// It sets a.done.
 func (s *streamServer) begin(req *mcp.Request, a *arrival) (context.Context, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,8 +141,8 @@ func (s *streamServer) cancelRequest(note *mcp.Request) {
 
 var errDraining = mcp.Errorf(mcp.CodeInternalError, "the server is shutting down")
 
-// acceptLate accepts what arrives while the server drains: it can still cancel a request.
-// Other requests are refused.
+// acceptLate accepts a message that arrives while the server drains. A cancellation takes
+// effect; a request is refused.
 func (s *streamServer) acceptLate(data []byte) arrival {
 	m, err := transport.ParseMessage(data)
 	switch {
@@ -156,7 +157,7 @@ func (s *streamServer) acceptLate(data []byte) arrival {
 	return arrival{}
 }
 
-// serve serves what was accepted. It calls resign if that will take long.
+// serve serves the message. It calls resign if that will take long.
 func (a *arrival) serve(resign func()) {
 	s := a.server
 	if s == nil {
@@ -182,7 +183,7 @@ func (a *arrival) serveCall(resign func()) {
 	defer buf.Put()
 	buf.B = a.call.Append(buf.B)
 	if a.done != nil {
-		a.done() // before the response: the client may then use the id again
+		a.done() // before the response, after which the client may reuse the id
 	}
 	s.write(buf.B)
 	if listens && len(buf.B) > 0 && a.call.Err() == nil {
@@ -190,10 +191,10 @@ func (a *arrival) serveCall(resign func()) {
 	}
 }
 
-// announceEnd says a second time that a subscription has ended, for clients that follow
-// the page on cancellation rather than the one on subscriptions. It comes after the
-// result: everyone ignores a late cancellation, but the official TypeScript client
-// reports a response that it does not expect.
+// announceEnd announces a second time that a subscription has ended, for clients that
+// follow the page on cancellation rather than the one on subscriptions. It comes after the
+// result, because all clients ignore a late cancellation, but the official TypeScript
+// client reports an unexpected response.
 func (s *streamServer) announceEnd(id mcp.ID) {
 	params := strictjson.MustMarshal(&mcp.CancelledParams{RequestID: id})
 	s.write(transport.AppendNotification(nil, mcp.NotificationCancelled, params))

@@ -18,32 +18,32 @@ import (
 
 // StreamOptions configure [ServeStream]. Nil means the zero StreamOptions.
 type StreamOptions struct {
-	// Principal is the peer, nil if it is not authenticated.
+	// Principal is the peer, or nil if it is not authenticated.
 	Principal *mcp.Principal
-	// MaxInFlight limits the requests that are served at once; more are refused. When
-	// three times as many messages are being served, refusals that the peer does not
-	// read included, nothing is read until there are fewer. 0 means 1024.
+	// MaxInFlight is the maximum number of requests that are served concurrently; more are
+	// refused. If three times as many messages are being served, including refusals that
+	// the peer has not read, reading pauses until there are fewer. 0 means 1024.
 	MaxInFlight int
-	// DrainTimeout is how long requests may go on after the end of the stream, or
-	// after ctx is done. 0 means 10 seconds, negative not at all.
+	// DrainTimeout is how long requests may continue after the end of the stream, or after
+	// ctx is done. 0 means 10 seconds, negative not at all.
 	DrainTimeout time.Duration
-	// MaxRounds limits how often one request of a client of an older revision may ask.
-	// 0 means 32.
+	// MaxRounds is the maximum number of times that one request may ask a client of an
+	// older revision. 0 means 32.
 	MaxRounds int
-	// AskTimeout limits how long a client of an older revision may take to answer a
-	// question. 0 means an hour, negative no limit.
+	// AskTimeout is how long a client of an older revision may take to answer a question. 0
+	// means one hour, negative no limit.
 	AskTimeout time.Duration
-	// KeepAlive is the time between two pings to a client of an older revision. After
-	// three in a row without an answer its session is closed. 0 means no pings.
+	// KeepAlive is the interval between pings to a client of an older revision. After three
+	// consecutive pings without an answer, its session is closed. 0 means no pings.
 	KeepAlive time.Duration
 	// Logger receives diagnostic messages. Nil means slog.Default.
 	Logger *slog.Logger
 }
 
 // ServeStream serves h to the peer of a stream, in all revisions, until the stream ends or
-// ctx is done. It then ends subscriptions, lets the requests that are being served finish
-// within DrainTimeout, closes the stream and returns nil after the end of the stream,
-// otherwise the reason.
+// ctx is done. It then ends subscriptions, lets requests in flight finish within
+// DrainTimeout, and closes the stream. It returns nil after the end of the stream, and the
+// reason otherwise.
 func ServeStream(ctx context.Context, h mcp.Handler, stream transport.Stream, opts *StreamOptions) error {
 	if stream == nil {
 		return errors.New("mcpstdio: ServeStream: the stream is nil; make one with NewStream or transport.Pipe")
@@ -70,7 +70,7 @@ func ServeStream(ctx context.Context, h mcp.Handler, stream transport.Stream, op
 
 var errNilHandler = errors.New("mcpstdio: the handler to serve is nil")
 
-// isNilHandler reports whether h is nil, or a HandlerFunc without a function.
+// isNilHandler reports whether h is nil or a nil HandlerFunc.
 func isNilHandler(h mcp.Handler) bool {
 	f, isFunc := h.(mcp.HandlerFunc)
 	return h == nil || isFunc && f == nil
@@ -88,7 +88,7 @@ type streamServer struct {
 	listening  context.Context //nolint:containedctx // of subscriptions, which end before other requests
 	stopListen context.CancelCauseFunc
 
-	ended   chan struct{} // closed when nothing more is read
+	ended   chan struct{} // closed when nothing more will be read
 	endedBy error         // read after ended
 
 	mu       sync.Mutex
@@ -123,11 +123,11 @@ func (s *streamServer) Send(ctx context.Context, message []byte) error {
 	return s.stream.Write(ctx, message)
 }
 
-// origin is that of all messages of the stream.
+// origin returns the origin of all messages of the stream.
 func (s *streamServer) origin() serving.Origin { return serving.Origin{Principal: s.opts.Principal} }
 
-// write sends a message if there is one. If the stream cannot be written to, its reader
-// will find the end.
+// write sends a message, unless it is empty. It only logs an error, because the reader will
+// find the end of the stream.
 func (s *streamServer) write(message []byte) {
 	if len(message) == 0 {
 		return
@@ -137,7 +137,7 @@ func (s *streamServer) write(message []byte) {
 	}
 }
 
-// enter counts a message in, unless the server is draining.
+// enter counts a message as being served. It returns false if the server is draining.
 func (s *streamServer) enter() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,8 +148,9 @@ func (s *streamServer) enter() bool {
 	return true
 }
 
-// enterLate counts a refusal in while the server drains, unless nothing is being served any
-// more. The stream is not closed before the refusal is written.
+// enterLate counts a refusal as being served while the server drains, so that the stream is
+// not closed before the refusal is written. It returns false if no message is being served
+// any longer.
 func (s *streamServer) enterLate() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -173,12 +174,12 @@ func (s *streamServer) leave() {
 	}
 }
 
-// maxActive is how many messages are served at once: requests of either era, as many as
-// may be in flight, and as many refusals and notifications.
+// maxActive returns the maximum number of messages that are served concurrently:
+// MaxInFlight requests of either era, and as many refusals and notifications.
 func (s *streamServer) maxActive() int { return 3*s.opts.MaxInFlight + 1 }
 
-// drain ends what would go on by itself, waits for the rest within a bound, and cancels
-// what is left.
+// drain ends subscriptions and questions, waits up to DrainTimeout for the remaining
+// requests, and cancels those that are left.
 func (s *streamServer) drain() {
 	idle := s.refuse()
 	s.stopListen(mcp.ErrClosed)
@@ -195,8 +196,8 @@ func (s *streamServer) drain() {
 	s.session.Close()
 }
 
-// refuse lets no further message in, and returns a channel that is closed when none is
-// being served.
+// refuse makes enter return false from now on. It returns a channel that is closed when no
+// message is being served.
 func (s *streamServer) refuse() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()

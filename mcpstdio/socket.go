@@ -10,12 +10,12 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// NewSocket returns a Transport to a server that listens on a socket, such as one that
-// runs [ServeListener]. Network and address are those of [net.Dial]: "unix" and a path,
-// or "tcp" and a host and port. Messages have the format of standard input and output and
-// at most [DefaultMaxMessage] bytes. Messages are not encrypted and the peers are not
-// authenticated: a Unix socket is protected by the permissions of its directory, a TCP
-// port by nothing.
+// NewSocket returns a Transport that connects to a server listening on a socket, such as
+// one that runs [ServeListener]. The network and address are as for [net.Dial]: "unix" and
+// a path, or "tcp" and a host and port. Messages have the same format as on standard input
+// and output and at most [DefaultMaxMessage] bytes. They are not encrypted, and the peers
+// are not authenticated: a Unix socket is protected by the permissions of its directory, a
+// TCP port is not protected at all.
 func NewSocket(network, address string) transport.Transport {
 	return transport.FromStream(func(ctx context.Context) (transport.Stream, error) {
 		conn, err := new(net.Dialer).DialContext(ctx, network, address)

@@ -16,14 +16,13 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// DefaultMaxMessage is the maximum length of a message in bytes unless an option sets
-// another.
+// DefaultMaxMessage is the default maximum length of a message, in bytes.
 const DefaultMaxMessage = 64 << 20
 
 // LineOptions configure [NewStream]. Nil means the zero LineOptions.
 type LineOptions struct {
-	// MaxMessage is the maximum length of a message in bytes. A longer message is
-	// refused with an error; the stream goes on. 0 means [DefaultMaxMessage].
+	// MaxMessage is the maximum length of a message in bytes. A longer message is refused
+	// with an error; the stream continues. 0 means [DefaultMaxMessage].
 	MaxMessage int
 	// Close is called once, when the stream is closed. Nil means that the reader and
 	// the writer stay open, as the standard files of a process must.
@@ -34,9 +33,9 @@ type LineOptions struct {
 // the end of a line and a byte order mark at the start are skipped. If the first line is
 // not JSON, the stream ends: the peer speaks another protocol, such as HTTP.
 //
-// Written messages are buffered as long as another complete line is waiting to be read,
-// so that a burst of requests is answered with few writes and a single request at once. A
-// peer that does not read blocks writers, but never the reader.
+// Written messages are buffered while another complete line is waiting to be read, so that
+// a burst of requests is answered with few writes, and a single request immediately. A peer
+// that does not read blocks writers, but never the reader.
 func NewStream(r io.Reader, w io.Writer, opts *LineOptions) transport.Stream {
 	if r == nil || w == nil {
 		panic("mcpstdio: NewStream: the reader and the writer must not be nil")
@@ -51,27 +50,27 @@ func NewStream(r io.Reader, w io.Writer, opts *LineOptions) transport.Stream {
 }
 
 const (
-	flushSize = 64 << 10 // more than this is not held back
+	flushSize = 64 << 10 // no more than this is held back
 	keepSize  = 1 << 20  // a buffer that grew larger is not kept
 )
 
 type stream struct {
 	opts LineOptions
 
-	// Only used by Read, of which one runs at a time.
+	// Used only by Read, which is not called concurrently.
 	in      *lineReader
 	checked bool  // the first message has been checked
 	ended   error // why the stream has ended, nil if it has not
 
 	mu         sync.Mutex // not held while writing
 	w          io.Writer
-	out        []byte // accepted, not written yet
+	out        []byte // messages not yet written
 	spare      []byte // memory for out
 	flushTimer *time.Timer
 	lineWaits  bool      // a complete line waits to be read: its response flushes out
-	writing    bool      // a goroutine writes, and will also write what is added to out meanwhile
+	writing    bool      // a goroutine is writing, and will also write what is added to out
 	written    sync.Cond // signals that some of out was written
-	err        error     // of writing
+	err        error     // the first write error
 	close      sync.Once
 }
 
@@ -101,13 +100,13 @@ func (s *stream) readMessage() ([]byte, error) {
 	}
 }
 
-// errOtherProtocol ends a stream whose peer may be a web browser: a page can send any
-// body to any port, after the head of an HTTP request that it cannot change. Reading past
-// such a head would run the tools that the body names.
+// errOtherProtocol ends a stream whose peer may be a web browser. A page can send any body
+// to any port, but only after an HTTP header that it cannot change. Reading past such a
+// header would run the tools that the body names.
 var errOtherProtocol = errors.New("the first line is not a JSON message: the peer speaks another protocol")
 
-// checkFirst checks the first message of a stream. If it is not JSON or too long, its
-// error is returned once, and the stream has ended then.
+// checkFirst checks the first message of a stream. If it is not JSON or is too long,
+// checkFirst returns the error and ends the stream.
 func (s *stream) checkFirst(line []byte, err error) ([]byte, error) {
 	if err == nil {
 		if syntax := jsonscan.Valid(line, 0); syntax != nil {
@@ -123,8 +122,8 @@ func (s *stream) checkFirst(line []byte, err error) ([]byte, error) {
 	return nil, err
 }
 
-// flushBeforeWait is called before Read waits for input. Messages may be held back then,
-// because the last line had no response. Another goroutine writes them.
+// flushBeforeWait is called before Read waits for input. If messages are held back, because
+// the last line had no response, another goroutine writes them.
 func (s *stream) flushBeforeWait() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,12 +133,11 @@ func (s *stream) flushBeforeWait() {
 	}
 }
 
-// flushDelay is how long messages that were held back wait for the response to the last
-// line.
+// flushDelay is how long messages that were held back wait for the response to the last line.
 const flushDelay = time.Millisecond
 
-// setLineWaits records whether another line waits to be read. If none does, messages that
-// were held back are written with the next response, or after flushDelay.
+// setLineWaits records whether another line is waiting to be read. If none is, messages
+// that were held back are written with the next response, or after flushDelay.
 func (s *stream) setLineWaits(waits bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,8 +175,8 @@ func (s *stream) Write(_ context.Context, message []byte) error {
 }
 
 // flushLocked writes the buffer. If another goroutine is writing, it waits only while the
-// buffer is too large. It releases the lock while it writes: two peers that both write
-// more than the other has room for must still be able to read.
+// buffer is too large. It releases the lock while it writes, because two peers that both
+// write more than the other can buffer must still be able to read.
 func (s *stream) flushLocked() {
 	for s.writing {
 		if len(s.out) <= flushSize {
@@ -203,8 +201,8 @@ func (s *stream) flushLocked() {
 	s.written.Broadcast()
 }
 
-// Close implements [transport.Stream]. It flushes what can be written. A write in progress is
-// waited for unless LineOptions.Close interrupts it.
+// Close implements [transport.Stream]. It flushes what can be written. If LineOptions.Close
+// is nil, it waits for a write in progress.
 func (s *stream) Close() (err error) {
 	s.mu.Lock()
 	s.lineWaits = false

@@ -12,31 +12,32 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// Allow hides from every caller the items of a kind whose names match none of the
-// patterns. Items of other kinds are not affected. A * in a pattern matches any number of
-// characters, also none and slashes; every other character matches itself.
+// Allow hides from every caller the items of a kind whose names match none of the patterns.
+// Items of other kinds are not affected. A * in a pattern matches any sequence of
+// characters, including slashes and the empty sequence; every other character matches
+// itself.
 //
-// Use it around a whole mux, or around a server of which only a part is wanted:
+// Use it around a whole mux, or to expose only a part of a server:
 //
 //	mux.With(middleware.Allow(middleware.Tool, "get_*", "search")).Mount("github_", conn)
 //
-// Names are those inside of the middleware: here without the prefix of the mount. Hidden
-// items are treated as by [Visible], and cannot be found by their names. Allow panics if
-// there are no patterns or one is empty.
+// Patterns match the names inside the middleware: here, names without the prefix of the
+// mount. Hidden items behave as with [Visible] and cannot be reached by name. Allow panics
+// if kind is invalid, if there are no patterns, or if a pattern is empty.
 func Allow(kind Kind, patterns ...string) mcp.Middleware {
 	matches := matchAny("Allow", kind, patterns)
 	return hideFromAll(kind, matches)
 }
 
-// Deny hides from every caller the items of a kind whose names match one of the patterns.
-// It is otherwise like [Allow]. An item must pass both if both are used.
+// Deny hides from every caller the items of a kind whose names match any of the patterns.
+// It is otherwise like [Allow]. If both are used, an item must pass both.
 func Deny(kind Kind, patterns ...string) mcp.Middleware {
 	matches := matchAny("Deny", kind, patterns)
 	return hideFromAll(kind, func(name string) bool { return !matches(name) })
 }
 
 // hideFromAll returns middleware that hides the items of a kind for which visible returns
-// false. Since that does not depend on the caller, shared results stay shared.
+// false. The view is the same for every caller, so results keep their cache scope.
 func hideFromAll(kind Kind, visible func(name string) bool) mcp.Middleware {
 	v := viewer{
 		visible: func(k Kind, name string) bool { return k != kind || visible(name) },
@@ -45,7 +46,7 @@ func hideFromAll(kind Kind, visible func(name string) bool) mcp.Middleware {
 	return hide(func(context.Context, *mcp.Request) viewer { return v })
 }
 
-// matchAny returns a function that reports whether a name matches one of the patterns.
+// matchAny returns a function that reports whether a name matches any of the patterns.
 func matchAny(function string, kind Kind, patterns []string) func(name string) bool {
 	switch {
 	case kind != Tool && kind != Prompt && kind != Resource:
@@ -69,8 +70,8 @@ func matchAny(function string, kind Kind, patterns []string) func(name string) b
 	}
 }
 
-// matchParts reports whether name consists of the parts of a pattern, with anything in
-// between. Its time is linear in the length of name for each part.
+// matchParts reports whether name consists of the parts of a pattern, with any text between
+// them. It takes time linear in len(name) for each part.
 func matchParts(parts []string, name string) bool {
 	first, last := parts[0], parts[len(parts)-1]
 	if len(parts) == 1 {

@@ -17,50 +17,53 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// An AuditRecord says who requested what, when, and how it ended.
+// An AuditRecord records who requested what, when, and with what outcome.
 type AuditRecord struct {
-	// Start is when the request arrived at the middleware, and Duration how long it took.
+	// Start is when the request reached the middleware. Duration is how long it took.
 	Start    time.Time
 	Duration time.Duration
-	// Caller is the authenticated caller, nil if there is none.
+	// Caller is the authenticated caller, or nil if there is none.
 	Caller *mcp.Principal
-	// Method is the method of the request, and Name the tool or prompt, the URI of the resource,
-	// or the ID of the task, "" for other methods. Both are as the caller wrote them, however
-	// long. Without authentication, the ID of a task is all that a client needs to use it.
+	// Method is the method of the request. Name is the name of the tool or prompt, the URI
+	// of the resource, or the ID of the task; it is "" for other methods. Both are as sent
+	// by the caller, of any length. Without authentication, the ID of a task is all that a
+	// client needs to use the task.
 	Method, Name string
-	// Digest identifies the arguments without revealing them: the SHA-256 of their canonical
-	// JSON (RFC 8785, except that integers keep all digits) in hexadecimal, or the HMAC if
-	// [AuditOptions] has a key. It is "" if there are no arguments.
+	// Digest identifies the arguments without revealing them. It is the SHA-256 of their
+	// canonical JSON (RFC 8785, except that integers keep all digits) in hexadecimal, or
+	// the HMAC if [AuditOptions] has a key. It is "" if there are no arguments.
 	Digest string
-	// RequestID is the ID that a [RequestID] outside of Audit assigned, if any.
+	// RequestID is the ID assigned by a [RequestID] middleware outside Audit, if any.
 	RequestID string
 	// Outcome is as in [Logger]: "ok", "isError", "error", "input_required" and so on. Code
-	// is the code of an error, 0 for other outcomes.
+	// is the code of an error, or 0 for other outcomes.
 	Outcome string
 	Code    int
-	// Err is why the request failed, nil if it did not, or if that is not known. Its text
-	// can contain arguments and secrets; [AuditLog] does not write it.
+	// Err is the reason the request failed. It is nil if the request succeeded or the
+	// reason is unknown. Its text can contain arguments and secrets; [AuditLog] does not
+	// log it.
 	Err error
 }
 
 // AuditOptions configure [Audit]. Nil means the zero AuditOptions.
 type AuditOptions struct {
 	// Key makes the digests of arguments HMACs. Without a key, a reader of the records can
-	// find short arguments by trying. It should have 32 bytes or more. Nil means SHA-256.
+	// find short arguments by guessing. It should be at least 32 bytes long. Nil means
+	// SHA-256.
 	Key []byte
 }
 
-// Audit calls record for each request, also for one that is rejected by middleware inside
-// of it, after it has been served and before the caller gets the result. Notifications are
-// not recorded. A request that asks a question runs again with each answer, and is
-// recorded each time.
+// Audit calls record for each request, including requests rejected by middleware inside
+// Audit. It calls record after the request has been served and before the caller receives
+// the result. Notifications are not recorded. A request that asks a question runs again
+// with each answer and is recorded each time.
 //
-// Unlike [Logger], which is for finding out what is wrong, Audit says who has done what.
-// Use it around a whole mux, outside of everything that rejects requests:
+// Unlike [Logger], which is for diagnosis, Audit records who did what. Use it around a
+// whole mux, outside all middleware that rejects requests:
 //
 //	mux.Use(middleware.Audit(middleware.AuditLog(logger), nil))
 //
-// record is called concurrently, and the request waits for it; it must not change or keep
+// record is called concurrently, and the request waits for it; it must not modify or retain
 // the principal. opts may be nil. Audit panics if record is nil.
 func Audit(record func(ctx context.Context, r AuditRecord), opts *AuditOptions) mcp.Middleware {
 	if record == nil {
@@ -87,14 +90,14 @@ func Audit(record func(ctx context.Context, r AuditRecord), opts *AuditOptions) 
 	})
 }
 
-// digestOf returns the digest of arguments, "" if there are none.
+// digestOf returns the digest of arguments, or "" if there are none.
 func digestOf(arguments jsontext.Value, key []byte) string {
 	if arguments == nil {
 		return ""
 	}
 	canonical := arguments.Clone()
 	if canonical.Canonicalize(jsontext.CanonicalizeRawInts(false)) != nil {
-		canonical = arguments // it is not JSON, and was not received
+		canonical = arguments // not valid JSON, so not received from a client
 	}
 	var h hash.Hash
 	if h = sha256.New(); len(key) > 0 {
@@ -104,11 +107,11 @@ func digestOf(arguments jsontext.Value, key []byte) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// AuditLog returns a function for [Audit] that logs each record to l at level info. Nil
-// means [slog.Default]. The attributes are issuer and caller, which are left out for
-// unauthenticated callers, and then, as in [Logger], method, name, request, outcome, code
-// and duration, and digest. As there, texts of callers are cut, URIs are written without query,
-// fragment and user information, and digests in place of IDs of tasks.
+// AuditLog returns a function for [Audit] that logs each record to l at level info. If l is
+// nil, it logs to [slog.Default]. The attributes are issuer and caller, which are omitted
+// for unauthenticated callers, digest, and, as in [Logger], method, name, request, outcome,
+// code and duration. As in Logger, text from callers is truncated, URIs are logged without
+// query, fragment and user information, and the IDs of tasks are replaced by digests.
 func AuditLog(l *slog.Logger) func(ctx context.Context, r AuditRecord) {
 	if l == nil {
 		l = slog.Default()

@@ -22,42 +22,42 @@ import (
 
 // CacheOptions configure a [Cache]. Nil means the zero CacheOptions.
 type CacheOptions struct {
-	// MaxEntries is the maximum number of results kept. The least recently used makes
-	// room. 0 means 1024.
+	// MaxEntries is the maximum number of cached results. Beyond it, the least recently
+	// used result is evicted. 0 means 1024.
 	MaxEntries int
 }
 
-// A Cache keeps results of a client's requests for as long as the server allows
-// (server/utilities/caching): discovery, lists and resources. They are kept per capabilities
-// that the sender of the request has declared, and private ones per principal and its scopes;
-// requests without a principal share one entry. Results without a TTL, and answers to requests
-// that retry a question, are not kept. It is safe for concurrent use. It must be made by
-// [NewCache].
+// A Cache caches results of a client's requests for as long as the server allows
+// (server/utilities/caching): discovery, lists and resources. Results are cached separately
+// for each set of capabilities declared by the sender of the request, and private results
+// also for each principal and its scopes; requests without a principal share one entry.
+// Results without a TTL and results of requests that answer a question are not cached. A
+// Cache must be created by [NewCache] and is safe for concurrent use.
 //
-// Use its Middleware on one [mcp.Conn] or several: each has results of its own, and all
-// share MaxEntries. Subscribe to changes with [Cache.Changed], so that lists that have
-// changed are requested again:
+// Use its Middleware on one or more [mcp.Conn]s. Each connection has its own results, and
+// all share MaxEntries. Subscribe to changes with [Cache.Changed], so that changed lists
+// are requested again:
 //
 //	conn.Use(cache.Middleware)
 //	conn.Listen(ctx, mcp.SubscriptionFilter{ToolsListChanged: true}, cache.Changed)
 //
-// Without a subscription, results stay until their TTL has passed. Resources need a
-// subscription to each URI. Every subscription that is made through Middleware, such as that of
-// a gateway's caller, drops what has changed before its receiver learns of it.
+// Without a subscription, results stay cached until their TTL expires. Resources need a
+// subscription to each URI. Every subscription made through Middleware, such as one by a
+// caller of a gateway, drops stale results before its receiver is notified of the change.
 type Cache struct {
 	mu      sync.Mutex
 	entries *lru.Map[cacheKey, cacheEntry]
-	servers int            // number of handlers that Middleware wrapped
-	changes map[string]int // by method: number of invalidations
+	servers int            // number of handlers wrapped by Middleware
+	changes map[string]int // number of invalidations, by method
 }
 
 type cacheKey struct {
-	server  int // number of the handler, see Cache.servers
+	server  int // number of the handler; see Cache.servers
 	method  string
 	about   string // cursor or URI
-	private string // viewer, "" if public
+	private string // viewer; "" if public
 	caps    string // see capabilitiesOf
-	byApp   bool   // requested by a page, which sees other tools than the model
+	byApp   bool   // requested by a page, which sees different tools than the model
 }
 
 type cacheEntry struct {
@@ -74,13 +74,13 @@ func NewCache(opts *CacheOptions) *Cache {
 	return &Cache{entries: lru.New[cacheKey, cacheEntry](most), changes: map[string]int{}}
 }
 
-// mustBeMade panics if NewCache did not make the cache.
+// mustBeMade panics unless the Cache was created by NewCache.
 func (c *Cache) mustBeMade() {
 	made.Check(c != nil && c.entries != nil, "middleware: a Cache", "NewCache")
 }
 
-// Middleware answers from the cache if it has a fresh result. It drops what the notifications
-// of subscriptions make stale.
+// Middleware wraps next so that requests are answered from the cache if it has a fresh
+// result. It drops results that the notifications of subscriptions make stale.
 func (c *Cache) Middleware(next mcp.Handler) mcp.Handler {
 	c.mustBeMade()
 	c.mu.Lock()
@@ -114,14 +114,15 @@ func (c *Cache) Middleware(next mcp.Handler) mcp.Handler {
 	})
 }
 
-// changesKey is the context key of Cache.changes as it was when the request was made.
-// [Singleflight] must not answer the request with a result from before that.
+// changesKey is the context key of the value of Cache.changes when the request was made.
+// [Singleflight] must not answer the request with an older result.
 type changesKey struct{}
 
-// Changed drops the results that a change makes stale: a list, or a resource and, if its URI
-// ends with a slash, those below it. Pass it to [mcp.Conn.Listen], or call it in the function
-// given there. The results of requests in flight are not kept, because they may be older than
-// the change. If the Cache serves several connections, Changed applies to all of them.
+// Changed drops the results that a change makes stale: a list, or a resource and, if its
+// URI ends with a slash, the resources below it. Pass it to [mcp.Conn.Listen], or call it
+// from the function passed to Listen. The results of requests in flight are not cached,
+// because they may be older than the change. If the Cache serves several connections,
+// Changed applies to all of them.
 func (c *Cache) Changed(change mcp.Change) {
 	c.mustBeMade()
 	all := func(cacheKey) bool { return true }
@@ -134,14 +135,15 @@ func (c *Cache) Changed(change mcp.Change) {
 		c.drop(mcp.MethodListResources, all)
 		c.drop(mcp.MethodListResourceTemplates, all)
 	case mcp.NotificationResourceUpdated:
-		isDirectory := strings.HasSuffix(change.URI, "/") // which stands for what is below it
+		isDirectory := strings.HasSuffix(change.URI, "/") // it stands for all resources below it
 		c.drop(mcp.MethodReadResource, func(k cacheKey) bool {
 			return k.about == change.URI || isDirectory && strings.HasPrefix(k.about, change.URI)
 		})
 	}
 }
 
-// hear drops what a notification makes stale. It keeps all notifications.
+// hear drops the results that a notification makes stale. It returns true, so that every
+// notification is delivered.
 func (c *Cache) hear(method string, params json.RawMessage) bool {
 	if note, err := mcp.NewRequest(method, params); err == nil {
 		c.Changed(mcp.Change{Method: method, URI: note.Name()})
@@ -149,8 +151,8 @@ func (c *Cache) hear(method string, params json.RawMessage) bool {
 	return true
 }
 
-// cachedBy returns the part of a request that its cached result depends on, and whether
-// results of its method may be cached.
+// cachedBy returns the part of a request that its cached result depends on, and reports
+// whether results of its method may be cached.
 func cachedBy(req *mcp.Request) (about string, ok bool) {
 	switch req.Method {
 	case mcp.MethodDiscover:
@@ -172,8 +174,9 @@ func cachedBy(req *mcp.Request) (about string, ok bool) {
 	return "", false
 }
 
-// capabilitiesOf identifies the capabilities of the sender of a request: a gateway passes on what
-// its callers declare, and a server may hide from some what is of no use to them.
+// capabilitiesOf returns a hash of the capabilities of the sender of a request. They differ
+// between requests because a gateway forwards the capabilities of its callers, and a server
+// may hide items that a client cannot use.
 func capabilitiesOf(req *mcp.Request) string {
 	raw, err := strictjson.Marshal(req.ClientCapabilities())
 	if err != nil {
@@ -183,8 +186,8 @@ func capabilitiesOf(req *mcp.Request) string {
 	return string(sum[:])
 }
 
-// withHints returns a copy of a result and the cache hints in it, or nil if such results are not
-// cached.
+// withHints returns a copy of a result and a pointer to the cache hints in the copy, or nil
+// if such results are not cached.
 func withHints(res mcp.Result) (mcp.Result, *mcp.Cacheable) {
 	switch r := res.(type) {
 	case *mcp.DiscoverResult:
@@ -209,8 +212,8 @@ func withHints(res mcp.Result) (mcp.Result, *mcp.Cacheable) {
 	return nil, nil
 }
 
-// get returns a fresh result, which says for how long it still is, or nil; and the number of
-// invalidations of the method so far.
+// get returns a fresh result, or nil, and the number of invalidations of the method so far.
+// The hints of the result contain the remaining time for which it is fresh.
 func (c *Cache) get(key cacheKey) (res mcp.Result, changes int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -227,7 +230,7 @@ func (c *Cache) get(key cacheKey) (res mcp.Result, changes int) {
 	return nil, c.changes[key.method]
 }
 
-// put keeps a result, unless the method was invalidated since get.
+// put caches a result, unless the method was invalidated since get.
 func (c *Cache) put(key cacheKey, res mcp.Result, changes int) {
 	_, hints := withHints(res)
 	if hints == nil || hints.TTLMs == nil || *hints.TTLMs <= 0 {
@@ -244,10 +247,10 @@ func (c *Cache) put(key cacheKey, res mcp.Result, changes int) {
 	}
 }
 
-// maxTTL bounds the TTL that a server can ask for.
+// maxTTL bounds the TTL of a result, whatever the server requests.
 const maxTTL = 24 * time.Hour
 
-// drop drops results of a method.
+// drop removes the results of a method for which which returns true.
 func (c *Cache) drop(method string, which func(cacheKey) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -13,16 +13,16 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// Concurrency serves at most n requests at once. Up to queue more wait, in order of
-// arrival, until a place is free or their context is done; 0 means that no request
-// waits. All others fail with [mcp.NewRateLimitedError].
+// Concurrency serves at most n requests concurrently. Up to queue more requests wait, in
+// order of arrival, until a slot is free or their context is done; 0 means that no request
+// waits. All other requests fail with [mcp.NewRateLimitedError].
 //
-// The limit belongs to the returned Middleware: if it is used in several places, they
-// share it. A handler under the limit must not call another handler under the same
-// limit, or both can wait forever.
+// The limit belongs to the returned Middleware: if it is used in several places, they share
+// it. A handler under the limit must not call another handler under the same limit, or both
+// can block forever.
 //
-// Subscriptions ([mcp.MethodListen]), which are long-lived, and notifications, which
-// have no response to fail with, are not limited. Concurrency panics if n is not
+// Subscriptions ([mcp.MethodListen]), which are long-lived, and notifications, which have
+// no response to report an error in, are not limited. Concurrency panics if n is not
 // positive or queue is negative.
 func Concurrency(n, queue int) mcp.Middleware {
 	mustBePositive("Concurrency: n", n)
@@ -44,15 +44,15 @@ func Concurrency(n, queue int) mcp.Middleware {
 	})
 }
 
-// A gate has a place for each request that is being served.
+// A gate limits the number of requests that are served concurrently.
 type gate struct {
 	places  chan struct{}
 	queue   int64
 	waiting atomic.Int64
 }
 
-// busyFor is the retry delay for rejected requests. It is a guess: when a place will be
-// free is not known.
+// busyFor is the retry delay for rejected requests. It is a guess, because it is unknown
+// when a slot will be free.
 const busyFor = time.Second
 
 func (g *gate) enter(ctx context.Context) error {
@@ -75,8 +75,8 @@ func (g *gate) enter(ctx context.Context) error {
 
 func (g *gate) leave() { <-g.places }
 
-// isNotification reports whether req is a received notification. Requests that a client
-// is about to send do not have an ID yet either.
+// isNotification reports whether req is a received notification. The absence of an ID is
+// not enough, because requests that a client is about to send have no ID yet either.
 func isNotification(req *mcp.Request) bool {
 	return req.IsNotification() && strings.HasPrefix(req.Method, "notifications/")
 }

@@ -14,31 +14,32 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// Logger logs each request and notification to l when it has been served. If l is nil,
-// it logs to [slog.Default]. The attributes are
+// Logger logs each request and notification to l after it has been served. If l is nil, it
+// logs to [slog.Default]. The attributes are
 //
-//   - method: of the request;
-//   - name: of the tool or prompt, the URI of the resource, or a digest of the ID of the task,
-//     if any;
-//   - request: the ID that a [RequestID] outside of Logger assigned, if any;
+//   - method: the method of the request;
+//   - name: the name of the tool or prompt, the URI of the resource, or a digest of the ID
+//     of the task, if any;
+//   - request: the ID assigned by a [RequestID] outside Logger, if any;
 //   - version: the protocol version of the request, if it has one;
-//   - outcome: "ok"; "isError", if a tool failed; "invalid_arguments", if a tool was not
-//     called because its arguments are invalid; "input_required", if the client has to
-//     answer a question first; "cancelled", if the request failed after its context had
-//     ended; "error"; or "panic";
-//   - code: of an error;
-//   - error: why a request failed, see below;
-//   - duration: how long it took.
+//   - outcome: "ok"; "isError" if a tool failed; "invalid_arguments" if a tool was not
+//     called because its arguments are invalid; "input_required" if the client has to
+//     answer a question first; "cancelled" if the request failed after its context was
+//     done; "error"; or "panic";
+//   - code: the code of an error;
+//   - mended: the number of arguments changed to fit the schema, if any;
+//   - error: why the request failed, see below;
+//   - duration: how long the request took.
 //
-// Internal errors are logged at level error, and failures of tools
-// ([mcp.CallToolResult.Err]) at level warn, both with the text of the error and its cause,
-// whatever the client gets of it. Everything else is logged at level info. Of invalid
-// arguments only the places are logged. Logger does not log arguments, results, the text
-// of other errors, which may repeat arguments, or the identity of the caller. The query,
-// fragment and user information of URIs are left out.
+// Internal errors are logged at level error, and tool failures ([mcp.CallToolResult.Err])
+// at level warn, both with the text of the error and its cause, even if the client does not
+// see them. Panics are logged at level error, and everything else at level info. For
+// invalid arguments, only their locations are logged. Logger does not log arguments,
+// results, the text of other errors, which may repeat arguments, or the identity of the
+// caller. The query, fragment and user information of URIs are omitted.
 //
-// A request that asks a question runs again with each answer, and is logged each time.
-// A panic is logged without its value and continues; all transports recover it.
+// A request that asks a question runs again with each answer and is logged each time. A
+// panic is logged without its value and then continues; all transports recover it.
 func Logger(l *slog.Logger) mcp.Middleware {
 	if l == nil {
 		l = slog.Default()
@@ -86,8 +87,9 @@ func identity(ctx context.Context, req *mcp.Request) []slog.Attr {
 	return attrs
 }
 
-// publicName returns a name without the parts of a URI that can contain secrets, and a digest of
-// the ID of a task, which is all that a client needs without authentication.
+// publicName returns a name that is safe to log: a URI without the parts that can contain
+// secrets, or a digest of the ID of a task, which without authentication is all that a
+// client needs to use the task.
 func publicName(method, name string) string {
 	switch {
 	case method == mcp.MethodCallTool, method == mcp.MethodGetPrompt:
@@ -106,7 +108,7 @@ func publicName(method, name string) string {
 	return scheme + "://" + rest[strings.LastIndexByte(authority, '@')+1:]
 }
 
-// maxLogged is the length, in bytes, up to which a client's text is logged.
+// maxLogged is the maximum length, in bytes, of logged text from a client.
 const maxLogged = 256
 
 func clip(s string) string {
@@ -118,22 +120,22 @@ func clip(s string) string {
 
 // RequestIDOptions configure [RequestID]. Nil means the zero RequestIDOptions.
 type RequestIDOptions struct {
-	// Header is the canonical name of the HTTP header that may contain an ID. ""
-	// means X-Request-Id, "-" means none.
+	// Header is the canonical name of the HTTP header that may contain an ID. "" means
+	// X-Request-Id, "-" means no header.
 	Header string
 	// New returns a new ID. Nil means 26 random letters and digits.
 	New func() string
 }
 
-// RequestID assigns an ID to each request, to correlate the logs of several servers: the
-// ID that the context has already, that of the HTTP header, or a new one.
-// [RequestIDFrom] returns it. [Logger] and [Recover], inside of RequestID, log it as the
+// RequestID assigns an ID to each request, to correlate the logs of several servers. It is
+// the ID already in the context, the ID in the HTTP header, or a new ID, in this order.
+// [RequestIDFrom] returns it. [Logger] and [Recover], inside RequestID, log it as the
 // attribute request.
 //
-// The sender of the header chooses the ID, so nothing may depend on it. An ID longer
-// than 128 bytes, or with bytes other than visible ASCII, is ignored. The JSON-RPC ID,
-// [mcp.Request].ID, is different: it is unique on one connection only. Requests that a
-// handler sends do not carry the ID.
+// The sender of the header chooses the ID, so it must not be trusted. An ID that is longer
+// than 128 bytes or contains bytes other than visible ASCII is ignored. The JSON-RPC ID,
+// [mcp.Request].ID, is different: it is unique only within one connection. Requests sent by
+// a handler do not carry the ID.
 func RequestID(opts *RequestIDOptions) mcp.Middleware {
 	var o RequestIDOptions
 	if opts != nil {
@@ -167,7 +169,8 @@ func RequestIDFrom(ctx context.Context) string {
 	return id
 }
 
-// requestIDOf returns the ID in the values of a header, if it is safe to log.
+// requestIDOf returns the ID in the values of a header and reports whether it is safe to
+// log.
 func requestIDOf(values []string) (id string, ok bool) {
 	if len(values) != 1 || values[0] == "" || len(values[0]) > 128 {
 		return "", false

@@ -15,13 +15,13 @@ import (
 
 var core = mcp.Internal(seam.Key{})
 
-// MaxResult rejects results whose response is longer than the given number of bytes,
-// in the encoding of the caller's revision. It replaces a tool's result by a failed
-// one (isError) that tells the model the limit, so that it can ask for less. All other
+// MaxResult rejects results whose response, in the encoding of the caller's revision, is
+// longer than the given number of bytes. It replaces a tool result by a failed one
+// (isError) that tells the model the limit, so that the model can request less. All other
 // results become an error with [mcp.CodeTooLarge].
 //
-// Every result is encoded to be measured. MaxResult does not limit the memory that
-// handlers use to produce a result. It panics if bytes is not positive.
+// Every result is encoded to measure it. MaxResult does not limit the memory that handlers
+// use to produce a result. It panics if bytes is not positive.
 func MaxResult(bytes int) mcp.Middleware {
 	mustBePositive("MaxResult: the size", bytes)
 	return mcp.NewMiddleware(func(next mcp.Handler) mcp.Handler {
@@ -46,7 +46,7 @@ func tooLarge(res *mcp.CallToolResult, text string) mcp.Result {
 		err = errors.New(text)
 	}
 	failed := mcp.ErrorResult(err)
-	failed.Content = mcp.Contents{mcp.Text(text)} // which is not that of err
+	failed.Content = mcp.Contents{mcp.Text(text)} // instead of the text of err
 	return failed
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// A Meter records measurements. It is an adapter to a program's metrics system. It must
-// be safe for concurrent use, and must not keep or change labels.
+// A Meter records measurements. It is an adapter to a program's metrics system. It must be
+// safe for concurrent use and must not retain or modify labels.
 type Meter interface {
 	// Count adds delta to a counter. delta is negative only for [MetricInFlight].
 	Count(ctx context.Context, name string, labels []Label, delta int64)
@@ -27,55 +27,56 @@ type Label struct{ Name, Value string }
 
 // The names of the measurements of [Metrics].
 const (
-	// MetricRequests counts served requests, by method, name, outcome, code and, if there
-	// is a MetricsOptions.Cause, cause.
+	// MetricRequests counts served requests, by method, name, outcome, code and, if
+	// MetricsOptions.Cause is set, cause.
 	MetricRequests = "mcp_requests_total"
 	// MetricInFlight is the number of requests in flight, by method.
 	MetricInFlight = "mcp_requests_in_flight"
-	// MetricDuration is the duration of requests in seconds, by method, name and
-	// outcome. Subscriptions are left out.
+	// MetricDuration is the duration of requests in seconds, by method, name and outcome.
+	// Subscriptions are excluded.
 	MetricDuration = "mcp_request_duration_seconds"
-	// MetricMended counts arguments of tools that were changed to fit the schema, by method
-	// and name; see [mcp.MuxOptions].Lenient.
+	// MetricMended counts tool arguments that were changed to fit the schema, by method and
+	// name; see [mcp.MuxOptions].Lenient.
 	MetricMended = "mcp_mended_arguments_total"
 )
 
-// otherLabel replaces values that are not labels of their own.
+// otherLabel replaces values that must not become labels.
 const otherLabel = "other"
 
 // MetricsOptions configure [Metrics]. Nil means the zero MetricsOptions.
 type MetricsOptions struct {
-	// Methods are labels in addition to the methods of the specification, for methods
-	// registered with [mcp.Mux.Handle].
+	// Methods are used as labels in addition to the methods of the specification, for
+	// methods registered with [mcp.Mux.Handle].
 	Methods []string
-	// MaxNames is the maximum number of tool and prompt names used as labels. 0 means
-	// 1000, negative none.
+	// MaxNames is the maximum number of tool and prompt names used as labels. 0 means 1000;
+	// a negative value means none.
 	MaxNames int
-	// Cause returns the value of the label cause for the error of a failed request: that
-	// of the handler, that of a failed tool ([mcp.CallToolResult.Err]), or the cause of
-	// the end of a cancelled context. It must return one of few values, such as
-	// "database". It is not called if the request did not fail or the error is not known;
-	// the label is then "". Nil means that there is no such label.
+	// Cause returns the value of the label cause for the error of a failed request: the
+	// error of the handler, the error of a failed tool ([mcp.CallToolResult.Err]), or the
+	// cause of a cancelled context. It must return one of a few values, such as "database".
+	// If the request did not fail or the error is unknown, Cause is not called and the
+	// label is "". If Cause is nil, there is no such label.
 	Cause func(err error) string
 }
 
 // Metrics counts and times requests and notifications with m. The labels are
 //
-//   - method: of the request, "other" if the specification does not have it;
-//   - name: of the tool or prompt, "other" if none of that name is known to exist, ""
-//     for everything else, including resources;
+//   - method: the method of the request, or "other" if neither the specification nor
+//     MetricsOptions.Methods has it;
+//   - name: the name of the tool or prompt, "other" if it is not known to exist, or "" for
+//     everything else, including resources;
 //   - outcome: as in [Logger];
-//   - code: of an error, "other" if neither the specification nor package mcp defines
-//     it, "" if there is no error;
-//   - cause: if there is a MetricsOptions.Cause.
+//   - code: the code of an error, "other" if neither the specification nor package mcp
+//     defines it, or "" if there is no error;
+//   - cause: if MetricsOptions.Cause is set.
 //
-// Arbitrary values from clients never become labels. A name becomes a label when it is
-// known to exist: when a mux has found it ([mcp.Request.IsRouted]), even if the caller was
-// refused, or when the outcome is a result, an internal error or a panic. The caller is not
-// a label.
+// Arbitrary values from clients never become labels. A name becomes a label once it is
+// known to exist: when a mux has found it ([mcp.Request.IsRouted]), even if the request was
+// rejected, or when the outcome is a result, an internal error or a panic. The caller is
+// not a label.
 //
-// Use Metrics outside of middleware that rejects requests, so that it counts these, too.
-// It panics if m is nil.
+// Use Metrics outside middleware that rejects requests, so that it counts rejected
+// requests, too. It panics if m is nil.
 func Metrics(m Meter, opts *MetricsOptions) mcp.Middleware {
 	if m == nil {
 		panic("middleware.Metrics: the meter must not be nil")
@@ -103,7 +104,7 @@ type metrics struct {
 	cause   func(error) string // may be nil
 
 	mu    sync.RWMutex
-	names map[string]bool // method and name of the names that are labels
+	names map[string]bool // method and name of each name used as a label
 }
 
 func (s *metrics) recordStart(ctx context.Context, req *mcp.Request) time.Time {
@@ -128,7 +129,7 @@ func (s *metrics) recordEnd(ctx context.Context, req *mcp.Request, o outcome, st
 	}
 }
 
-// withCause appends the label cause if there is one.
+// withCause appends the label cause if MetricsOptions.Cause is set.
 func (s *metrics) withCause(labels []Label, o outcome) []Label {
 	if s.cause == nil {
 		return labels
@@ -161,12 +162,12 @@ func (s *metrics) name(req *mcp.Request, o outcome) string {
 	return otherLabel
 }
 
-// isReached reports whether the name of a request exists.
+// isReached reports whether the name of a request is known to exist.
 func isReached(req *mcp.Request, o outcome) bool {
 	return req.IsRouted() || o.kind != "cancelled" && (o.code == 0 || o.code == mcp.CodeInternalError)
 }
 
-// learn makes a name a label if there is room.
+// learn makes a name a label if there is room, and reports whether it is one.
 func (s *metrics) learn(key string) bool {
 	if len(key) > maxKey {
 		return false

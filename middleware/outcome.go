@@ -12,8 +12,8 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// observe serves a request and passes its outcome to report, even if the handler
-// panics. The panic continues.
+// observe serves a request and passes its outcome to report, even if the handler panics.
+// The panic then continues.
 func observe(ctx context.Context, next mcp.Handler, req *mcp.Request, report func(outcome)) (res mcp.Result, err error) {
 	returned := false
 	defer func() {
@@ -30,18 +30,18 @@ func observe(ctx context.Context, next mcp.Handler, req *mcp.Request, report fun
 	return res, err
 }
 
-// panicked is the kind of outcome of a handler that panicked. The caller gets an
-// internal error.
+// panicked is the kind of outcome if the handler panicked. The caller gets an internal
+// error.
 const panicked = "panic"
 
-// An outcome is how a request ended, for the operator.
+// An outcome describes to the operator how a request ended.
 type outcome struct {
 	kind     string
 	level    slog.Level
-	code     int   // 0 unless it is an error of the protocol
-	err      error // why the request failed; nil if that is not known
-	isLogged bool  // err may be logged
-	mended   int   // number of arguments that were changed to fit the schema
+	code     int   // code of the error response; 0 if there is none
+	err      error // why the request failed; nil if unknown
+	isLogged bool  // whether err may be logged
+	mended   int   // number of arguments changed to fit the schema
 }
 
 func outcomeOf(ctx context.Context, res mcp.Result, err error) outcome {
@@ -63,8 +63,8 @@ func outcomeOf(ctx context.Context, res mcp.Result, err error) outcome {
 	return outcome{kind: "ok"}
 }
 
-// failedTool returns the outcome of a tool that failed with err, or with nil if the reason
-// is not known.
+// failedTool returns the outcome of a tool that failed with err, which is nil if the reason
+// is unknown.
 func failedTool(err error) outcome {
 	_, invalid := errors.AsType[*mcp.ArgumentsError](err)
 	switch {
@@ -76,8 +76,8 @@ func failedTool(err error) outcome {
 	return outcome{kind: "isError", level: slog.LevelWarn, err: err, isLogged: true}
 }
 
-// withoutArguments returns an error for the log: for invalid arguments it says where they
-// are invalid, without their values.
+// withoutArguments returns an error that is safe to log. For invalid arguments, it reports
+// where they are invalid but not their values.
 func withoutArguments(err error) error {
 	invalid, ok := errors.AsType[*mcp.ArgumentsError](err)
 	switch {

@@ -21,33 +21,33 @@ import (
 )
 
 // A Limiter decides whether a request may proceed. [TokenBucket] implements it for one
-// process, and [SharedBucket] for all replicas together. It must be safe for concurrent
-// use.
+// process, and [SharedBucket] for all replicas together. A Limiter must be safe for
+// concurrent use.
 type Limiter interface {
-	// Take takes one token from key. It returns 0 if there was one. Otherwise it takes
-	// nothing and returns a positive duration after which there may be one. It must be
-	// atomic: of two concurrent calls, only one gets the last token. If it returns an
-	// error, the request fails. To let requests pass while a store is unavailable,
-	// return 0 and no error.
+	// Take takes one token for key. If there is one, it returns 0. Otherwise it takes
+	// nothing and returns a positive duration after which a token may be available. It must
+	// be atomic: of two concurrent calls, only one gets the last token. If it returns an
+	// error, the request fails. To let requests pass while a store is unavailable, return 0
+	// and no error.
 	//
 	// Keys contain text from clients, of any length.
 	Take(ctx context.Context, key string) (retryAfter time.Duration, err error)
 }
 
-// A KeyFunc returns the key under which a request is counted. Requests with the empty
-// key are not limited.
+// A KeyFunc returns the key under which a request is counted. Requests with an empty key
+// are not limited.
 type KeyFunc func(ctx context.Context, req *mcp.Request) string
 
-// RateLimit rejects requests if limiter has no token left for their key. The error is
-// [mcp.NewRateLimitedError], which tells the client when to retry. There is no default key: see
-// [ByPrincipal], [ByTool], [ByAddress] and [ByAll].
+// RateLimit rejects a request if limiter has no token left for its key. The error is
+// [mcp.NewRateLimitedError], which tells the client when to retry. There is no default key:
+// see [ByPrincipal], [ByTool], [ByAddress] and [ByAll].
 //
 // Every request counts: lists, the first request of a connection, the opening of a
-// subscription, and each round of a call that asks questions. Notifications do not
-// count, because they have no response to fail with.
+// subscription, and each round of a call that asks questions. Notifications do not count,
+// because they have no response to report an error in.
 //
-// For several limits, such as one per caller and one for an expensive tool, use several
-// RateLimits. It panics if key or limiter is nil.
+// For several limits, such as one per caller and one for an expensive tool, use RateLimit
+// several times. It panics if key or limiter is nil.
 func RateLimit(key KeyFunc, limiter Limiter) mcp.Middleware {
 	if key == nil || limiter == nil {
 		panic("middleware.RateLimit: the key and the limiter must not be nil")
@@ -113,7 +113,8 @@ func (l *rateLimit) takeToken(ctx context.Context, key string) error {
 	return nil
 }
 
-// unknownKey marks the context of a KeyFunc if the tool or method is not known to exist.
+// unknownKey marks the context passed to a KeyFunc if the tool or method is not known to
+// exist.
 type unknownKey struct{}
 
 // An operation is a tool or, without a tool, a method.
@@ -146,7 +147,8 @@ func (l *rateLimit) knows(what operation) bool {
 	return known
 }
 
-// learn notes operations that exist: those that answered, and the tools in a list.
+// learn records operations that are known to exist: operations that returned a result, and
+// the tools in a list.
 func (l *rateLimit) learn(all ...operation) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -167,11 +169,11 @@ func roundUp(d time.Duration) time.Duration {
 // ByPrincipal keys by caller. Unauthenticated callers share one key.
 func ByPrincipal(ctx context.Context, req *mcp.Request) string { return ownerOf(ctx, req) }
 
-// ByTool keys by tool for calls of tools, and by method for all other requests; all
-// callers share these keys. Because clients choose names, all tools and methods that are
-// not known to exist share one key. [RateLimit] learns of a tool when it is listed or
-// answers, and of a method outside the specification when it answers. The first call then
-// counts under both keys.
+// ByTool keys tool calls by tool and all other requests by method; all callers share these
+// keys. Because clients choose names, all tools and methods that are not known to exist
+// share one key. [RateLimit] learns that a tool exists when it is listed or returns a
+// result, and that a method outside the specification exists when it returns a result. The
+// first call then counts under both keys.
 func ByTool(ctx context.Context, req *mcp.Request) string {
 	switch {
 	case ctx.Value(unknownKey{}) != nil:
@@ -182,14 +184,13 @@ func ByTool(ctx context.Context, req *mcp.Request) string {
 	return req.Method
 }
 
-// ByAddress keys by the network address of the caller, which address returns, with or
-// without a port. IPv6 addresses share a key with all addresses of the same 64-bit
-// prefix, which usually belongs to one customer. Callers without an address, as on
-// stdio, share one key.
+// ByAddress keys by the network address of the caller, as returned by address with or
+// without a port. IPv6 addresses with the same 64-bit prefix, which usually belongs to one
+// customer, share a key. Callers without an address, such as those on stdio, share one key.
 //
-// Behind a reverse proxy the connection has the address of the proxy. A header with the
-// address of the caller can be trusted only if the proxy overwrites it. ByAddress panics
-// if address is nil.
+// Behind a reverse proxy, the address of the connection is the proxy's. A header with the
+// caller's address can be trusted only if the proxy overwrites it. ByAddress panics if
+// address is nil.
 //
 //	middleware.ByAddress(func(ctx context.Context) string {
 //		if r := mcphttp.RequestFromContext(ctx); r != nil {
@@ -204,9 +205,9 @@ func ByAddress(address func(ctx context.Context) string) KeyFunc {
 	return func(ctx context.Context, _ *mcp.Request) string { return "at " + network.CallerPrefix(address(ctx)) }
 }
 
-// ByAll keys by each combination of keys, such as each tool for each principal. The
-// request is not limited if any of the keys is empty. ByAll panics if there are no keys,
-// or if one is nil.
+// ByAll keys by the combination of keys, such as each tool for each principal. If any of
+// the keys is empty, the request is not limited. ByAll panics if there are no keys or one
+// is nil.
 func ByAll(keys ...KeyFunc) KeyFunc {
 	if len(keys) == 0 || slices.ContainsFunc(keys, func(key KeyFunc) bool { return key == nil }) {
 		panic("middleware.ByAll: there must be keys, and none that is nil")
@@ -229,21 +230,21 @@ func ByAll(keys ...KeyFunc) KeyFunc {
 // TokenBucketOptions configure a [TokenBucket]. Nil means the zero
 // TokenBucketOptions.
 type TokenBucketOptions struct {
-	// Burst is the number of requests that may come at once after a pause. 0 means the
-	// number of requests per period.
+	// Burst is the number of requests that may arrive at once after an idle period. 0 means
+	// the number of requests per period.
 	Burst int
-	// MaxKeys is the maximum number of keys that are remembered. Full buckets need not
-	// be remembered. If there are more, the keys that used the least are forgotten, and
-	// unknown keys start with as little as these had left, so that being forgotten is no
-	// advantage. 0 means 65536.
+	// MaxKeys is the maximum number of keys that are remembered. Keys with full buckets
+	// need not be remembered. Beyond the maximum, the least used keys are forgotten, and
+	// unknown keys start with as few tokens as these had left, so that no key gains by
+	// being forgotten. 0 means 65536.
 	MaxKeys int
 }
 
-// A TokenBucket is a [Limiter] in memory. It is safe for concurrent use. It must be made by
-// [NewTokenBucket].
+// A TokenBucket is an in-memory [Limiter]. It must be created by [NewTokenBucket] and is
+// safe for concurrent use.
 type TokenBucket struct {
-	each  time.Duration // time after which one token comes back
-	depth time.Duration // time after which an empty bucket is full
+	each  time.Duration // time to refill one token
+	depth time.Duration // time to refill an empty bucket
 	keys  int
 
 	mu    sync.Mutex
@@ -251,8 +252,9 @@ type TokenBucket struct {
 	floor time.Time            // the same for unknown keys
 }
 
-// NewTokenBucket returns a limiter that allows n requests per period, evenly spread
-// except for bursts. opts may be nil. It panics if n or the period is not positive.
+// NewTokenBucket returns a limiter that allows n requests per period, evenly spread except
+// for bursts. The period is in. opts may be nil. NewTokenBucket panics if n or in is not
+// positive.
 func NewTokenBucket(n int, in time.Duration, opts *TokenBucketOptions) *TokenBucket {
 	mustBePositive("NewTokenBucket: the number", n)
 	mustBePositive("NewTokenBucket: the time", in)
@@ -293,8 +295,9 @@ func (b *TokenBucket) Take(_ context.Context, key string) (time.Duration, error)
 	return 0, nil
 }
 
-// makeRoomLocked forgets the keys whose buckets are full, and a sixteenth of all keys,
-// those that used the least, so that the next keys find room without a search.
+// makeRoomLocked forgets the keys whose buckets are full. If less than a sixteenth of the
+// keys is then free, it also forgets the least used keys, so that the next keys find room
+// without a search.
 func (b *TokenBucket) makeRoomLocked(now time.Time) {
 	maps.DeleteFunc(b.full, func(_ string, full time.Time) bool { return !full.After(now) })
 	excess := len(b.full) - (b.keys - max(1, b.keys/16))
@@ -306,10 +309,10 @@ func (b *TokenBucket) makeRoomLocked(now time.Time) {
 	maps.DeleteFunc(b.full, func(_ string, full time.Time) bool { return !full.After(b.floor) })
 }
 
-// maxKey is the length up to which a key is kept as it is.
+// maxKey is the maximum length, in bytes, of a key that is stored unchanged.
 const maxKey = 128
 
-// boundKey replaces a long key by its hash, because clients choose keys.
+// boundKey replaces a long key by its hash, because clients choose the length of keys.
 func boundKey(key string) string {
 	if len(key) <= maxKey {
 		return key

@@ -13,14 +13,13 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// Recover turns the panic of a handler into an internal error of its request. It logs
-// the panic and its stack to l, or to [slog.Default] if l is nil. The client learns
-// neither. A panic with [mcp.ErrAbortHandler] is not logged, and makes the transport
-// abandon the request.
+// Recover turns a panic of a handler into an internal error. It logs the panic and its
+// stack to l, or to [slog.Default] if l is nil; the client sees neither. A panic with
+// [mcp.ErrAbortHandler] is not logged and makes the transport abandon the request.
 //
-// All transports recover panics. Use Recover to do so further inside: so that outer
-// middleware sees an error, to log panics to another logger, or to call a handler
-// without a transport. The transport does not log the panic again.
+// All transports recover panics. Use Recover to recover further inside, so that outer
+// middleware sees an error; to log panics to another logger; or to call a handler without a
+// transport. The transport does not log the panic again.
 func Recover(l *slog.Logger) mcp.Middleware {
 	if l == nil {
 		l = slog.Default()

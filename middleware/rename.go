@@ -11,18 +11,18 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// Rename gives tools other names, in lists and calls. The keys of names are the names that
-// the server has, the values those that callers see. A tool is not found under its old
-// name. A tool of the server that has the new name of another one is hidden. Tools that
-// names does not mention keep their names.
+// Rename renames tools in lists and calls. The keys of names are the names that the server
+// uses, the values are the names that callers see. A renamed tool is not found under its
+// old name. If the new name of a tool is also the name of another tool of the server, the
+// other tool is hidden. Tools that are not in names keep their names.
 //
-// Use it around a server whose names clash, confuse a model or have to stay what they were:
+// Use it around a server whose names clash, confuse a model, or must remain stable:
 //
 //	mux.With(middleware.Rename(map[string]string{"search": "search_issues"})).Mount("github_", conn)
 //
-// Names are those inside of the middleware: here without the prefix of the mount. Do not
-// use it on a [mcp.Conn], which validates outputs by the names that its server has. Rename
-// panics if a name is empty, or if two tools would have the same name.
+// Names are those inside the middleware: here, without the prefix of the mount. Do not use
+// Rename on a [mcp.Conn], which validates outputs by the names that its server uses. Rename
+// panics if a name is empty or if two tools would have the same name.
 func Rename(names map[string]string) mcp.Middleware {
 	outer, inner := make(map[string]string, len(names)), make(map[string]string, len(names))
 	for from, to := range names {
@@ -37,7 +37,8 @@ func Rename(names map[string]string) mcp.Middleware {
 	return RenameFunc(lookUp(outer), lookUp(inner))
 }
 
-// lookUp returns a function that returns the value for a name, or the name if it has none.
+// lookUp returns a function that returns the value for a name, or the name itself if it has
+// no value.
 func lookUp(names map[string]string) func(string) string {
 	return func(name string) string {
 		if other, ok := names[name]; ok {
@@ -47,10 +48,10 @@ func lookUp(names map[string]string) func(string) string {
 	}
 }
 
-// RenameFunc is like [Rename] with functions. Outer returns the name that callers see for
-// a name that the server has, and inner returns the latter for the former. A tool for which
-// inner does not undo outer can neither be listed nor called. The functions are called for
-// every tool of a list, and concurrently. RenameFunc panics if one of them is nil.
+// RenameFunc is like [Rename] but takes functions: outer maps a name that the server uses
+// to the name that callers see, and inner maps it back. A tool for which inner does not
+// undo outer can neither be listed nor called. The functions are called for every tool of a
+// list, and concurrently. RenameFunc panics if either is nil.
 func RenameFunc(outer, inner func(name string) string) mcp.Middleware {
 	if outer == nil || inner == nil {
 		panic("middleware.RenameFunc: the functions must not be nil")
@@ -96,7 +97,7 @@ func (r renamer) call(ctx context.Context, next mcp.Handler, req *mcp.Request) (
 	return res, err
 }
 
-// isUnknown reports whether err says that there is no tool of a name.
+// isUnknown reports whether err means that there is no tool with the given name.
 func isUnknown(err error, name string) bool {
 	e, ok := errors.AsType[*mcp.Error](err)
 	unknown := mcp.NewUnknownNameError(string(Tool), name)

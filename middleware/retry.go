@@ -22,32 +22,32 @@ import (
 type RetryOptions struct {
 	// Attempts is the maximum number of attempts, including the first. 0 means 4.
 	Attempts int
-	// MinDelay is the delay before the second attempt. It doubles with each attempt, up
-	// to MaxDelay. Up to half of each delay is removed at random, so that clients that
-	// failed together do not retry together. 0 means 200 ms and 10 s.
+	// MinDelay is the delay before the second attempt. The delay doubles with each attempt,
+	// up to MaxDelay. It is shortened at random, by up to half, so that clients that failed
+	// together do not retry together. 0 means 200 ms and 10 s, respectively.
 	MinDelay, MaxDelay time.Duration
-	// Tools also retries calls of tools that the server lists as read-only or idempotent
-	// (readOnlyHint, idempotentHint), in lists that this middleware has seen. These are
-	// hints: set Tools only for servers that you trust.
+	// Tools also retries calls of tools that the server has marked as read-only or
+	// idempotent (readOnlyHint, idempotentHint) in a list that this middleware has seen.
+	// These are hints: set Tools only for servers that you trust.
 	Tools bool
-	// Transient reports whether an error is temporary. Nil means: rate limits
-	// ([mcp.CodeRateLimited]), network failures and broken connections, and errors with
-	// a method Transient() bool that returns true. It is not called for requests that
-	// must not be retried.
+	// Transient reports whether an error is temporary. It is not called for requests that
+	// must not be retried. If it is nil, the temporary errors are rate limits
+	// ([mcp.CodeRateLimited]), network failures and broken connections, and errors with a
+	// method Transient() bool that returns true.
 	Transient func(err error) bool
 }
 
-// Retry sends a client's requests again if they fail for a temporary reason. It retries
-// methods that only read: discovery, lists, resources, prompts and completions. It
-// retries calls of tools only as [RetryOptions].Tools says, and never requests that carry
-// answers to a question, because its state may be valid only once.
+// Retry resends a client's requests if they fail for a temporary reason. It retries methods
+// that only read: discovery, lists, resources, prompts and completions. It retries tool
+// calls only if [RetryOptions].Tools allows it. It never retries requests that carry
+// answers to a question, because the state of the question may be valid only once.
 //
 // If the server says when to retry ([mcp.RetryAfter]), Retry waits at least that long. If
-// that is later than MaxDelay or the deadline of the context, or if no attempts are left,
-// Retry returns the last error. Progress starts over with each attempt.
+// that exceeds MaxDelay or the deadline of the context, or if no attempts are left, Retry
+// returns the last error. Progress starts over with each attempt.
 //
-// Use Retry outside of middleware that rejects requests, such as [RateLimit], and inside
-// of [Logger], which then logs all attempts as one request.
+// Use Retry outside middleware that rejects requests, such as [RateLimit], and inside
+// [Logger], which then logs all attempts as one request.
 func Retry(opts *RetryOptions) mcp.Middleware {
 	var o RetryOptions
 	if opts != nil {
@@ -66,7 +66,7 @@ func Retry(opts *RetryOptions) mcp.Middleware {
 		o.Transient = isTransient
 	}
 	return mcp.NewMiddleware(func(next mcp.Handler) mcp.Handler {
-		// Each handler is one server, with tools of its own.
+		// Each handler is one server with its own tools.
 		return &retrier{next: next, opts: o}
 	})
 }
@@ -116,7 +116,8 @@ func (r *retrier) knows(tool string) bool {
 	return r.tools[tool]
 }
 
-// isReadOnly reports whether requests of a method change nothing and end by themselves.
+// isReadOnly reports whether requests of a method change nothing and terminate on their
+// own.
 func isReadOnly(method string) bool {
 	switch method {
 	case mcp.MethodDiscover, mcp.MethodListTools, mcp.MethodListPrompts, mcp.MethodListResources,
@@ -126,13 +127,14 @@ func isReadOnly(method string) bool {
 	return false
 }
 
-// carriesAnswers reports whether a request carries answers to a question, or its state.
+// carriesAnswers reports whether a request carries answers to a question, or the state of a
+// question.
 func carriesAnswers(req *mcp.Request) bool {
 	var p mcp.Retry
 	return req.Decode(&p) != nil || p.InputResponses != nil || p.RequestState != nil
 }
 
-// maxTools bounds the number of tools that are remembered.
+// maxTools bounds the number of remembered tools.
 const maxTools = 10_000
 
 func (r *retrier) learn(res mcp.Result) {
@@ -161,7 +163,8 @@ func repeatableTool(a *mcp.ToolAnnotations) bool {
 	return a != nil && (says(a.ReadOnlyHint) || says(a.IdempotentHint))
 }
 
-// delay returns how long to wait after an attempt, or false if that is too long.
+// delay returns how long to wait after an attempt, or false if the server asks for more
+// than MaxDelay.
 func (r *retrier) delay(err error, attempt int) (time.Duration, bool) {
 	d := r.opts.MinDelay
 	for range attempt - 1 {
@@ -176,8 +179,8 @@ func (r *retrier) delay(err error, attempt int) (time.Duration, bool) {
 	return asked + d, asked <= r.opts.MaxDelay // with jitter: several clients may have been told the same time
 }
 
-// wait waits for d. It returns false if the context ends before that, at once if its
-// deadline is earlier.
+// wait waits for d. It returns false if ctx is done earlier; if the deadline of ctx is not
+// later than d, it returns false immediately.
 func wait(ctx context.Context, d time.Duration) bool {
 	if end, ok := ctx.Deadline(); ok && time.Until(end) <= d {
 		return false

@@ -11,28 +11,28 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// RequireScopes rejects callers that do not have all of the scopes, including
-// unauthenticated ones, with [mcp.NewInsufficientScopeError], which names all of the scopes. Over
-// HTTP this becomes a challenge that lets the client request them.
+// RequireScopes rejects callers that lack any of the scopes, including unauthenticated
+// callers. The error is [mcp.NewInsufficientScopeError], which names all of the scopes.
+// Over HTTP, it becomes a challenge that lets the client request them.
 //
-// With [mcp.Mux.With] it protects everything that the registration serves: calling the
-// tool; getting the prompt and completing its arguments; reading the resource, completing
-// the variables of its template, listing the resources that it matches, and subscribing
-// to them. The item itself stays in lists, so that clients can request what they lack;
-// [RequireScopesFor] hides it. Around a whole mux,
-// RequireScopes also rejects callers that only want to connect. A nested RequireScopes
-// does not add its scopes to the error of the outer one: list all scopes of an operation
-// in one, or a client asks its user twice.
+// With [mcp.Mux.With], RequireScopes protects everything that the registration serves:
+// calling the tool; getting the prompt and completing its arguments; reading the resource,
+// completing the variables of its template, listing the resources that the template
+// matches, and subscribing to them. The item itself stays in lists, so that clients can
+// request the missing scopes; [RequireScopesFor] hides it. Around a whole mux,
+// RequireScopes also rejects callers that only connect. A nested RequireScopes does not add
+// its scopes to the error of the outer one: list all scopes of an operation in one
+// RequireScopes, or clients ask their users twice.
 //
 // RequireScopes panics if there are no scopes.
 func RequireScopes(scopes ...string) mcp.Middleware {
 	return RequireScopesBy(isSameScope, scopes...)
 }
 
-// RequireScopesBy is like [RequireScopes] for scopes that imply others, such as "notes"
-// for "notes:read" and "notes:write": a scope is granted if implies returns true for any
-// scope of the caller. Implies must return true for equal scopes. RequireScopesBy panics
-// as RequireScopes does, and if implies is nil.
+// RequireScopesBy is like [RequireScopes] for scopes that imply others, such as "notes" for
+// "notes:read" and "notes:write": a scope is granted if implies returns true for any scope
+// of the caller. implies must return true for equal scopes. RequireScopesBy panics if there
+// are no scopes or implies is nil.
 func RequireScopesBy(implies func(granted, required string) bool, scopes ...string) mcp.Middleware {
 	if len(scopes) == 0 {
 		panic("middleware.RequireScopes: there are no scopes to require")
@@ -51,10 +51,10 @@ func RequireScopesBy(implies func(granted, required string) bool, scopes ...stri
 	})
 }
 
-// RequireScopesFor protects items and hides them at once: callers that lack the scopes
-// that required returns for an item do not see it in lists, and are rejected as by
-// [RequireScopes] if they name it nevertheless. Use it around a whole mux, with the scopes
-// of all items in one place:
+// RequireScopesFor both protects and hides items. Callers that lack the scopes that
+// required returns for an item do not see the item in lists. If they name it anyway, they
+// are rejected as by [RequireScopes]. Use it around a whole mux, with the scopes of all
+// items in one place:
 //
 //	mux.Use(middleware.RequireScopesFor(func(kind middleware.Kind, name string) []string {
 //		if kind == middleware.Tool && strings.HasPrefix(name, "admin_") {
@@ -63,10 +63,10 @@ func RequireScopesBy(implies func(granted, required string) bool, scopes ...stri
 //		return nil // for every caller
 //	}, nil))
 //
-// What is hidden, where, and by which names is as in [Visible]; in contrast, the error for
-// a hidden item says that it exists. Implies is as in [RequireScopesBy]; nil means that
-// scopes are equal. The function required is called for every element of a list, and
-// concurrently. RequireScopesFor panics if it is nil.
+// Items are hidden and named as described in [Visible], except that the error for a hidden
+// item reveals that it exists. implies is as in [RequireScopesBy]; nil means that scopes
+// must be equal. required is called for every element of a list, and concurrently.
+// RequireScopesFor panics if required is nil.
 func RequireScopesFor(required func(kind Kind, name string) []string, implies func(granted, required string) bool) mcp.Middleware {
 	if required == nil {
 		panic("middleware.RequireScopesFor: the function must not be nil")
@@ -88,7 +88,7 @@ func RequireScopesFor(required func(kind Kind, name string) []string, implies fu
 
 func isSameScope(granted, required string) bool { return granted == required }
 
-// scopesOfForms returns the scopes that all forms of a name need together.
+// scopesOfForms returns the scopes that all spellings of a name require together.
 func scopesOfForms(required func(kind Kind, name string) []string, kind Kind, name string) []string {
 	forms, n := [3]string{name}, 1
 	if kind == Resource {
@@ -111,7 +111,7 @@ func hasScopes(p *mcp.Principal, required []string, implies func(granted, requir
 	}
 	for _, scope := range required {
 		found := false
-		for _, granted := range p.Scopes { // no closure: this runs with every call
+		for _, granted := range p.Scopes { // no closure, because this runs for every call
 			found = found || implies(granted, scope)
 		}
 		if !found {
@@ -121,7 +121,7 @@ func hasScopes(p *mcp.Principal, required []string, implies func(granted, requir
 	return true
 }
 
-// principalOf returns the caller of a received request, or the principal for which a
+// principalOf returns the caller of a received request, the principal on whose behalf a
 // client sends it, or nil.
 func principalOf(ctx context.Context, req *mcp.Request) *mcp.Principal {
 	if req.Principal != nil {
@@ -130,8 +130,8 @@ func principalOf(ctx context.Context, req *mcp.Request) *mcp.Principal {
 	return mcp.PrincipalFromContext(ctx)
 }
 
-// viewOf returns a key for what is shown to the caller, which may depend on the scopes of its
-// token.
+// viewOf returns a key for the caller's view of the server, which may depend on the scopes
+// of its token.
 func viewOf(ctx context.Context, req *mcp.Request) string {
 	owner := ownerOf(ctx, req)
 	if p := principalOf(ctx, req); p != nil && len(p.Scopes) > 0 {

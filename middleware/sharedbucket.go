@@ -20,56 +20,58 @@ import (
 
 // SharedBucketOptions configure a [SharedBucket]. Nil means the zero SharedBucketOptions.
 type SharedBucketOptions struct {
-	// Name separates limits that share a store: the replicas of one limit have the same.
+	// Name separates limits that share a store. All replicas of a limit must use the same
+	// name.
 	Name string
-	// Burst is the number of requests that may come at once after a pause. 0 means the
-	// number of requests per period.
+	// Burst is the number of requests that may arrive at once after an idle period. 0 means
+	// the number of requests per period.
 	Burst int
-	// Lot is how many tokens a replica takes from the store at a time. 0 means a sixteenth of
-	// Burst, and at least 1.
+	// Lot is the number of tokens that a replica takes from the store at a time. 0 means a
+	// sixteenth of Burst, but at least 1.
 	Lot int
-	// MaxKeys is how many keys this process remembers. Forgetting one loses its lot. 0 means
-	// 65536.
+	// MaxKeys is the maximum number of keys that this process remembers. If a key is
+	// forgotten, the tokens of its lot are lost. 0 means 65536.
 	MaxKeys int
 }
 
-// A SharedBucket is a [Limiter] whose tokens are in a store, for all replicas together. It
-// must be made by [NewSharedBucket], and is safe for concurrent use.
+// A SharedBucket is a [Limiter] whose tokens are in a store that all replicas share. It
+// must be created by [NewSharedBucket] and is safe for concurrent use.
 //
-// Each replica takes tokens in lots, and serves requests from its lot without the store.
-// That makes the limit approximate, in one direction only: a lot that a replica does not
-// use within the time in which it would be refilled is lost, so that up to a lot for each
-// other replica may be missing from a burst. No more requests pass than the limit allows,
-// apart from differences between the clocks of the replicas: a clock that is ahead by d
-// adds the tokens of d, once.
+// Each replica takes tokens in lots and serves requests from its lot without accessing the
+// store. This makes the limit approximate, in one direction only: tokens that a replica
+// does not use within the time it takes to refill its lot are lost, so a burst may lack up
+// to one lot for each other replica. No more requests pass than the limit allows, apart
+// from differences between the clocks of the replicas: a clock that is ahead by d adds the
+// tokens of d, once.
 //
-// A request costs a read and a write of the store for each lot, and nothing while a key has
-// used up its tokens: the replica remembers until when. If the store fails, the requests
-// that need it fail with its error.
+// Each lot costs a read and a write of the store. While a key has no tokens left, requests
+// cost nothing, because the replica remembers when the next token is available. If the
+// store fails, the requests that need it fail with its error.
 type SharedBucket struct {
 	values store.Values
 	name   string
-	each   time.Duration // time after which one token comes back
-	depth  time.Duration // time after which an empty bucket is full
+	each   time.Duration // time to refill one token
+	depth  time.Duration // time to refill an empty bucket
 	lot    int
 
 	mu   sync.Mutex
 	keys *lru.Map[string, *lot]
 }
 
-// A lot has the tokens that this process has taken for a key. Its lock is held while more
-// are taken, so that concurrent requests for one key take one lot.
+// A lot holds the tokens that this process has taken for a key. It is locked while more
+// tokens are taken, so that concurrent requests for one key take one lot.
 type lot struct {
-	turn chan struct{} // has an element unless it is locked
+	turn chan struct{} // holds an element unless the lot is locked
 
 	tokens  int
-	expires time.Time // of the tokens
-	empty   time.Time // until when the store has none
+	expires time.Time // when the tokens expire
+	empty   time.Time // until when the store has no tokens
 }
 
 // NewSharedBucket returns a limiter that allows n requests per period for all replicas
-// together, evenly spread except for bursts. opts may be nil. It panics if values is nil,
-// if n or the period is not positive, or if an option is negative.
+// together, evenly spread except for bursts. The period is in. opts may be nil.
+// NewSharedBucket panics if values is nil, if n or in is not positive, or if an option is
+// negative.
 func NewSharedBucket(values store.Values, n int, in time.Duration, opts *SharedBucketOptions) *SharedBucket {
 	var o SharedBucketOptions
 	if opts != nil {
@@ -142,9 +144,9 @@ func (b *SharedBucket) lotOf(key string) *lot {
 
 var errNoTokens = errors.New("middleware: no tokens")
 
-// takeLot takes up to a lot of tokens from the store, which has a time and the tokens that
-// the bucket had then, as the time that they took to come. Without a token it returns the
-// time until there is one.
+// takeLot takes up to a lot of tokens from the store. The stored value is a time and the
+// tokens in the bucket at that time, expressed as the time it took to refill them. If there
+// is no token, takeLot returns how long to wait for one.
 func (b *SharedBucket) takeLot(ctx context.Context, key string, now time.Time) (taken int, wait time.Duration, err error) {
 	sum := sha256.Sum256([]byte(b.name + "\x00" + key))
 	name := "psi/limit/" + hex.EncodeToString(sum[:16])
@@ -153,7 +155,7 @@ func (b *SharedBucket) takeLot(ctx context.Context, key string, now time.Time) (
 		at := now.UnixNano()
 		if len(old) == 16 {
 			last := int64(binary.BigEndian.Uint64(old))
-			at = max(at, last) // time stands still for a replica while another one's clock is ahead
+			at = max(at, last) // no refill while the clock of another replica is ahead
 			refilled := time.Duration(at - last)
 			room = min(room, time.Duration(binary.BigEndian.Uint64(old[8:]))+refilled)
 		}

@@ -15,25 +15,25 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// Singleflight sends equal requests of a client once if they are made at the same
-// time: those with the same method, parameters, principal and scopes. It shares the methods
-// that [Retry] repeats, which only read. It never shares calls of tools, subscriptions,
-// or requests that carry answers to a question or a progress token.
+// Singleflight merges equal concurrent requests of a client into one. Requests are equal if
+// they have the same method, parameters, principal and scopes. It merges only requests with
+// the read-only methods that [Retry] retries. It never merges tool calls, subscriptions, or
+// requests that carry answers to a question or a progress token.
 //
-// The shared request has the context values of the first caller. It is cancelled only
-// when all of its callers are: one cancelled caller does not affect the others. It
-// reports no progress. The result is shared and must not be changed, like every result.
+// The shared request has the context values of the first caller. It is cancelled only when
+// all of its callers are: cancelling one caller does not affect the others. It reports no
+// progress. The result is shared and must not be modified, like every result.
 //
-// A caller can get the response to a request that was sent before its own. Use
-// Singleflight inside of [Cache], which prevents such a response from hiding a change,
-// and outside of [Retry].
+// A caller can receive the response to a request that was sent before its own. Use
+// Singleflight inside [Cache], which prevents such a response from hiding a change, and
+// outside [Retry].
 func Singleflight() mcp.Middleware {
 	return mcp.NewMiddleware(func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc((&singleflight{next: next}).serve)
 	})
 }
 
-// singleflight shares the requests to one server.
+// A singleflight merges the requests to one server.
 type singleflight struct {
 	next  mcp.Handler
 	group flight.Group[flightKey, *sharedResult]
@@ -41,14 +41,14 @@ type singleflight struct {
 
 type flightKey struct {
 	method, version, viewer, params string
-	session                         *mcp.Session // of a legacy client, whose capabilities it has
-	changes                         any          // that a Cache outside has seen
+	session                         *mcp.Session // of a legacy client; has its capabilities
+	changes                         any          // invalidations seen by an outer Cache
 	byApp                           bool         // see cacheKey
 }
 
 type sharedResult struct {
 	res     mcp.Result
-	claimed atomic.Bool // by the caller that answers the question in res
+	claimed atomic.Bool // a caller is answering the question in res
 }
 
 func (s *singleflight) serve(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
@@ -68,7 +68,7 @@ func (s *singleflight) serve(ctx context.Context, req *mcp.Request) (mcp.Result,
 		if p.Value == mcp.ErrAbortHandler { //nolint:errorlint // net/http compares the value, too
 			panic(p.Value)
 		}
-		panic(p) // which Recover knows
+		panic(p) // Recover unwraps it
 	}
 	switch {
 	case errors.Is(err, flight.ErrGoexit):
@@ -77,13 +77,13 @@ func (s *singleflight) serve(ctx context.Context, req *mcp.Request) (mcp.Result,
 		return nil, err
 	}
 	if _, ok := shared.res.(*mcp.InputRequired); ok && shared.claimed.Swap(true) {
-		return s.next.ServeMCP(ctx, req) // the state of a question may be good for one answer only
+		return s.next.ServeMCP(ctx, req) // the state of a question may be valid for one answer only
 	}
 	return shared.res, err
 }
 
-// copyRequest returns a copy of req that may be used after req has been answered, when
-// the bytes of its params are reused.
+// copyRequest returns a copy of req that may be used after req has been answered and the
+// buffer of its params is reused.
 func copyRequest(req *mcp.Request) (*mcp.Request, error) {
 	if req.Params() == nil {
 		return req.Clone(), nil
@@ -95,7 +95,7 @@ func copyRequest(req *mcp.Request) (*mcp.Request, error) {
 var traceMembers = []string{"traceparent", "tracestate", "baggage"}
 
 // paramsWithoutTrace returns the params of a request without the trace members, which
-// differ between requests that are otherwise equal.
+// differ between otherwise equal requests.
 func paramsWithoutTrace(req *mcp.Request) string {
 	meta := req.Meta()
 	size := len(meta)

@@ -12,12 +12,12 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// Timeout cancels the context of a handler after d, and waits for the handler to return.
-// A later error, or failed result of a tool, becomes an error with [mcp.CodeTimeout]. A
-// successful result is returned even if it is late.
+// Timeout cancels the context of a handler after d and waits for the handler to return. If
+// the handler then returns an error or a failed tool result, it is replaced by an error
+// with [mcp.CodeTimeout]. A successful result is returned even if it is late.
 //
 // Subscriptions ([mcp.MethodListen]) are long-lived and have no deadline. On a client,
-// Timeout bounds each request; see also [mcp.ClientOptions].CallTimeout, which progress
+// Timeout limits each request; see also [mcp.ClientOptions].CallTimeout, which progress
 // extends. Timeout panics if d is not positive.
 func Timeout(d time.Duration) mcp.Middleware {
 	mustBePositive("Timeout: the time", d)
@@ -35,13 +35,13 @@ func Timeout(d time.Duration) mcp.Middleware {
 	})
 }
 
-// A deadline is the cancellation cause of contexts whose deadline a Timeout set. Its
+// A deadline is the cancellation cause of contexts whose deadline was set by a Timeout. Its
 // address distinguishes it from other Timeouts.
 type deadline struct{ after time.Duration }
 
 func (d *deadline) Error() string { return fmt.Sprintf("middleware: not done within %v", d.after) }
 
-// Is makes the error a [context.DeadlineExceeded].
+// Is makes the error match [context.DeadlineExceeded].
 func (d *deadline) Is(target error) bool { return target == context.DeadlineExceeded }
 
 // timedOut returns the error for the client.
@@ -49,7 +49,7 @@ func (d *deadline) timedOut() error {
 	return &mcp.Error{Code: mcp.CodeTimeout, Message: fmt.Sprintf("the request took longer than %v", d.after), Cause: d}
 }
 
-// replaceLate replaces a failure that came after the deadline.
+// replaceLate replaces a failure after the deadline by the error for the client.
 func (d *deadline) replaceLate(ctx context.Context, res mcp.Result, err error) (mcp.Result, error) {
 	tool, _ := res.(*mcp.CallToolResult)
 	failed := err != nil || tool != nil && tool.IsError

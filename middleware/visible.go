@@ -17,39 +17,40 @@ import (
 // A Kind is a kind of item that can be hidden.
 type Kind string
 
-// The kinds.
+// The kinds of items.
 const (
 	Tool     Kind = "tool"
 	Prompt   Kind = "prompt"
-	Resource Kind = "resource" // named by its URI, or, in lists and completion, by its template
+	Resource Kind = "resource" // named by its URI or, in lists and completion, by its template
 )
 
 // Visible hides from the caller every item for which visible returns false. Calling,
 // getting, reading, completing or subscribing to a hidden item fails as if it did not
-// exist. Hidden items are also left out of:
+// exist. Hidden items are also omitted from:
 //
-//   - lists, also those of skills, of the files of a skill, and of directories of skills;
-//   - the contents of a resource that has several, each with a URI;
-//   - completions of a template's variables: a value is judged by the URI that the
-//     template makes of it and of the arguments chosen before; variables without a value
-//     are empty. A completion that names a URI instead of its template has no values,
-//     because their URIs are not known;
+//   - lists, including lists of skills, of the files of a skill, and of directories of
+//     skills;
+//   - the contents of a resource that has several contents, each with a URI;
+//   - completions of a template's variables: a value is judged by the URI that results from
+//     expanding the template with it and the arguments chosen before; variables without a
+//     value are empty. A completion that names a URI instead of its template has no values,
+//     because their URIs are unknown;
 //   - updates of a subscription to a URI that has others below it.
 //
-// Clients can encode characters of a URI that need not be encoded. Such a URI is also
-// judged in the form that a template would produce, and must be visible in both forms. The
-// variables of a query can come in any order: a rule about one must look for it in the whole
+// Clients can percent-encode characters of a URI that need no encoding. Such a URI is also
+// judged in the forms that a template would produce, and must be visible in all of them.
+// The variables of a query can appear in any order: a rule about one must search the whole
 // query.
 //
 // Visible does not filter what handlers write: the text of a directory, the links in a
 // tool's result, or the values completed for a prompt.
 //
-// Results that depend on the caller become private ([mcp.CachePrivate]): lists, and
-// resources that are read. [mcp.PrincipalFromContext] returns the caller.
+// Results that depend on the caller become private ([mcp.CachePrivate]): lists, and the
+// contents of resources. [mcp.PrincipalFromContext] returns the caller.
 //
 // Use Visible around a whole mux. Names are those that the caller sees, including the
-// prefixes of mounts. The function is called for every element of a list, and
-// concurrently. Visible panics if it is nil.
+// prefixes of mounts. visible is called for every element of a list, and concurrently.
+// Visible panics if visible is nil.
 func Visible(visible func(ctx context.Context, kind Kind, name string) bool) mcp.Middleware {
 	if visible == nil {
 		panic("middleware.Visible: the function must not be nil")
@@ -67,7 +68,7 @@ func notFound(req *mcp.Request, kind Kind, name string) error {
 	return mcp.NewUnknownNameError(string(kind), name)
 }
 
-// hide returns middleware that shows each caller what its viewer makes visible.
+// hide returns middleware that shows each caller only the items visible to its viewer.
 func hide(viewerOf func(ctx context.Context, req *mcp.Request) viewer) mcp.Middleware {
 	return mcp.NewMiddleware(func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
@@ -94,7 +95,7 @@ func hide(viewerOf func(ctx context.Context, req *mcp.Request) viewer) mcp.Middl
 // A viewer is the view of one caller, for one request.
 type viewer struct {
 	visible    func(kind Kind, name string) bool
-	refusal    func(req *mcp.Request, kind Kind, name string) error // of a request for an item that is not visible
+	refusal    func(req *mcp.Request, kind Kind, name string) error // of a request for a hidden item
 	sameForAll bool                                                 // every caller has this view
 }
 
@@ -106,7 +107,8 @@ func (v viewer) scope(unfiltered string) string {
 	return mcp.CachePrivate
 }
 
-// check rejects a request for a hidden item as if the item did not exist.
+// check rejects a request for a hidden item. Otherwise it returns the request to serve,
+// from which hidden items are removed.
 func (v viewer) check(req *mcp.Request) (*mcp.Request, error) {
 	switch req.Method {
 	case mcp.MethodCallTool:
@@ -152,7 +154,7 @@ func (v viewer) checkCompletion(req *mcp.Request) (*mcp.Request, error) {
 }
 
 // filterSubscription removes hidden resources from a subscription and from its
-// notifications: subscribing to a URI includes those below it.
+// notifications, because subscribing to a URI includes the resources below it.
 func (v viewer) filterSubscription(req *mcp.Request) (*mcp.Request, error) {
 	var p mcp.ListenParams
 	if err := req.Decode(&p); err != nil {
@@ -200,7 +202,7 @@ func (v viewer) filter(req *mcp.Request, res mcp.Result) mcp.Result {
 		return &c
 	case *mcp.ReadResourceResult:
 		c := *r
-		if len(r.Contents) > 1 { // a single one was requested, by whichever URI
+		if len(r.Contents) > 1 { // a single content was requested, whatever its URI
 			c.Contents = keepVisible(r.Contents, func(x *mcp.ResourceContents) bool { return x.URI == req.Name() || v.readable(x.URI) })
 		}
 		c.CacheScope = v.scope(r.CacheScope)
@@ -229,12 +231,12 @@ func keepVisible[D any](list []*D, visible func(*D) bool) []*D {
 	return kept
 }
 
-// filterCompletion removes values that make URIs of hidden resources. It also removes the
-// total, which counts them.
+// filterCompletion removes values that result in URIs of hidden resources. It also removes
+// the total, which counts them.
 func (v viewer) filterCompletion(req *mcp.Request, res *mcp.CompleteResult) mcp.Result {
 	var p mcp.CompleteParams
 	if req.Decode(&p) != nil || p.Ref.Type != refResource {
-		return res // of a prompt
+		return res // a completion for a prompt
 	}
 	c := *res
 	c.Completion.Values, c.Completion.Total = []string{}, nil
@@ -255,7 +257,7 @@ func (v viewer) filterCompletion(req *mcp.Request, res *mcp.CompleteResult) mcp.
 	return &c
 }
 
-// readable reports whether a resource is visible, however its URI is written.
+// readable reports whether a resource is visible, in every spelling of its URI.
 func (v viewer) readable(uri string) bool {
 	forms, n := spellings(uri)
 	for _, form := range forms[:n] {
@@ -266,11 +268,11 @@ func (v viewer) readable(uri string) bool {
 	return true
 }
 
-// spellings returns a URI as a client wrote it, and the other forms that it may have to be
-// judged in. Handlers of templates get decoded variables, so there are several ways to
-// write a URI: "files:///hr" and "files:///%68r", and for a variable such as {+path} "a/b"
-// and "a%2Fb". All of them have to be visible, so that none is a way around one that is
-// hidden.
+// spellings returns a URI as the client wrote it, and the other forms in which it must be
+// judged. Handlers of templates get decoded variables, so a URI can be written in several
+// ways: "files:///hr" and "files:///%68r" or, for a variable such as {+path}, "a/b" and
+// "a%2Fb". All forms must be visible, so that no spelling gives access to a hidden
+// resource.
 func spellings(uri string) (forms [3]string, n int) {
 	forms[0], n = uri, 1
 	simple, reserved := respell(uri, isUnreserved), respell(uri, isURIChar)
@@ -285,8 +287,8 @@ func spellings(uri string) (forms [3]string, n int) {
 	return forms, n
 }
 
-// respell writes a URI as a template does. It encodes the bytes that cannot occur in a
-// URI, and decodes encoded bytes for which plain returns true.
+// respell writes a URI as a template would. It encodes the bytes that cannot occur in a URI
+// and decodes encoded bytes for which plain returns true.
 func respell(uri string, plain func(c byte) bool) string {
 	const digits = "0123456789ABCDEF"
 	out := make([]byte, 0, len(uri))
@@ -315,7 +317,8 @@ func unhex(c byte) int {
 	return strings.IndexByte("0123456789abcdef", c)
 }
 
-// isUnreserved and isURIChar report the characters of RFC 3986, sections 2.3 and 2.2.
+// isUnreserved and isURIChar report whether c is an unreserved character or any character
+// of a URI (RFC 3986, sections 2.3 and 2.2).
 func isUnreserved(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("-._~", c) >= 0
 }

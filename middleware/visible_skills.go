@@ -23,8 +23,8 @@ func (v viewer) checkSkill(req *mcp.Request) (*mcp.Request, error) {
 	return req, nil
 }
 
-// decodeSkills returns a result of the extension as its own type. That of a connection is an
-// [mcp.EmptyResult].
+// decodeSkills decodes a result of the extension into its own type. A connection returns it
+// as an [mcp.EmptyResult].
 func decodeSkills(method string, res mcp.Result) (mcp.Result, error) {
 	var typed mcp.Result
 	switch method {
@@ -49,7 +49,7 @@ func decodeSkills(method string, res mcp.Result) (mcp.Result, error) {
 	return typed, nil
 }
 
-// keepSkills returns the skills that are visible, without their hidden files.
+// keepSkills returns the visible skills, without their hidden files.
 func (v viewer) keepSkills(list []*skills.Skill) []*skills.Skill {
 	kept := keepVisible(list, func(s *skills.Skill) bool { return v.readable(s.URI) })
 	for i, s := range kept {
@@ -58,7 +58,7 @@ func (v viewer) keepSkills(list []*skills.Skill) []*skills.Skill {
 	return kept
 }
 
-// skill returns a skill without its hidden files.
+// skill returns a copy of a skill without its hidden files.
 func (v viewer) skill(s *skills.Skill) *skills.Skill {
 	if s == nil {
 		return nil
@@ -68,8 +68,8 @@ func (v viewer) skill(s *skills.Skill) *skills.Skill {
 	return &c
 }
 
-// filterDirectory removes hidden files from a directory of a skill. One that has no others
-// does not exist, unless it has several pages.
+// filterDirectory removes hidden files from a directory of a skill. A directory that has
+// only hidden files is treated as if it did not exist, unless it has several pages.
 func (v viewer) filterDirectory(req *mcp.Request, r *skills.ReadDirectoryResult) (mcp.Result, error) {
 	c := *r
 	c.Resources = keepVisible(r.Resources, func(x *mcp.Resource) bool { return v.readable(x.URI) })

@@ -1,8 +1,9 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Command apps is an airline whose tool shows free seats: as text to any client, and as a page
-// on which the user reserves one to a host of MCP Apps. It can show the page itself, in a browser.
+// Command apps is an airline whose tool shows free seats. Any client gets them as text.
+// Hosts of MCP Apps show a page on which the user reserves a seat. The command can also
+// show the page itself, in a browser.
 //
 //	go run ./examples/apps -http 127.0.0.1:8080
 //	go run ./examples/apps -show 127.0.0.1:8081 -sandbox 127.0.0.1:8082

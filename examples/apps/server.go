@@ -34,8 +34,8 @@ func newAirline() *airline {
 	}}
 }
 
-// newServer returns a server whose tool is shown with a page. The page calls another tool,
-// which a model cannot call, and which clients without pages do not see.
+// newServer returns a server with a tool that is shown with a page. The page calls another
+// tool, which models cannot call and clients without pages do not see.
 func (a *airline) newServer() (*mcp.Mux, error) {
 	directory, err := fs.Sub(files, "page")
 	if err != nil {
@@ -53,7 +53,7 @@ type flight struct {
 	Flight string `json:"flight" jsonschema:"description=number of the flight"`
 }
 
-// A seatMap is what the page shows. Models, and clients that show no page, get it as text.
+// A seatMap is shown by the page. Models, and clients that show no pages, get it as text.
 type seatMap struct {
 	Flight string   `json:"flight"`
 	Free   []string `json:"free"`

@@ -1,22 +1,22 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Command auth is an MCP server for people who have logged in: everyone reads the
-// notes of their own, and to write one needs a scope that a client asks its user
-// for when it comes to that.
+// Command auth is an MCP server for users who have logged in. Users read only their own
+// notes. Writing a note requires a scope, which a client requests from its user when it is
+// needed.
 //
 //	go run ./examples/auth
 //
-// The authorization server beside it, package authserver, is for trying out only, and
-// so is its user: the name is ada and the password is test. A browser opens for each of the first two of
-// these, the second time because reading is all that was allowed before:
+// The authorization server in package authserver is for trying out only, and so is its
+// user: the name is ada and the password is test. A browser opens for each of the first two
+// commands below, the second time because only reading was allowed before:
 //
 //	go run ./mcp/cmd/psi call -login http://127.0.0.1:8080/mcp notes
 //	go run ./mcp/cmd/psi call -login http://127.0.0.1:8080/mcp note text=milk
 //	go run ./mcp/cmd/psi call -login http://127.0.0.1:8080/mcp notes
 //
-// A server of one's own keeps this file and has the URL of a real authorization
-// server for an issuer.
+// For your own server, keep this file and use the URL of a real authorization server as the
+// issuer.
 package main
 
 import (
@@ -40,17 +40,17 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// The scopes. Everybody who comes in has the first.
+// The scopes. Every caller needs the first.
 const (
 	scopeRead  = "notes:read"
 	scopeWrite = "notes:write"
 )
 
-// inspector is the origin of MCP Inspector, a page that may use the server, too.
+// inspector is the origin of MCP Inspector, a page that may also use the server.
 const inspector = "http://localhost:6274"
 
-// newServer serves an MCP server at its URL, the resource, to whom the issuer has
-// given a token for it.
+// newServer returns a router that serves an MCP server at its URL, the resource, for
+// callers with a token for it from the issuer.
 func newServer(resource, issuer string, logger *slog.Logger) *mcphttp.Router {
 	tokens := auth.NewJWT(issuer, resource, nil)
 	router := mcphttp.NewRouter(newMux(logger), &mcphttp.RouterOptions{
@@ -122,8 +122,8 @@ func run(ctx context.Context, addr, loginAddr string) error {
 	return errors.Join(err, notes.Shutdown(ctx), server.Shutdown(ctx), login.Shutdown(ctx))
 }
 
-// listen returns the URL of where it listens as well. Passwords and tokens in the
-// clear must not leave this machine.
+// listen returns a listener and its URL. It accepts only loopback addresses, because
+// passwords and tokens are sent in the clear.
 func listen(ctx context.Context, addr string) (here net.Listener, url string, err error) {
 	here, err = new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// maxNotes is how many notes a user may have.
+// maxNotes is the maximum number of notes of a user.
 const maxNotes = 1000
 
-// notebooks are the notes of all users. Whose they are says the principal, never an
+// notebooks holds the notes of all users. Their owner is always the principal, never an
 // argument.
 type notebooks struct {
 	mu     sync.Mutex

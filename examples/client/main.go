@@ -1,14 +1,14 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Command client is a small client to start from: it connects to a server of any revision,
-// lists its tools or calls one, shows its progress, and answers its questions in the terminal.
+// Command client is a small client to start from. It connects to a server of any revision,
+// lists its tools or calls one, shows progress, and answers questions in the terminal.
 //
 //	go run ./examples/client http://127.0.0.1:8080/mcp
 //	go run ./examples/client http://127.0.0.1:8080/mcp countdown '{"from":3}'
 //	go run ./examples/client http://127.0.0.1:8080/mcp order '{"pizza":"funghi"}'
 //
-// The command psi is a client for every day.
+// For everyday use, see the command psi.
 package main
 
 import (
@@ -42,7 +42,7 @@ func main() {
 	}
 }
 
-// run connects, lists the tools or calls the one that the words name, and disconnects.
+// run connects, lists the tools or calls the one named by words, and disconnects.
 func run(ctx context.Context, t transport.Transport, words []string, u *user) error {
 	client := mcp.NewClient("example", "v1.0.0", &mcp.ClientOptions{Elicit: u.elicit})
 	conn, err := client.Connect(ctx, t)
@@ -82,7 +82,8 @@ func list(ctx context.Context, conn *mcp.Conn, u *user) error {
 	return nil
 }
 
-// A user reads and answers. Progress and questions may come at the same time.
+// A user reads output and answers questions. Progress and questions may arrive
+// concurrently.
 type user struct {
 	mu  sync.Mutex
 	in  *bufio.Scanner

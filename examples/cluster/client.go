@@ -20,20 +20,20 @@ import (
 
 const (
 	callTimeout = 10 * time.Second // of one attempt
-	patience    = time.Minute      // of all attempts, after which something counts as lost
+	patience    = time.Minute      // of all attempts; then the step counts as lost
 )
 
-// A row is what the client sees of one thing that goes on.
+// A row is the client's view of one of its activities.
 type row struct {
 	Name    string
 	Done    int // completed, with the right result
-	Again   int // attempts that were cut off, and repeated
+	Again   int // attempts that were interrupted and repeated
 	Lost    int // wrong, or not completed after all attempts
 	Slowest time.Duration
 	Last    string
 }
 
-// A client has a session, answers questions, subscribes and has tasks, all at the same time.
+// A client uses a session, answers questions, subscribes and runs tasks, all concurrently.
 type client struct {
 	url string
 
@@ -51,7 +51,7 @@ func (c *client) status() []row {
 	return slices.Clone(c.rows[:])
 }
 
-// runClient runs the client process of the cluster, which tells how it goes.
+// runClient runs the client process of the cluster, which serves its status.
 func runClient(ctx context.Context, r *role) error {
 	c := newClient(r.URL)
 	go c.run(ctx)
@@ -77,7 +77,7 @@ func (c *client) newMCP(version string) *mcp.Client {
 	})
 }
 
-// errWrong is the error of a result that is not the right one.
+// errWrong is the error for a wrong result.
 var errWrong = errors.New("wrong result")
 
 func check(err error, got, want string) error {
@@ -87,7 +87,7 @@ func check(err error, got, want string) error {
 	return err
 }
 
-// repeat does step again and again, with pauses.
+// repeat performs step repeatedly, with pauses, until ctx is done.
 func (c *client) repeat(ctx context.Context, r *row, pause time.Duration, step func(context.Context) (string, error)) {
 	for ctx.Err() == nil {
 		c.do(ctx, r, step)
@@ -95,7 +95,7 @@ func (c *client) repeat(ctx context.Context, r *row, pause time.Duration, step f
 	}
 }
 
-// do does step, and tries again if that fails, because a replica was killed during it.
+// do performs step. If it fails because a replica was killed, do retries it.
 func (c *client) do(ctx context.Context, r *row, step func(context.Context) (string, error)) {
 	begun := time.Now()
 	bounded, cancel := context.WithTimeout(ctx, patience)

@@ -12,7 +12,8 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// useSession is a client of an older revision: one session, in which it also is asked.
+// useSession runs a client of an older revision: one session, in which it also answers
+// questions.
 func (c *client) useSession(ctx context.Context) {
 	var conn *mcp.Conn
 	c.do(ctx, &c.rows[0], func(ctx context.Context) (_ string, err error) {

@@ -16,7 +16,7 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// useStateless is a client of the newest revision: a subscription and tasks.
+// useStateless runs a client of the newest revision: a subscription and tasks.
 func (c *client) useStateless(ctx context.Context) {
 	up := c.newMCP(mcp.LatestVersion).Maintain(ctx, mcphttp.NewTransport(c.url, nil), nil)
 	defer up.Close()
@@ -26,7 +26,7 @@ func (c *client) useStateless(ctx context.Context) {
 	both.Wait()
 }
 
-// followNews publishes news, and reads them when it is told that there are some.
+// followNews publishes news, and reads them when it is notified.
 func (c *client) followNews(ctx context.Context, up *mcp.Upstream) {
 	told := make(chan struct{}, 1)
 	c.do(ctx, &c.rows[2], func(attempt context.Context) (string, error) {
@@ -53,7 +53,7 @@ func (c *client) followNews(ctx context.Context, up *mcp.Upstream) {
 		for {
 			select {
 			case <-told:
-			case <-time.After(callTimeout): // the replica was killed before it could tell the others
+			case <-time.After(callTimeout): // killed before notifying the others
 				return "", fmt.Errorf("not told of news %d", news+1)
 			case <-ctx.Done():
 				return "", ctx.Err()
@@ -70,7 +70,7 @@ func (c *client) followNews(ctx context.Context, up *mcp.Upstream) {
 	})
 }
 
-// renderFilms starts a task, and another one when it has its result.
+// renderFilms starts one task after another, each when the previous one has its result.
 func (c *client) renderFilms(ctx context.Context, up *mcp.Upstream) {
 	for ctx.Err() == nil {
 		id := ""

@@ -18,7 +18,7 @@ import (
 // size is the number of replicas, and of nodes. A majority of the nodes must be alive.
 const size = 3
 
-// A cluster is all processes, and the balancer, which is in this one.
+// A cluster consists of its processes and the balancer, which runs in this process.
 type cluster struct {
 	nodes, replicas []*member
 	client          *member
@@ -29,15 +29,15 @@ type cluster struct {
 	events []string
 }
 
-// newCluster prepares a cluster with the balancer at an address. What the nodes store goes to
-// dir, and what the processes log to log, which may be nil.
+// newCluster prepares a cluster with the balancer at addr. The nodes store their data in
+// dir. The processes write their logs to log, which may be nil.
 func newCluster(ctx context.Context, addr, dir string, log *os.File) (*cluster, error) {
 	addrs, err := freeAddrs(ctx, 4*size+1)
 	if err != nil {
 		return nil, err
 	}
 	key := make([]byte, 32)
-	_, _ = rand.Read(key) // it never fails
+	_, _ = rand.Read(key) // never fails
 	c := &cluster{url: "http://" + addr + "/mcp", begun: time.Now()}
 	nats, routes := addrs[:size], addrs[size:2*size]
 	for i := range size {
@@ -69,7 +69,7 @@ func (c *cluster) run(ctx context.Context, addr string) error {
 	defer func() {
 		c.client.stop()
 		for _, m := range append(c.replicas[:size:size], c.nodes...) {
-			m.kill() // they are used to it
+			m.kill() // they must survive this anyway
 		}
 	}()
 	for _, m := range c.members() {
@@ -86,7 +86,7 @@ func (c *cluster) run(ctx context.Context, addr string) error {
 	return nil
 }
 
-// toggle kills a member, or starts it again.
+// toggle kills a running member, or starts a killed one again.
 func (c *cluster) toggle(m *member) {
 	if m.kill() {
 		c.notef("%v was killed", m)
@@ -99,8 +99,8 @@ func (c *cluster) toggle(m *member) {
 	c.notef("%v starts again", m)
 }
 
-// chaos kills a member at every interval, each in turn but two replicas for one node, and
-// starts it again after half of that time, until ctx is done.
+// chaos kills a member at every interval and starts it again after half the interval, until
+// ctx is done. The members take turns, with two replicas for each node.
 func (c *cluster) chaos(ctx context.Context, every time.Duration) {
 	for i := 0; ; i++ {
 		m := c.replicas[(i-i/size)%size]
@@ -120,7 +120,7 @@ func (c *cluster) chaos(ctx context.Context, every time.Duration) {
 	}
 }
 
-// maxEvents is how many events are shown.
+// maxEvents is the number of events shown.
 const maxEvents = 8
 
 func (c *cluster) notef(format string, args ...any) {

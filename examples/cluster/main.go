@@ -1,16 +1,16 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Command cluster shows a server that outlives its machines. It starts three replicas of an
-// MCP server, three nodes of NATS JetStream in which they keep what they share, a balancer
-// that sends every request to another replica, and a client; each is a process of its own,
-// but the balancer. Kill what you like: the session, the questions, the subscription and the
-// tasks of the client go on.
+// Command cluster demonstrates a server that survives the failure of its machines. It
+// starts three replicas of an MCP server, three NATS JetStream nodes that store their
+// shared state, a balancer that sends each request to a different replica, and a client.
+// Each is a separate process, except for the balancer. Kill any of them: the client's
+// session, questions, subscription and tasks continue.
 //
 //	go run . -chaos 5s
 //
-// A digit kills a replica with SIGKILL or starts it again, a letter does the same to a node.
-// Another client can use the URL that is shown, for example this one:
+// A digit kills a replica with SIGKILL or starts it again; a letter does the same with a
+// node. Another client can use the URL that is shown, for example this one:
 //
 //	go run . -client http://127.0.0.1:8080/mcp
 package main
@@ -50,7 +50,7 @@ func main() {
 	}
 }
 
-// follow is a client that prints how it goes.
+// follow runs a client and prints its status.
 func follow(ctx context.Context, url string) error {
 	c := newClient(url)
 	go c.run(ctx)
@@ -85,7 +85,7 @@ func demonstrate(ctx context.Context, addr, logs string, chaos time.Duration) er
 	}
 	press := func(key byte) {
 		switch i := int(key); {
-		case key == 'q' || key == 3: // control-C, of a terminal in raw mode
+		case key == 'q' || key == 3: // control-C, for a terminal in raw mode
 			cancel()
 		case i >= '1' && i < '1'+size:
 			c.toggle(c.replicas[i-'1'])
@@ -98,8 +98,9 @@ func demonstrate(ctx context.Context, addr, logs string, chaos time.Duration) er
 	return errors.Join(err, <-ended)
 }
 
-// show shows what draw writes until ctx is done: in a terminal a picture that changes, and
-// elsewhere a new one every five seconds. It calls press for every key, unless that is nil.
+// show shows the output of draw until ctx is done. In a terminal, it updates the screen;
+// otherwise, it prints the output every five seconds. If press is not nil, show calls it
+// for every key.
 func show(ctx context.Context, press func(key byte), draw func(painter, *bytes.Buffer)) error {
 	screen := int(os.Stdout.Fd())
 	if !term.IsTerminal(screen) {
@@ -126,7 +127,7 @@ func show(ctx context.Context, press func(key byte), draw func(painter, *bytes.B
 			}
 		}()
 	}
-	fmt.Print("\x1b[?1049h\x1b[?25l")       // another screen, without a cursor
+	fmt.Print("\x1b[?1049h\x1b[?25l")       // alternate screen, without a cursor
 	defer fmt.Print("\x1b[?25h\x1b[?1049l") // and back
 	for ctx.Err() == nil {
 		var b bytes.Buffer

@@ -15,10 +15,10 @@ import (
 	"time"
 )
 
-// A member is a process of the cluster, seen from the one that starts and kills it.
+// A member is a process of the cluster, as seen by the process that starts and kills it.
 type member struct {
 	role
-	log *os.File // gets its standard error; may be nil
+	log *os.File // receives its standard error; may be nil
 
 	mu     sync.Mutex
 	cmd    *exec.Cmd // nil while it is not running
@@ -27,7 +27,7 @@ type member struct {
 	status []byte // JSON; nil if it does not answer
 }
 
-// String returns the kind and, as they are on the keyboard, a digit or a letter.
+// String returns the kind and the key of the member on the keyboard, a digit or a letter.
 func (m *member) String() string {
 	if m.Kind == "node" {
 		return fmt.Sprintf("node %c", 'a'+m.Number)
@@ -64,7 +64,7 @@ func (m *member) start() error {
 	return nil
 }
 
-// kill ends the process at once, with SIGKILL, and reports whether there was one.
+// kill kills the process with SIGKILL, and reports whether it was running.
 func (m *member) kill() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -78,7 +78,7 @@ func (m *member) kill() bool {
 	return true
 }
 
-// stop ends the process in order.
+// stop stops the process gracefully.
 func (m *member) stop() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -91,7 +91,8 @@ func (m *member) stop() {
 	m.cmd = nil
 }
 
-// state returns "up", "starting" or "killed", and what the process tells of itself.
+// state returns "up", "starting" or "killed", and the number of kills. If the member is up,
+// state decodes its status into status.
 func (m *member) state(status any) (state string, kills int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -104,7 +105,7 @@ func (m *member) state(status any) (state string, kills int) {
 	return "up", m.kills
 }
 
-// watch asks the process again and again what it has to tell, until ctx is done.
+// watch polls the status of the process until ctx is done.
 func (m *member) watch(ctx context.Context) {
 	client := &http.Client{Timeout: time.Second}
 	for ctx.Err() == nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// nodeStatus is what a node of the engine tells of itself.
+// nodeStatus is the status reported by a node.
 type nodeStatus struct {
 	Leads   []string // the streams that it leads
 	Clients int
@@ -51,7 +51,7 @@ func runNode(ctx context.Context, r *role) error {
 	return err
 }
 
-// mustAddr parses an address that this program has made itself.
+// mustAddr parses an address created by this program.
 func mustAddr(addr string) *net.TCPAddr {
 	a, err := net.ResolveTCPAddr("tcp", addr)
 	if err != nil {

@@ -21,13 +21,13 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// replicaStatus is what a replica tells of itself.
+// replicaStatus is the status reported by a replica.
 type replicaStatus struct {
 	Sessions, Calls, Streams int
 }
 
-// runReplica runs one of the MCP servers until ctx is done. Everything that the replicas have
-// in common is here: a store, and the keys that seal the state of questions.
+// runReplica runs one of the MCP servers until ctx is done. Everything that the replicas
+// share is set up here: a store, and the keys that seal the state of questions.
 func runReplica(ctx context.Context, r *role) error {
 	shared, err := openStore(ctx, r.NATS)
 	if err != nil {
@@ -59,7 +59,7 @@ func runReplica(ctx context.Context, r *role) error {
 	})
 }
 
-// openStore waits for the cluster, which has no leader at first.
+// openStore waits for the NATS cluster, which has no leader at first.
 func openStore(ctx context.Context, nodes []string) (*natsstore.Store, error) {
 	nc, err := nats.Connect("nats://"+strings.Join(nodes, ",nats://"), nats.MaxReconnects(-1), nats.RetryOnFailedConnect(true),
 		nats.ReconnectWait(100*time.Millisecond), nats.Timeout(time.Second), nats.PingInterval(time.Second))
@@ -75,7 +75,7 @@ func openStore(ctx context.Context, nodes []string) (*natsstore.Store, error) {
 	}
 }
 
-// A service is what the tools do, and what they share.
+// A service implements the tools, and holds what they share.
 type service struct {
 	shared         store.Store
 	mux            *mcp.Mux

@@ -14,22 +14,23 @@ import (
 	"time"
 )
 
-// roleEnv makes this program one of the processes of the cluster.
+// roleEnv is the environment variable that makes this program a process of the cluster.
 const roleEnv = "PSI_CLUSTER_ROLE"
 
-// A role says what a process is.
+// A role describes a process of the cluster.
 type role struct {
 	Kind         string // "node", "replica" or "client"
 	Number       int
 	Addr         string   // where it serves /status and, if it is a replica, /mcp
-	NATS, Routes []string // addresses of all nodes: for clients, and for each other
+	NATS, Routes []string // addresses of all nodes: for clients, and for other nodes
 	Dir          string   // of a node
 	Key          []byte   // of the replicas
-	URL          string   // that the client uses
+	URL          string   // used by the client
 }
 
-// runRole runs this process if it is a member of a cluster, and does not return then. It ends
-// when its standard input does, so it cannot outlive the process that has started it.
+// runRole runs this process if it is a member of a cluster, and then does not return. The
+// process exits when its standard input is closed, so it cannot outlive the process that
+// started it.
 func runRole() {
 	text := os.Getenv(roleEnv)
 	if text == "" {
@@ -52,8 +53,8 @@ func runRole() {
 	os.Exit(0)
 }
 
-// serveHTTP serves at an address until ctx is done. Then it calls stop, to end what would
-// keep the server waiting, and waits for what is in flight.
+// serveHTTP serves at an address until ctx is done. It then calls stop, which ends
+// long-lived requests, and waits for requests in flight.
 func serveHTTP(ctx context.Context, addr string, h http.Handler, stop func(context.Context) error) error {
 	srv := &http.Server{Addr: addr, Handler: h, ReadHeaderTimeout: 10 * time.Second}
 	ended := make(chan error, 1)

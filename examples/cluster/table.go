@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// The colors of a terminal.
+// Terminal colors and the help line.
 const (
 	red, green, yellow, bold = "31", "32", "33", "1"
 	keys                     = "1 2 3: replica · a b c: node · q: quit"
@@ -33,7 +33,7 @@ func (p painter) state(state string) string {
 	return p.paint(color, fmt.Sprintf("%-8s", state))
 }
 
-// write writes all that is known of the cluster.
+// write writes the state of the cluster.
 func (p painter) write(w io.Writer, c *cluster) {
 	fmt.Fprintf(w, "%s  %s  %v\n%s\n\n", p.paint(bold, "psi cluster"), c.url, time.Since(c.begun).Round(time.Second), keys)
 	fmt.Fprintln(w, p.paint(bold, "            state    killed  sessions   calls  streams"))
@@ -58,7 +58,7 @@ func (p painter) write(w io.Writer, c *cluster) {
 	fmt.Fprintf(w, "\n%s\n", strings.Join(c.events, "\n"))
 }
 
-// writeRows writes what the client sees.
+// writeRows writes the client's rows.
 func (p painter) writeRows(w io.Writer, rows []row) {
 	fmt.Fprintln(w, p.paint(bold, "the client's    done  repeated  slowest  lost"))
 	for _, r := range rows {

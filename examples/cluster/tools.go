@@ -15,7 +15,7 @@ import (
 	"github.com/go-psi/psi/mcp/store"
 )
 
-// whoami returns the ID of the session, which no replica must lose.
+// whoami returns the ID of the session, which must survive the loss of a replica.
 func whoami(ctx context.Context, _ struct{}) (string, error) {
 	if s := mcp.SessionFromContext(ctx); s != nil {
 		return s.ID(), nil
@@ -31,7 +31,7 @@ type drink struct {
 	Drink string `json:"drink"`
 }
 
-// order asks. The answer can come to any replica.
+// order asks a question. The answer may arrive at any replica.
 func order(ctx context.Context, in orderIn) (string, error) {
 	d, err := mcp.Elicit[drink](ctx, "drink", "What do you drink with "+in.Dish+"?")
 	if err != nil {
@@ -44,8 +44,8 @@ type renderIn struct {
 	Scenes int `json:"scenes"`
 }
 
-// render takes half a second for each scene. A scene that is done stays done, whatever
-// becomes of the replica.
+// render takes half a second for each scene. A completed scene stays completed, whatever
+// happens to the replica.
 func render(ctx context.Context, in renderIn) (string, error) {
 	var film []string
 	for i := range in.Scenes {
@@ -75,8 +75,9 @@ type newsIn struct {
 	Number int `json:"number"`
 }
 
-// publish stores the latest news. The bus of the mux tells the subscribers at all replicas. Publishing the
-// same again changes nothing, so a client may repeat a call whose answer was lost.
+// publish stores the latest news. The bus of the mux notifies the subscribers at all
+// replicas. Publishing the same news again changes nothing, so a client may repeat a call
+// whose response was lost.
 func (s *service) publish(ctx context.Context, in newsIn) (int, error) {
 	err := store.Update(ctx, s.shared, newsKey, time.Hour, func(old []byte) ([]byte, error) {
 		last, _ := strconv.Atoi(string(old)) // 0 at first

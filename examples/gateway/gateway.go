@@ -17,21 +17,22 @@ import (
 type upstream struct {
 	prefix    string
 	transport transport.Transport
-	hasTool   func(name string) bool // whether the gateway has a tool of the server; nil means all
+	hasTool   func(name string) bool // whether to offer a tool of the server; nil means all
 }
 
-// gateway is a mux and the servers that are mounted on it.
+// gateway is a mux with the servers mounted on it.
 type gateway struct {
 	mux     *mcp.Mux
 	logger  *slog.Logger
 	mounted []*mcp.Upstream
 }
 
-// newClient makes a client that passes questions of the servers on to the callers of the
-// gateway. A server that does not answer ends its calls and, if it misses three signs of
-// life, its connection. The version is "" unless it is known which one all servers speak.
+// newClient returns a client that forwards questions of the servers to the callers of the
+// gateway. If a server does not answer, its calls fail; if it misses three keep-alive
+// pings, its connection is closed. Version is "" unless all servers are known to speak that
+// version.
 //
-// All callers share one connection to each server. A gateway for several users makes one
+// All callers share one connection to each server. A gateway for several users needs one
 // for each of them: see [mcp.ClientOptions].Forward.
 func newClient(version string) *mcp.Client {
 	return mcp.NewClient("gateway", "v1.0.0", &mcp.ClientOptions{
@@ -40,7 +41,7 @@ func newClient(version string) *mcp.Client {
 	})
 }
 
-// localPrefix is that of the gateway's own server.
+// localPrefix is the prefix of the gateway's own server.
 const localPrefix = "local_"
 
 func newGateway(local *mcp.Mux, logger *slog.Logger) *gateway {
@@ -52,8 +53,8 @@ func newGateway(local *mcp.Mux, logger *slog.Logger) *gateway {
 	return &gateway{mux: mux, logger: logger}
 }
 
-// mount mounts a server, which may come and go: the gateway connects to it as soon as it is
-// there, and again whenever the connection is lost.
+// mount mounts a server that may disconnect and reconnect: the gateway connects as soon as
+// the server is reachable, and again whenever the connection is lost.
 func (g *gateway) mount(ctx context.Context, client *mcp.Client, server upstream) {
 	logger := g.logger.With("prefix", server.prefix)
 	up := client.Maintain(ctx, server.transport, &mcp.ReconnectOptions{Logger: logger, MaxDowntime: -1})
@@ -63,7 +64,7 @@ func (g *gateway) mount(ctx context.Context, client *mcp.Client, server upstream
 	})(up))
 }
 
-// close ends the connections, and with them the servers that are commands.
+// close closes the connections, which also stops the servers that are commands.
 func (g *gateway) close() {
 	for _, up := range g.mounted {
 		if err := up.Close(); err != nil {

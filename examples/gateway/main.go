@@ -2,15 +2,15 @@
 // SPDX-License-Identifier: MIT
 
 // Command gateway serves several MCP servers at one endpoint, whatever revisions they and
-// its clients speak: one of its own, and those of a configuration file.
+// its clients speak: its own server, and the servers of a configuration file.
 //
 //	go run ./examples/gateway servers.json
 //
-// The tool "add" of the server "calculator" is the tool "calculator_add" of the gateway; those
-// of its own server begin with "local_". A server that cannot be reached is missing until it
-// can: its tools appear, and clients that listen are told.
+// The tool "add" of the server "calculator" is the tool "calculator_add" of the gateway;
+// tools of its own server begin with "local_". The tools of a server that cannot be reached
+// are missing. When it becomes reachable, they appear and listening clients are notified.
 //
-// It is a program to start from. "psi gateway servers.json" does this without one.
+// This is a program to start from. Without one, use "psi gateway servers.json".
 package main
 
 import (
@@ -47,11 +47,11 @@ func main() {
 	}
 }
 
-// notInPrefix matches what the names of tools cannot have.
+// notInPrefix matches the characters that tool names cannot contain.
 var notInPrefix = regexp.MustCompile(`[^A-Za-z0-9-]`)
 
-// upstreams returns the servers of a configuration file, with the tools that it selects, but for
-// those that it disables.
+// upstreams returns the enabled servers of a configuration file, with the tools that the
+// file selects.
 func upstreams(ctx context.Context, path string) ([]upstream, error) {
 	file, err := config.Load(path)
 	if err != nil {
@@ -71,7 +71,7 @@ func upstreams(ctx context.Context, path string) ([]upstream, error) {
 	return list, checkPrefixes(list)
 }
 
-// checkPrefixes returns an error if it would not be known to which server a tool belongs.
+// checkPrefixes returns an error if it would be ambiguous to which server a tool belongs.
 func checkPrefixes(servers []upstream) error {
 	for i, a := range servers {
 		for _, b := range append(servers[:i:i], upstream{prefix: localPrefix}) {
@@ -83,13 +83,13 @@ func checkPrefixes(servers []upstream) error {
 	return nil
 }
 
-// run serves until ctx is done, and then for as long as the requests take that are
-// under way, but no longer than a few seconds.
+// run serves until ctx is done, and then waits for requests in flight, but no longer than a
+// few seconds.
 func run(ctx context.Context, addr string, servers []upstream) error {
 	gw := newGateway(newLocal(), slog.Default())
 	defer gw.close()
 	for _, server := range servers {
-		gw.mount(context.WithoutCancel(ctx), newClient(""), server) // requests under way need it until the end
+		gw.mount(context.WithoutCancel(ctx), newClient(""), server) // needed by requests in flight
 	}
 
 	endpoint := mcphttp.NewHandler(gw.mux, nil)
@@ -109,7 +109,7 @@ func run(ctx context.Context, addr string, servers []upstream) error {
 	return errors.Join(endpoint.Shutdown(ctx), server.Shutdown(ctx))
 }
 
-// newLocal is the server that the gateway has for itself.
+// newLocal returns the gateway's own server.
 func newLocal() *mcp.Mux {
 	mux := mcp.NewMux("local", "v1.0.0", nil)
 	now := func(context.Context, struct{}) (string, error) { return time.Now().UTC().Format(time.RFC3339), nil }

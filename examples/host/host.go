@@ -31,8 +31,8 @@ type connection struct {
 	server *config.Server
 }
 
-// connect connects to all servers at the same time. A server that cannot be reached is
-// logged and left out; an error is returned if no server is left.
+// connect connects to all servers concurrently. Servers that cannot be reached are logged
+// and omitted. If no server is left, connect returns an error.
 func connect(ctx context.Context, file *config.File, logger *slog.Logger) (*host, error) {
 	client := mcp.NewClient("host", "v1.0.0", &mcp.ClientOptions{
 		ConnectTimeout: time.Minute, // npx may have to download a server first
@@ -74,15 +74,16 @@ func connectTo(ctx context.Context, client *mcp.Client, s *config.Server) (*mcp.
 	return client.Connect(ctx, t)
 }
 
-// A hostTool is a tool under the name that the model uses: that of the server, an
-// underscore, and the tool's own.
+// A hostTool is a tool under the name that the model uses: the server's name, an
+// underscore, and the tool's name.
 type hostTool struct {
 	name string
 	tool *mcp.Tool
 	conn *mcp.Conn
 }
 
-// tools lists the tools of all servers, by name. A server that fails is logged and left out.
+// tools lists the tools of all servers, sorted by name. A server that fails is logged and
+// omitted.
 func (h *host) tools(ctx context.Context) ([]hostTool, error) {
 	var all []hostTool
 	for server, conn := range h.conns {
@@ -108,8 +109,8 @@ func (h *host) tools(ctx context.Context) ([]hostTool, error) {
 	return all, ctx.Err()
 }
 
-// call calls a tool by the name that the model uses. An unknown name is a failed result, as
-// the mistakes of a model are: it reads the text and tries again.
+// call calls a tool by the name that the model uses. An unknown name is a failed result,
+// like other mistakes of a model: the model reads the text and tries again.
 func (h *host) call(ctx context.Context, name string, arguments json.RawMessage) (*mcp.CallToolResult, error) {
 	tools, err := h.tools(ctx)
 	if err != nil {
@@ -122,7 +123,7 @@ func (h *host) call(ctx context.Context, name string, arguments json.RawMessage)
 	return tools[i].conn.CallTool(ctx, &mcp.CallToolParams{Name: tools[i].tool.Name, Arguments: arguments})
 }
 
-// close ends the connections, and with them the servers that are commands.
+// close closes the connections, which also stops the servers that are commands.
 func (h *host) close() error {
 	var errs []error
 	for _, conn := range h.conns {

@@ -1,8 +1,8 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Command host connects to the servers of a configuration file, in the form that Claude
-// Desktop and other hosts use, and offers all their tools.
+// Command host connects to the servers of a configuration file, in the format of Claude
+// Desktop and other hosts, and offers all their tools.
 //
 //	go run ./examples/host -config servers.json tools
 //	go run ./examples/host -config servers.json call files_list_directory '{"path":"/tmp"}'
@@ -14,8 +14,8 @@
 //		"notes": {"url": "https://notes.example.com/mcp", "headers": {"Authorization": "Bearer ${NOTES_TOKEN}"}}
 //	}}
 //
-// A host gives the tools to a model and calls those that the model chooses. Here you are the
-// model.
+// A host passes the tools to a model and calls the tools that the model chooses. Here, you
+// are the model.
 package main
 
 import (
@@ -47,7 +47,7 @@ func main() {
 	}
 }
 
-// run connects, does what the words of the command line say, and disconnects.
+// run connects, runs the command in words, and disconnects.
 func run(ctx context.Context, path string, words []string, out io.Writer) error {
 	file, err := config.Load(path)
 	if err != nil {
@@ -77,7 +77,7 @@ func printTools(ctx context.Context, h *host, out io.Writer) error {
 	return err
 }
 
-// call calls a tool, and prints what a model would read.
+// call calls a tool and prints what a model would read.
 func call(ctx context.Context, h *host, name string, arguments json.RawMessage, out io.Writer) error {
 	res, err := h.call(ctx, name, arguments)
 	if err != nil {
@@ -88,7 +88,7 @@ func call(ctx context.Context, h *host, name string, arguments json.RawMessage, 
 			fmt.Fprintf(out, "%q\n", text.Text)
 			continue
 		}
-		fmt.Fprintf(out, "(%T)\n", block) // a model of today takes images as well
+		fmt.Fprintf(out, "(%T)\n", block) // a model may accept images as well
 	}
 	if res.IsError {
 		return fmt.Errorf("host: the tool %s failed", name)

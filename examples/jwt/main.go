@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 
 // Command jwt is a thermostat for callers with an access token (JWT) of an authorization
-// server. To set it needs a scope, which clients ask their user for when it comes to that.
+// server. Setting it requires a scope, which clients request from their user when needed.
 //
 //	RESOURCE=http://127.0.0.1:8080/mcp ISSUER=https://login.example.com go run ./examples/jwt
 package main

@@ -37,7 +37,8 @@ func main() {
 	}
 }
 
-// run serves until ctx is done or, on standard input and output, until the client has gone.
+// run serves until ctx is done or, on standard input and output, until the client
+// disconnects.
 func run(ctx context.Context, path, addr string) error {
 	notes, err := open(ctx, path)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 // pageSize is the number of notes on a page of resources/list.
 const pageSize = 100
 
-// A server has the tools and the resources for the notes in a store.
+// A server provides the tools and resources for the notes in a store.
 type server struct {
 	notes store
 	mux   *mcp.Mux
@@ -71,8 +71,8 @@ type idIn struct {
 	ID int64 `json:"id"`
 }
 
-// remove asks before it deletes. Until the user has answered, Elicit returns an error, which
-// must be returned: remove then runs again from its start.
+// remove asks the user before it deletes. Until the user has answered, Elicit returns an
+// error, which remove must return; it then runs again from the start.
 func (s *server) remove(ctx context.Context, in idIn) (string, error) {
 	n, err := s.notes.get(ctx, in.ID)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -93,7 +93,7 @@ func (s *server) remove(ctx context.Context, in idIn) (string, error) {
 	if removed, err := s.notes.remove(ctx, in.ID); err != nil || !removed {
 		return "It was gone already.", err
 	}
-	s.mux.ResourceUpdated(uri(in.ID)) // to those who subscribed to it
+	s.mux.ResourceUpdated(uri(in.ID)) // notify subscribers
 	return "Deleted.", nil
 }
 
@@ -104,7 +104,7 @@ func (s *server) read(ctx context.Context, in idIn) (string, error) {
 }
 
 // list serves resources/list, one page at a time. The cursor is the ID of the last note of
-// the page before; psi encrypts it, and it may be any text that a client makes up.
+// the previous page. psi encrypts it, so it is one that list returned.
 func (s *server) list(ctx context.Context, cursor *string) (*mcp.ListResourcesResult, error) {
 	var after int64
 	if cursor != nil {

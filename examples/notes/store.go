@@ -15,7 +15,7 @@ import (
 	_ "modernc.org/sqlite" // the driver "sqlite", without C
 )
 
-// A note is a row of the database, and what tools return.
+// A note is a row of the database. Tools return it.
 type note struct {
 	ID    int64  `json:"id"`
 	Title string `json:"title"`
@@ -48,7 +48,7 @@ func (s store) add(ctx context.Context, n *note) error {
 	return err
 }
 
-// get returns an error that wraps fs.ErrNotExist if there is no such note.
+// get returns a note. If it does not exist, the error wraps fs.ErrNotExist.
 func (s store) get(ctx context.Context, id int64) (note, error) {
 	n := note{ID: id}
 	err := s.QueryRowContext(ctx, `SELECT title, text FROM notes WHERE id = ?`, id).Scan(&n.Title, &n.Text)
@@ -58,7 +58,7 @@ func (s store) get(ctx context.Context, id int64) (note, error) {
 	return n, err
 }
 
-// remove reports whether there was such a note.
+// remove deletes a note and reports whether it existed.
 func (s store) remove(ctx context.Context, id int64) (bool, error) {
 	res, err := s.ExecContext(ctx, `DELETE FROM notes WHERE id = ?`, id)
 	if err != nil {
@@ -68,7 +68,7 @@ func (s store) remove(ctx context.Context, id int64) (bool, error) {
 	return n > 0, err
 }
 
-// search returns up to limit notes whose title or text contains the words, the oldest first.
+// search returns up to limit notes whose title or text contains the words, oldest first.
 func (s store) search(ctx context.Context, words string, limit int) ([]note, error) {
 	pattern := "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(words) + "%"
 	return s.query(ctx, `SELECT id, title, text FROM notes WHERE title LIKE ?1 ESCAPE '\' OR text LIKE ?1 ESCAPE '\' ORDER BY id LIMIT ?2`, pattern, limit)

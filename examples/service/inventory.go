@@ -11,14 +11,14 @@ import (
 	"sync"
 )
 
-// An item is what the REST API and the tools return.
+// An item is returned by the REST API and by the tools.
 type item struct {
 	Name  string `json:"name"`
 	Count int    `json:"count"`
 }
 
-// maxItems is how many items there may be, and maxName how many characters the name of one has,
-// as in the schema of the tool.
+// maxItems limits the number of items, and maxName the number of characters in a name, as
+// does the schema of the tool.
 const (
 	maxItems = 10_000
 	maxName  = 100
@@ -26,7 +26,7 @@ const (
 
 var errFull = errors.New("the inventory is full")
 
-// An inventory counts items, in memory: a real one has a database. The REST API and the
+// An inventory counts items in memory; a real one has a database. The REST API and the
 // tools share it. It is safe for concurrent use.
 type inventory struct {
 	mu     sync.Mutex
@@ -35,7 +35,7 @@ type inventory struct {
 
 func newInventory() *inventory { return &inventory{counts: map[string]int{"chair": 4, "table": 1}} }
 
-// find returns the items whose name contains a text, by name.
+// find returns the items whose names contain text, sorted by name.
 func (i *inventory) find(text string) []item {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -1,14 +1,14 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Command service is a web service with a REST API and an MCP server side by side, as one
-// runs it in production: callers have tokens (JWT) with scopes, Prometheus reads metrics,
-// Kubernetes checks its health, and it stops without failing requests.
+// Command service is a web service with a REST API and an MCP server side by side, set up
+// for production: callers have tokens (JWT) with scopes, Prometheus reads metrics,
+// Kubernetes checks its health, and it shuts down without failing requests.
 //
 //	go run . -resource https://stock.example.com/mcp -issuer https://login.example.com
 //
-// It listens on two ports: one for the world, and one for the operator, who finds /metrics,
-// /healthz and /readyz there. The Dockerfile and kubernetes.yaml deploy it.
+// It listens on two ports: one for clients, and one for the operator, with /metrics,
+// /healthz and /readyz. The Dockerfile and kubernetes.yaml deploy it.
 package main
 
 import (
@@ -28,7 +28,7 @@ import (
 	"time"
 )
 
-// config is what the operator decides.
+// config is the configuration set by the operator.
 type config struct {
 	addr, adminAddr string
 	resource        string        // the public URL of the MCP endpoint, and the audience of tokens
@@ -46,7 +46,7 @@ func main() {
 	flag.StringVar(&c.issuer, "issuer", "http://127.0.0.1:8081", "the `URL` of the authorization server")
 	flag.DurationVar(&c.drain, "drain", 5*time.Second, "how long requests are served after SIGTERM, until load balancers know")
 	flag.Parse()
-	c.stateKey = os.Getenv("STATE_KEY") // a secret; not a flag, which other users of the machine could see
+	c.stateKey = os.Getenv("STATE_KEY") // a secret; other users can see flags
 	slog.SetDefault(slog.New(slog.NewJSONHandler(os.Stderr, nil)))
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -57,7 +57,7 @@ func main() {
 	}
 }
 
-// run serves until ctx is done, and then stops in the order that loses no request.
+// run serves until ctx is done, and then shuts down in an order that loses no requests.
 func run(ctx context.Context, c *config) error {
 	u, err := url.Parse(c.resource)
 	if err != nil || u.Host == "" {
@@ -93,8 +93,9 @@ func serve(ctx context.Context, c *config, public, private net.Listener) error {
 	case <-ctx.Done():
 	}
 
-	// Load balancers see that /readyz fails and send no new requests. Then the endpoint ends
-	// the streams, for which server.Shutdown would wait, and both wait for what is in flight.
+	// Load balancers see that /readyz fails and send no new requests. The endpoint then
+	// ends the streams, for which server.Shutdown would wait, and both wait for requests in
+	// flight.
 	ready.Store(false)
 	time.Sleep(c.drain)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
@@ -102,8 +103,9 @@ func serve(ctx context.Context, c *config, public, private net.Listener) error {
 	return errors.Join(endpoint.Shutdown(ctx), server.Shutdown(ctx), admin.Shutdown(ctx))
 }
 
-// newServer has the timeouts that a server on the internet needs. WriteTimeout and ReadTimeout
-// bound the REST API only: mcphttp.Options has its own, which cut off no slow tool.
+// newServer returns a server with the timeouts needed on the internet. WriteTimeout and
+// ReadTimeout limit only the REST API: mcphttp.Options has its own, which do not interrupt
+// slow tools.
 func newServer(h http.Handler) *http.Server {
 	return &http.Server{
 		Handler: h, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute,

@@ -12,8 +12,8 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// metrics is the middleware.Meter of Prometheus. The labels are bounded: names and codes
-// that a client makes up are "other".
+// metrics implements middleware.Meter for Prometheus. The labels are bounded: names and
+// codes invented by clients are recorded as "other".
 type metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec

@@ -15,14 +15,14 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// restRoutes is the REST API: GET /items?q=…, and PUT /items/{name}.
+// restRoutes returns the REST API: GET /items?q=…, and PUT /items/{name}.
 func restRoutes(stock *inventory) http.Handler {
 	r := chi.NewRouter()
 	r.Get("/items", func(w http.ResponseWriter, r *http.Request) {
 		writeJSON(w, stock.find(r.URL.Query().Get("q")))
 	})
 	r.With(requireScope(scopeWrite)).Put("/items/{name}", func(w http.ResponseWriter, r *http.Request) {
-		// The parameter of chi is escaped if the name has a slash, and not otherwise.
+		// The parameter of chi is escaped only if the name contains a slash.
 		name, err := url.PathUnescape(path.Base(r.URL.EscapedPath()))
 		if err != nil || utf8.RuneCountInString(name) > maxName || !utf8.ValidString(name) {
 			http.Error(w, "expected a name of up to 100 characters", http.StatusBadRequest)
@@ -42,8 +42,8 @@ func restRoutes(stock *inventory) http.Handler {
 	return r
 }
 
-// requireScope is for REST what middleware.RequireScopes is for tools. auth.Require has
-// authenticated the caller.
+// requireScope is the REST counterpart of middleware.RequireScopes. auth.Require has
+// already authenticated the caller.
 func requireScope(scope string) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -22,7 +22,7 @@ const (
 	scopeWrite = "stock:write"
 )
 
-// newRoutes returns the public routes, and the MCP endpoint among them, which has to be shut
+// newRoutes returns the public routes, and the MCP endpoint among them, which must be shut
 // down before the server.
 func newRoutes(c *config, stock *inventory, m *metrics, logger *slog.Logger) (http.Handler, *mcphttp.Handler) {
 	endpoint := mcphttp.NewHandler(newMux(stock, m, muxOptions(c, logger)), &mcphttp.Options{
@@ -54,8 +54,8 @@ func muxOptions(c *config, logger *slog.Logger) *mcp.MuxOptions {
 	return opts
 }
 
-// adminRoutes are for the operator: /healthz fails if the process should be restarted,
-// /readyz if it should get no requests.
+// adminRoutes returns the routes for the operator: /healthz fails if the process should be
+// restarted, and /readyz if it should not receive requests.
 func adminRoutes(m *metrics, ready *atomic.Bool) http.Handler {
 	r := chi.NewRouter()
 	r.Handle("/metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}))

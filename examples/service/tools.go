@@ -11,8 +11,8 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// newMux is the MCP server. Everything passes the middleware of Use, the first outermost:
-// what RateLimit refuses is counted and logged, too.
+// newMux returns the MCP server. Requests pass through the middleware of Use, outermost
+// first, so requests rejected by RateLimit are counted and logged, too.
 func newMux(stock *inventory, m *metrics, opts *mcp.MuxOptions) *mcp.Mux {
 	mux := mcp.NewMux("stock", "v1.0.0", opts)
 	mux.Use(

@@ -1,13 +1,13 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Command skills serves a directory of skills, and loads a skill from a server, as a host does
-// when its model needs it.
+// Command skills serves a directory of skills. It can also load a skill from a server, as a
+// host does when its model needs it.
 //
 //	go run ./examples/skills -http 127.0.0.1:8080
 //	go run ./examples/skills -load refunds http://127.0.0.1:8080
 //
-// With -dir it serves a directory of yours, and announces what you change in it.
+// With -dir, it serves your own directory, and announces changes in it.
 package main
 
 import (
@@ -65,7 +65,7 @@ func run(ctx context.Context, addr, dir, name, url string) error {
 	return serve(ctx, addr, mux)
 }
 
-// openDir opens a directory out of which no link leads.
+// openDir opens a directory. Symbolic links cannot lead out of it.
 func openDir(dir string) (fs.FS, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -100,8 +100,9 @@ func serve(ctx context.Context, addr string, mux *mcp.Mux) error {
 	return errors.Join(endpoint.Shutdown(ctx), server.Shutdown(ctx))
 }
 
-// load loads a skill and writes all its files, each verified. A host would ask its user first,
-// give the model the instructions only, and read the other files when the model wants them.
+// load loads a skill and writes all its files, each verified. A host would first ask its
+// user, give the model only the instructions, and read the other files when the model needs
+// them.
 func load(ctx context.Context, out io.Writer, url, name string) error {
 	conn, err := mcp.NewClient("host", "v1.0.0", nil).Connect(ctx, mcphttp.NewTransport(url, nil))
 	if err != nil {

@@ -1,14 +1,14 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Command tasks is a render farm: its tool takes minutes, asks a question in the middle, and
-// is a task for clients that know tasks.
+// Command tasks is a render farm. Its tool takes about a minute, asks a question in the
+// middle, and is a task for clients that support tasks.
 //
 //	go run ./examples/tasks -http 127.0.0.1:8080
 //
-// Its store is in memory, so the tasks end with it. With a store that is shared, a second
-// farm continues what a first one leaves; the test of this program shows that with two farms
-// in one process.
+// Its store is in memory, so its tasks are lost when it exits. With a shared store, a
+// second farm continues the tasks of the first; the test of this program demonstrates that
+// with two farms in one process.
 package main
 
 import (
@@ -38,7 +38,7 @@ func main() {
 	}
 }
 
-// run serves until ctx is done, and then hands the tasks over.
+// run serves until ctx is done, and then hands over the tasks.
 func run(ctx context.Context, addr string) error {
 	f := &farm{render: renderSlowly}
 	mux, manager := f.newServer(store.NewMemory(nil), nil)
@@ -57,7 +57,8 @@ func run(ctx context.Context, addr string) error {
 	return errors.Join(manager.Shutdown(ctx), endpoint.Shutdown(ctx), server.Shutdown(ctx))
 }
 
-// renderSlowly stands for the work. It ends early when the task is cancelled, or handed over.
+// renderSlowly stands in for the work. It ends early if the task is cancelled or handed
+// over.
 func renderSlowly(ctx context.Context, _ string) error {
 	select {
 	case <-time.After(10 * time.Second):
@@ -94,8 +95,8 @@ type format struct {
 	Codec string `json:"codec" jsonschema:"enum=av1,enum=h265"`
 }
 
-// renderFilm begins at its top whenever it is run: again after the question was answered,
-// and in another process if this one is gone. Once keeps what is done.
+// renderFilm starts from the beginning whenever it runs: again after the question has been
+// answered, and in another process if this one is gone. Once preserves completed work.
 func (f *farm) renderFilm(ctx context.Context, in film) (string, error) {
 	shots := []string{"title", "storm", "chase", "kiss", "credits"}
 	for i, shot := range shots {

@@ -1,8 +1,8 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Command tenants serves several customers at one endpoint. Each has an API key, sees
-// only the tools that it pays for, and has a rate of its own and data of its own.
+// Command tenants serves several customers at one endpoint. Each has an API key, sees only
+// the tools included in its plan, and has its own rate limit and data.
 //
 //	go run ./examples/tenants
 //
@@ -24,8 +24,8 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// tenants are the customers by their keys. A real server keeps hashes of long random
-// keys somewhere else: auth.HashedAPIKeys and auth.LookupAPIKeys.
+// tenants are the customers by API key. A real server stores hashes of long random keys
+// elsewhere; see auth.HashedAPIKeys and auth.LookupAPIKeys.
 var tenants = map[string]*mcp.Principal{
 	"acme-key-0123456789abcdef":   {Issuer: "tenants", Subject: "acme", Claims: map[string]any{"plan": "pro"}},
 	"globex-key-0123456789abcdef": {Issuer: "tenants", Subject: "globex", Claims: map[string]any{"plan": "free"}},
@@ -67,8 +67,8 @@ func newMux(logger *slog.Logger) *mcp.Mux {
 	return mux
 }
 
-// paidFor reports whether the caller's plan has a tool. What it has not does not
-// exist: not in lists, and not by name.
+// paidFor reports whether the caller's plan includes a tool. Other tools do not exist for
+// the caller: they are not listed and cannot be called.
 func paidFor(ctx context.Context, kind middleware.Kind, name string) bool {
 	p := mcp.PrincipalFromContext(ctx)
 	if p == nil {
@@ -78,7 +78,7 @@ func paidFor(ctx context.Context, kind middleware.Kind, name string) bool {
 	return kind != middleware.Tool || plans[plan][name]
 }
 
-// notebooks are the notes of all tenants. Whose they are says the principal, never an
+// notebooks holds the notes of all tenants. Their owner is always the principal, never an
 // argument.
 type notebooks struct {
 	mu       sync.Mutex

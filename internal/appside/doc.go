@@ -1,5 +1,5 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Package appside tells the requests that the page of an app makes from those of the model.
+// Package appside distinguishes requests made by the page of an app from those of the model.
 package appside

@@ -8,8 +8,8 @@ import "sync"
 // A Buffer is a byte slice from the pool. B must not be used after [Buffer.Put].
 type Buffer struct{ B []byte }
 
-// maxPooled is the capacity up to which buffers are kept. It is twice the length of a list
-// of a thousand tools.
+// maxPooled is the maximum capacity of buffers in the pool. It is twice the length of a
+// list of a thousand tools.
 const maxPooled = 1 << 20
 
 var pool = sync.Pool{New: func() any { return &Buffer{B: make([]byte, 0, 1<<10)} }}

@@ -1,5 +1,5 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Package bufpool has a pool of byte slices for output that is written once and not kept.
+// Package bufpool provides a pool of byte slices for output that is written once and not kept.
 package bufpool

@@ -9,23 +9,23 @@ import (
 	"time"
 )
 
-// A Clock calls a function when a time has passed, unless it is reset, paused or stopped
-// before. It is safe for concurrent use.
+// A Clock calls a function after a timeout, unless it is reset, paused or stopped first. It
+// is safe for concurrent use.
 type Clock struct {
 	timeout time.Duration
 
 	mu      sync.Mutex
 	timer   *time.Timer
-	paused  int // how many pauses have not been resumed
+	paused  int // number of pauses that have not been resumed
 	stopped bool
 }
 
-// Start starts a clock that calls expired after timeout, in a goroutine of its own.
+// Start starts a clock that calls expired after timeout, on its own goroutine.
 func Start(timeout time.Duration, expired func()) *Clock {
 	return &Clock{timeout: timeout, timer: time.AfterFunc(timeout, expired)}
 }
 
-// Reset starts the time anew, unless the clock is paused or stopped.
+// Reset restarts the timeout, unless the clock is paused or stopped.
 func (c *Clock) Reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -34,8 +34,8 @@ func (c *Clock) Reset() {
 	}
 }
 
-// Pause stops the time until resume is called, which starts it anew. Pauses may overlap:
-// the time starts when all of them have been resumed.
+// Pause pauses the clock until resume is called, which restarts the timeout. Pauses may
+// overlap: the timeout restarts when all of them have been resumed.
 func (c *Clock) Pause() (resume func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -49,7 +49,7 @@ func (c *Clock) Pause() (resume func()) {
 	})
 }
 
-// Stop stops the clock for good.
+// Stop stops the clock permanently.
 func (c *Clock) Stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -59,12 +59,12 @@ func (c *Clock) Stop() {
 
 type clockKey struct{}
 
-// NewContext returns the context of a request with a clock.
+// NewContext returns a context that carries the clock of a request.
 func NewContext(ctx context.Context, c *Clock) context.Context {
 	return context.WithValue(ctx, clockKey{}, c)
 }
 
-// FromContext returns the clock of a request, nil if it has none.
+// FromContext returns the clock of a request, or nil if it has none.
 func FromContext(ctx context.Context) *Clock {
 	c, _ := ctx.Value(clockKey{}).(*Clock)
 	return c

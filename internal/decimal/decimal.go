@@ -80,7 +80,7 @@ func (n Number) String() string {
 	if n.negative {
 		sign = "-"
 	}
-	point := len(n.digits) + n.exponent // digits in front of it
+	point := len(n.digits) + n.exponent // number of digits before the decimal point
 	switch {
 	case n.digits == "":
 		return "0"

@@ -1,5 +1,5 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Package digest derives names from secrets that are safe to log.
+// Package digest derives names that are safe to log from secrets.
 package digest

@@ -17,10 +17,10 @@ type Tracker struct {
 	drained chan struct{}
 }
 
-// draining is more than all the work there can be.
+// draining is larger than any possible amount of work.
 const draining = 1 << 62
 
-// Enter starts a piece of work, which Leave must end. It reports false after Drain.
+// Enter starts a piece of work, which must end with Leave. It returns false after Drain.
 func (t *Tracker) Enter() bool {
 	if t.active.Add(1) < draining {
 		return true
@@ -36,18 +36,18 @@ func (t *Tracker) Leave() {
 	}
 }
 
-// Count returns how much work is in flight.
+// Count returns the amount of work in flight.
 func (t *Tracker) Count() int { return int(t.active.Load() % draining) }
 
-// Outside calls f, which the caller's piece of work is not waited for during: f may wait
-// for the work of others to end.
+// Outside calls f without counting the caller's piece of work, so that f may wait for other
+// work to end.
 func (t *Tracker) Outside(f func()) {
 	t.Leave()
 	defer t.active.Add(1)
 	f()
 }
 
-// Drain lets no work start any more. The channel is closed when nothing is in flight.
+// Drain prevents new work from starting. The channel is closed when no work is in flight.
 func (t *Tracker) Drain() <-chan struct{} {
 	t.once.Do(func() {
 		t.drained = make(chan struct{})

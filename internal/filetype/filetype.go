@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// Directory is the type of a directory, of the shared MIME-info database (server/resources).
+// Directory is the type of a directory in the shared MIME-info database (server/resources).
 const Directory = "inode/directory"
 
 const (
@@ -22,8 +22,8 @@ const (
 // SniffLength is the number of bytes that are used to guess a type.
 const SniffLength = 512
 
-// known types come before the table of the operating system, which is missing on
-// some machines, and has surprises for source code.
+// known types take precedence over the table of the operating system, which is missing on
+// some machines and has unexpected types for source code.
 var known = map[string]string{
 	".c": "text/x-c", ".cc": "text/x-c++", ".cpp": "text/x-c++", ".h": "text/x-c",
 	".conf": plain, ".css": "text/css", ".csv": "text/csv", ".diff": "text/x-diff",
@@ -43,7 +43,7 @@ var known = map[string]string{
 	".yml": "application/yaml", ".zip": "application/zip",
 }
 
-// ByName returns the type of the extension of a name, or "".
+// ByName returns the type for the extension of a name, or "" if it is unknown.
 func ByName(name string) string {
 	ext := strings.ToLower(path.Ext(name))
 	if kind, ok := known[ext]; ok {
@@ -53,7 +53,7 @@ func ByName(name string) string {
 	return found
 }
 
-// signatures begin files of the types that clients can show.
+// signatures are the first bytes of files, for the types that clients can show.
 var signatures = []struct{ head, kind string }{
 	{"\x89PNG\r\n\x1a\n", "image/png"},
 	{"\xff\xd8\xff", "image/jpeg"},
@@ -82,13 +82,13 @@ func Of(data []byte) string {
 	return binary
 }
 
-// IsText reports whether data of the type is sent as text.
+// IsText reports whether data of the given type is sent as text.
 func IsText(kind string, data []byte) bool { return !isBinaryType(kind) && isUTF8Text(data) }
 
 func isUTF8Text(data []byte) bool { return utf8.Valid(data) && bytes.IndexByte(data, 0) < 0 }
 
-// isBinaryType reports whether a type is never text, even if some file of it
-// happens to be UTF-8.
+// isBinaryType reports whether a type is never text, even if a file of the type happens to
+// be UTF-8.
 func isBinaryType(kind string) bool {
 	if strings.HasSuffix(kind, "+xml") || strings.HasSuffix(kind, "+json") {
 		return false
@@ -104,7 +104,7 @@ func isBinaryType(kind string) bool {
 	return false
 }
 
-// WithoutCutRune drops the beginning of a character at the end of data.
+// WithoutCutRune removes an incomplete character from the end of data.
 func WithoutCutRune(data []byte) []byte {
 	for i := len(data) - 1; i >= max(0, len(data)-utf8.UTFMax); i-- {
 		if utf8.RuneStart(data[i]) {

@@ -34,12 +34,11 @@ type call[V any] struct {
 	waiting int // callers; guarded by Group.mu
 }
 
-// Do returns the result of the execution in flight for key. If there is none, it
-// starts fn on a new goroutine. The context of fn has the values of ctx, but not its
-// cancellation or deadline. If ctx is done first, Do returns [context.Cause] of it.
+// Do returns the result of the execution in flight for key. If there is none, it starts fn
+// on a new goroutine. The context of fn has the values of ctx, but not its cancellation or
+// deadline. If ctx is done first, Do returns its [context.Cause].
 //
-// If fn panics, Do returns a [*PanicError], and if fn calls [runtime.Goexit],
-// [ErrGoexit].
+// If fn panics, Do returns a [*PanicError]. If fn calls [runtime.Goexit], Do returns [ErrGoexit].
 func (g *Group[K, V]) Do(ctx context.Context, key K, fn func(context.Context) (V, error)) (V, error) {
 	g.mu.Lock()
 	c := g.join(ctx, key, fn)
@@ -55,7 +54,7 @@ func (g *Group[K, V]) Do(ctx context.Context, key K, fn func(context.Context) (V
 	}
 }
 
-// Start starts fn as Do does, but does not wait for the result. It does nothing if an
+// Start starts fn like Do, but does not wait for the result. It does nothing if an
 // execution is in flight for key. It is meant for a detached group.
 func (g *Group[K, V]) Start(ctx context.Context, key K, fn func(context.Context) (V, error)) {
 	g.mu.Lock()
@@ -63,7 +62,7 @@ func (g *Group[K, V]) Start(ctx context.Context, key K, fn func(context.Context)
 	g.join(ctx, key, fn)
 }
 
-// join returns the call for key, starting it if necessary. It needs g.mu.
+// join returns the call for key, starting it if necessary. g.mu must be held.
 func (g *Group[K, V]) join(ctx context.Context, key K, fn func(context.Context) (V, error)) *call[V] {
 	if c := g.calls[key]; c != nil {
 		return c
@@ -93,7 +92,7 @@ func (g *Group[K, V]) run(ctx context.Context, key K, c *call[V], fn func(contex
 	c.value, c.err = fn(ctx)
 }
 
-// leave gives up waiting for c, and cancels it if no other caller waits.
+// leave stops waiting for c, and cancels it if no other caller is waiting.
 func (g *Group[K, V]) leave(key K, c *call[V]) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -103,7 +102,7 @@ func (g *Group[K, V]) leave(key K, c *call[V]) {
 	}
 }
 
-// forget makes the next caller start a new execution. It needs g.mu.
+// forget makes the next caller start a new execution. g.mu must be held.
 func (g *Group[K, V]) forget(key K, c *call[V]) {
 	if g.calls[key] == c { // not the successor of an abandoned call
 		delete(g.calls, key)
@@ -113,7 +112,7 @@ func (g *Group[K, V]) forget(key K, c *call[V]) {
 // ErrGoexit reports that an execution ended its goroutine with [runtime.Goexit].
 var ErrGoexit = errors.New("flight: the execution ended its goroutine")
 
-// A PanicError is the panic of an execution, for its callers on other goroutines.
+// A PanicError reports the panic of an execution to its callers on other goroutines.
 type PanicError struct {
 	Value any
 	Stack []byte // of the goroutine that panicked

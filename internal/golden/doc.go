@@ -1,6 +1,6 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Package golden compares what tests write down with files in testdata. The flag -update
-// of a test rewrites them.
+// Package golden compares the output of tests with files in testdata. The test flag -update
+// rewrites the files.
 package golden

@@ -15,13 +15,13 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// settled returns text with the errors of the JSON decoder in one wording: each process
-// chooses one of two, so that programs do not depend on them.
+// settled returns text with JSON decoding errors in one wording: each process chooses one
+// of two, so that programs do not depend on them.
 func settled(text string) string {
 	return strings.ReplaceAll(text, "json: unable to ", "json: cannot ")
 }
 
-// Check compares text with the golden file of a name in testdata.
+// Check compares text with the golden file of the given name in testdata.
 func Check(t *testing.T, name, text string) {
 	t.Helper()
 	text = settled(text)
@@ -47,8 +47,8 @@ func Check(t *testing.T, name, text string) {
 	t.Fatalf("%s has %d lines, got %d", file, len(lines), len(got))
 }
 
-// PlayVariants writes what play returns for an object, and how that differs for variants
-// of it.
+// PlayVariants writes the result of play for an object, and how the result differs for
+// variants of the object.
 func PlayVariants(t *testing.T, w io.Writer, name, object string, play func(object string) string) {
 	t.Helper()
 	expected := play(object)
@@ -58,8 +58,8 @@ func PlayVariants(t *testing.T, w io.Writer, name, object string, play func(obje
 	}
 }
 
-// WriteDifference writes what a variant of an input changes in its outcome, if it does:
-// the part that differs, or the whole outcome if that is shorter.
+// WriteDifference writes how got differs from expected, if it does, for a variant of an
+// input: the part that differs, or all of got if that is shorter.
 func WriteDifference(w io.Writer, variant, expected, got string) {
 	expected, got = settled(expected), settled(got)
 	if got == expected {

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Options writes down the numbers, texts and flags of options, a pointer to a struct, and
-// whether other options are nil.
+// Options formats the numbers, strings and booleans of options, a pointer to a struct, and
+// whether its other fields are nil.
 func Options(options any) string {
 	var b strings.Builder
 	v := reflect.ValueOf(options).Elem()
@@ -30,8 +30,7 @@ func Options(options any) string {
 	return b.String()
 }
 
-// SetAll sets all numbers of options, a pointer to a struct, to one value, and returns
-// the options.
+// SetAll sets all integers of options, a pointer to a struct, to n, and returns the options.
 func SetAll[O any](options *O, n int64) *O {
 	for _, value := range reflect.ValueOf(options).Elem().Fields() {
 		if value.CanInt() && value.CanSet() {
@@ -41,7 +40,7 @@ func SetAll[O any](options *O, n int64) *O {
 	return options
 }
 
-// isPlain reports whether a type is a number, a text or a flag, or a struct of them.
+// isPlain reports whether t is a number, a string or a boolean, or a struct of them.
 func isPlain(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Bool, reflect.String, reflect.Float64, reflect.Int, reflect.Int32, reflect.Int64:

@@ -63,10 +63,10 @@ type oddValue struct {
 	value any
 }
 
-// absent removes a member.
+// absent is a value that stands for a missing member.
 type absent struct{}
 
-// oddFor returns what is put in the place of a value.
+// oddFor returns the values with which to replace a value.
 func oddFor(v any) []oddValue {
 	odd := []oddValue{{"absent", absent{}}, {"null", nil}}
 	switch v.(type) {

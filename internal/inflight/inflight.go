@@ -22,30 +22,31 @@ type Caller struct {
 
 type callerKey struct{}
 
-// NewContext returns a context for calls of a caller.
+// NewContext returns a context for the calls of a caller.
 func NewContext(ctx context.Context, c Caller) context.Context {
 	return context.WithValue(ctx, callerKey{}, c)
 }
 
-// CallerFromContext returns the caller of the context, zero if it has none.
+// CallerFromContext returns the caller of the context, or the zero Caller if it has none.
 func CallerFromContext(ctx context.Context) Caller {
 	c, _ := ctx.Value(callerKey{}).(Caller)
 	return c
 }
 
-// Calls are the calls in flight on one connection. A message that names no call belongs to
-// one only if it can belong to no other caller's. The zero Calls is empty and ready to use.
+// Calls are the calls in flight on one connection. A message that names no call is
+// attributed to a call only if it cannot belong to another caller. The zero Calls is empty
+// and ready to use.
 type Calls struct {
 	mu        sync.Mutex
 	calls     map[transport.ID]Caller
-	abandoned map[Caller]time.Time // callers that gave up a call that the server may still work on, until when
+	abandoned map[Caller]time.Time // callers of abandoned calls, and when to forget them
 }
 
-// AbandonedTime is how long a caller who gave up a call is remembered.
+// AbandonedTime is how long the caller of an abandoned call is remembered.
 const AbandonedTime = 10 * time.Minute
 
-// maxAbandoned bounds the callers that are remembered. Further ones are remembered together,
-// as the unknown caller.
+// maxAbandoned limits the callers that are remembered. Further callers are remembered
+// together, as the unknown caller.
 const maxAbandoned = 1024
 
 // Add adds a call.
@@ -58,8 +59,8 @@ func (f *Calls) Add(id transport.ID, c Caller) {
 	f.calls[id] = c
 }
 
-// Remove removes a call that ended with an error, or with nil. Unless the server has answered
-// it, it may still be working on it.
+// Remove removes a call that ended with err, which may be nil. If the server has not
+// answered the call, it may still be working on it.
 func (f *Calls) Remove(id transport.ID, err error) {
 	_, unreadable := errors.AsType[*transport.MessageError](err)
 	f.mu.Lock()
@@ -95,8 +96,8 @@ var (
 	errOthersCall   = errors.New("it may be about a call that another caller has given up")
 )
 
-// Attribute returns the call that a message is about: the call on whose stream it came, or
-// if that is not known, the only call that it can be about.
+// Attribute returns the call that a message belongs to: the call about, on whose stream it
+// arrived, or, if about is zero, the only call that it can belong to.
 func (f *Calls) Attribute(about transport.ID) (transport.ID, error) {
 	if !about.IsZero() {
 		return about, nil

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// AppendKey begins a member of the object that dst ends in. The key needs no escaping.
+// AppendKey begins a member of the object that dst ends in. The key must not need escaping.
 func AppendKey(dst []byte, key string) []byte {
 	if dst[len(dst)-1] != '{' {
 		dst = append(dst, ',')
@@ -18,8 +18,8 @@ func AppendKey(dst []byte, key string) []byte {
 	return append(dst, `":`...)
 }
 
-// AppendMembers continues the object that dst ends in with the members of the encoded
-// object body, except some, and closes it.
+// AppendMembers appends the members of the encoded object body, except the named ones, to
+// the object that dst ends in, and closes that object.
 func AppendMembers(dst, body []byte, except ...string) []byte {
 	s := Get(body, 0)
 	defer s.Release()

@@ -4,12 +4,11 @@
 // Package jsonscan reads JSON strictly and in one pass, without building a
 // tree and, for messages of ordinary shape, without allocating.
 //
-// Strict means RFC 8259 plus what a protocol peer must be able to rely on:
-// member names are compared with case, an object does not name a member twice,
-// text is valid UTF-8 (unpaired surrogate escapes included), nesting is bounded
-// and nothing but white space follows the value. Two readers of the same bytes
-// therefore never see two different messages.
+// Strict means RFC 8259 plus what a protocol peer must be able to rely on: member names are
+// case-sensitive, an object has no duplicate members, text is valid UTF-8, without unpaired
+// surrogate escapes, nesting is bounded, and only white space follows the value. Two
+// readers of the same bytes therefore never see different messages.
 //
-// A [Scanner] is pulled: the caller walks the objects it cares about and takes
-// everything else as raw bytes, which are validated on the way.
+// A [Scanner] is driven by its caller, which walks the objects it cares about and reads
+// everything else as raw bytes. These are validated as well.
 package jsonscan

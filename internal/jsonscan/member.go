@@ -3,8 +3,8 @@
 
 package jsonscan
 
-// Member returns the value of the named member of an encoded object, or nil if the object
-// does not have it, is empty, or is another JSON value.
+// Member returns the value of the named member of an encoded object, or nil if there is no
+// such member, or object is empty or another JSON value.
 func Member(object []byte, name string) []byte {
 	if len(object) == 0 || object[0] != '{' {
 		return nil

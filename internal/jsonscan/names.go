@@ -5,27 +5,27 @@ package jsonscan
 
 import "bytes"
 
-// names remembers the member names of every object that is open, to refuse a
-// second one. Small objects are compared name by name in one shared slice;
-// an object that grows gets a set, so that a large one costs linear time.
+// names holds the member names of every open object, to reject duplicates. In small
+// objects, the names are compared one by one in a shared slice. A large object gets a set,
+// so that it takes linear time.
 //
-// What ordinary messages need has no pointers in it: nothing is to be cleared between
-// messages, and the garbage collector need not look.
+// The fields that ordinary messages need have no pointers: they need not be cleared between
+// messages, and the garbage collector does not scan them.
 type names struct {
-	data  []byte // what is read
+	data  []byte // the input
 	seen  []span
 	bases []base
 	odd   [][]byte              // names that are written with escapes
-	sets  []map[string]struct{} // of objects that have grown
+	sets  []map[string]struct{} // of large objects
 	room  [24]span
 	open  [8]base
 }
 
-// span is a name: a part of the data or, if from is negative, the odd name ^from.
+// span is a name: a part of data or, if from is negative, the name odd[^from].
 type span struct{ from, to int }
 
-// base is an open object: where its names start, and the number of its set, 0 if it
-// has none.
+// base is an open object: the start of its names in seen, and the number of its set, or 0
+// if it has none.
 type base struct{ start, set int }
 
 const smallObject = 16
@@ -49,7 +49,7 @@ func (n *names) pop() {
 	n.bases = n.bases[:last]
 }
 
-// keep keeps a name that does not stand in the data as it is.
+// keep stores a name that the data does not contain in unescaped form.
 func (n *names) keep(name []byte) span {
 	n.odd = append(n.odd, name)
 	return span{from: ^(len(n.odd) - 1)}
@@ -62,7 +62,7 @@ func (n *names) at(s span) []byte {
 	return n.data[s.from:s.to]
 }
 
-// add reports false if the innermost object has the name already.
+// add returns false if the innermost object already has the name.
 func (n *names) add(s span) bool {
 	b := &n.bases[len(n.bases)-1]
 	name := n.at(s)
@@ -85,7 +85,7 @@ func (n *names) add(s span) bool {
 	return true
 }
 
-// gather makes a set of names and returns its number.
+// gather creates a set of names and returns its number.
 func (n *names) gather(list []span) int {
 	set := make(map[string]struct{}, 4*smallObject)
 	for _, s := range list {

@@ -5,10 +5,9 @@ package jsonscan
 
 import "bytes"
 
-// Members calls yield with each member of the object that data begins with, as far
-// as it can be read without looking at the values: name and value are as they stand
-// there, and need not be valid. It is for input that is malformed, or was cut off.
-// It takes linear time, and does not recurse.
+// Members calls yield with each member of the object at the start of data, as far as it can
+// be read without parsing the values: name and value are raw and need not be valid. It is
+// for input that is malformed or truncated. It takes linear time and does not recurse.
 func Members(data []byte, yield func(name, value []byte)) {
 	rest, ok := bytes.CutPrefix(trim(data), []byte("{"))
 	for ok {
@@ -29,8 +28,8 @@ func Members(data []byte, yield func(name, value []byte)) {
 	}
 }
 
-// Elements calls yield with each element of the array that data begins with, in the
-// manner of [Members], until it returns false.
+// Elements is like [Members] for the elements of the array at the start of data. It stops
+// when yield returns false.
 func Elements(data []byte, yield func(value []byte) bool) {
 	rest, ok := bytes.CutPrefix(trim(data), []byte("["))
 	for ok {
@@ -41,9 +40,9 @@ func Elements(data []byte, yield func(value []byte) bool) {
 	}
 }
 
-// LastMembers calls yield with the last members of the object that data ends with,
-// from the last on and as long as their values are numbers, literals or strings
-// without escapes. Data need not be all of the object.
+// LastMembers calls yield with the last members of the object at the end of data, starting
+// with the last, as long as their values are numbers, literals or strings without escapes.
+// The start of the object may be missing.
 func LastMembers(data []byte, yield func(name, value []byte)) {
 	rest, ok := bytes.CutSuffix(trim(data), []byte("}"))
 	for ok {
@@ -68,7 +67,7 @@ func LastMembers(data []byte, yield func(name, value []byte)) {
 
 func trim(data []byte) []byte { return bytes.Trim(data, " \t\r\n") }
 
-// stringEnd is where the string ends that data begins with, -1 if there is none.
+// stringEnd returns the end of the string at the start of data, or -1 if there is none.
 func stringEnd(data []byte) int {
 	if len(data) == 0 || data[0] != '"' {
 		return -1
@@ -84,8 +83,8 @@ func stringEnd(data []byte) int {
 	return -1
 }
 
-// cutValue returns the value that data begins with, nil if its end is missing, and
-// whether another one follows in the same object or array.
+// cutValue returns the value at the start of data, or nil if its end is missing, and
+// whether another value follows in the same object or array.
 func cutValue(data []byte) (value, rest []byte, more bool) {
 	depth := 0
 	for i := 0; i < len(data); i++ {
@@ -111,8 +110,8 @@ func cutValue(data []byte) (value, rest []byte, more bool) {
 	return nil, nil, false
 }
 
-// cutLastScalar returns the scalar that data ends with, nil if that is something else,
-// and what is before it.
+// cutLastScalar returns the scalar at the end of data, or nil if there is none, and what
+// precedes it.
 func cutLastScalar(data []byte) (rest, value []byte) {
 	inside, quoted := bytes.CutSuffix(data, []byte(`"`))
 	var start int

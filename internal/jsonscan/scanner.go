@@ -8,11 +8,10 @@ import (
 	"sync"
 )
 
-// DefaultMaxDepth bounds the nesting of objects and arrays where a caller does
-// not choose a bound of its own.
+// DefaultMaxDepth limits the nesting of objects and arrays if the caller does not choose a limit.
 const DefaultMaxDepth = 128
 
-// A SyntaxError says what is wrong with the input, and where.
+// A SyntaxError describes what is wrong with the input, and where.
 type SyntaxError struct {
 	Offset int    // of the offending byte
 	What   string // what was wrong and what was expected, without the offset
@@ -22,8 +21,8 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("%s at byte %d", e.What, e.Offset)
 }
 
-// A Scanner walks one JSON value. The zero value is not ready: call Reset.
-// Slices that it returns alias the input. It is not safe for concurrent use.
+// A Scanner walks one JSON value. The zero value is not ready to use: call Reset. Slices
+// that it returns alias the input. It is not safe for concurrent use.
 type Scanner struct {
 	data     []byte
 	pos      int
@@ -45,14 +44,14 @@ func (s *Scanner) Reset(data []byte, maxDepth int) {
 	s.names.reset(data)
 }
 
-// Offset is the position of the next byte to be read. After [Scanner.Kind] it is
-// where the next value starts.
+// Offset returns the position of the next byte to be read. After [Scanner.Kind], this is
+// the start of the next value.
 func (s *Scanner) Offset() int { return s.pos }
 
-// Since is the input from an earlier offset up to here.
+// Since returns the input from an earlier offset to the current one.
 func (s *Scanner) Since(offset int) []byte { return s.data[offset:s.pos:s.pos] }
 
-// Err is the first error met, or nil.
+// Err returns the first error, or nil.
 func (s *Scanner) Err() error {
 	if s.err == nil {
 		return nil
@@ -60,9 +59,9 @@ func (s *Scanner) Err() error {
 	return s.err
 }
 
-// Kind skips white space and tells what value comes next by its first byte:
-// one of '{' '[' '"' 't' 'f' 'n', '0' for any number, 0 for anything else,
-// the end of the input included.
+// Kind skips white space and returns the kind of the next value, given by its first byte:
+// one of '{' '[' '"' 't' 'f' 'n', '0' for any number, or 0 for anything else, including the
+// end of the input.
 func (s *Scanner) Kind() byte {
 	s.space()
 	if s.err != nil || s.pos >= len(s.data) {
@@ -78,8 +77,8 @@ func (s *Scanner) Kind() byte {
 	}
 }
 
-// Object enters an object, whose members [Scanner.Member] then yields.
-// It reports false, with an error set, if no object comes next.
+// Object enters an object, whose members are then read with [Scanner.Member]. If the next
+// value is not an object, Object sets an error and returns false.
 func (s *Scanner) Object() bool {
 	s.space()
 	if !s.enter('{', "an object") {
@@ -89,9 +88,9 @@ func (s *Scanner) Object() bool {
 	return true
 }
 
-// Member moves to the next member of the innermost entered object and reports
-// whether there is one; its value must then be taken. At the closing brace, and
-// after an error, it reports false.
+// Member moves to the next member of the innermost open object and reports whether there is
+// one. The caller must then read its value. Member returns false at the closing brace, and
+// after an error.
 func (s *Scanner) Member() bool {
 	if !s.element('}', "'}'") {
 		if s.err == nil {
@@ -102,21 +101,20 @@ func (s *Scanner) Member() bool {
 	return s.memberName()
 }
 
-// Name is the name of the current member, unescaped, valid until the next call.
+// Name returns the unescaped name of the current member. It is valid until the next call.
 func (s *Scanner) Name() []byte { return s.name }
 
-// Array enters an array, whose elements [Scanner.Element] then yields.
+// Array enters an array, whose elements are then read with [Scanner.Element].
 func (s *Scanner) Array() bool {
 	s.space()
 	return s.enter('[', "an array")
 }
 
-// Element moves to the next element of the innermost entered array and reports
-// whether there is one; it must then be taken.
+// Element moves to the next element of the innermost open array and reports whether there
+// is one. The caller must then read it.
 func (s *Scanner) Element() bool { return s.element(']', "']'") }
 
-// Value takes the next value, whatever it is, and returns its bytes. After an
-// error it returns nil.
+// Value reads the next value, of any kind, and returns its bytes. After an error it returns nil.
 func (s *Scanner) Value() []byte {
 	s.space()
 	start := s.pos
@@ -127,10 +125,10 @@ func (s *Scanner) Value() []byte {
 	return s.data[start:s.pos:s.pos]
 }
 
-// Skip takes the next value without returning it.
+// Skip reads the next value without returning it.
 func (s *Scanner) Skip() { s.space(); s.value() }
 
-// End reports an error unless only white space is left.
+// End returns an error unless only white space is left.
 func (s *Scanner) End() error {
 	s.space()
 	if s.err == nil && s.pos < len(s.data) {
@@ -139,7 +137,7 @@ func (s *Scanner) End() error {
 	return s.Err()
 }
 
-// Valid checks that data is exactly one JSON value.
+// Valid returns an error unless data is exactly one JSON value.
 func Valid(data []byte, maxDepth int) error {
 	s := Get(data, maxDepth)
 	defer s.Release()
@@ -149,15 +147,15 @@ func Valid(data []byte, maxDepth int) error {
 
 var pool = sync.Pool{New: func() any { return new(Scanner) }}
 
-// Get returns a scanner at the start of data, from a pool.
+// Get returns a scanner from a pool, at the start of data.
 func Get(data []byte, maxDepth int) *Scanner {
 	s := pool.Get().(*Scanner)
 	s.Reset(data, maxDepth)
 	return s
 }
 
-// Release gives s back to the pool; the caller must not use it afterwards.
-// Slices and errors that it returned stay valid.
+// Release returns s to the pool; the caller must not use it afterwards. Slices and errors
+// that it returned stay valid.
 func (s *Scanner) Release() {
 	s.Reset(nil, 0)
 	pool.Put(s)
@@ -197,7 +195,7 @@ func (s *Scanner) enter(open byte, what string) bool {
 	return true
 }
 
-// element consumes what stands before the next element or closes the container.
+// element reads what precedes the next element, or the end of the object or array.
 func (s *Scanner) element(end byte, endName string) bool {
 	if s.err != nil {
 		return false

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// value takes one value; white space before it is gone already.
+// value reads one value. White space before it has already been skipped.
 func (s *Scanner) value() {
 	if s.err != nil {
 		return
@@ -40,7 +40,7 @@ func (s *Scanner) value() {
 	}
 }
 
-// object and array recurse; the depth bound of enter keeps the stack small.
+// object and array recurse. The depth limit in enter keeps the stack small.
 func (s *Scanner) object() {
 	if !s.Object() {
 		return
@@ -111,7 +111,7 @@ func (s *Scanner) peek() byte {
 	return 0
 }
 
-// str takes a string, its quotes included, and reports whether it has escapes.
+// str reads a string with its quotes, and reports whether it has escapes.
 func (s *Scanner) str() (escaped bool) {
 	s.pos++
 	for {
@@ -142,9 +142,9 @@ func (s *Scanner) str() (escaped bool) {
 	}
 }
 
-// plain counts the leading bytes that need no attention in a string: printable
-// ASCII other than quote and backslash. Eight at a time, by the usual bit
-// tricks, because large texts are what large messages are made of.
+// plain counts the leading bytes that need no attention in a string: printable ASCII other
+// than quote and backslash. It checks eight bytes at a time, because large messages consist
+// mostly of large texts.
 func plain(b []byte) int {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	i := 0
@@ -176,7 +176,7 @@ func (s *Scanner) escape() {
 	}
 }
 
-// unicode takes the hex digits of a \u escape and the low half of a pair.
+// unicode reads the hex digits of a \u escape and the second half of a surrogate pair.
 func (s *Scanner) unicode() {
 	r, ok := hex4(s.data[s.pos:])
 	if !ok {
@@ -219,7 +219,7 @@ func hex4(b []byte) (rune, bool) {
 	return r, true
 }
 
-// Unquote decodes a valid JSON string, its quotes included. Without escapes the
+// Unquote decodes a valid JSON string, given with its quotes. If there are no escapes, the
 // result aliases the input.
 func Unquote(quoted []byte) []byte {
 	in := quoted[1 : len(quoted)-1]
@@ -237,8 +237,8 @@ func Unquote(quoted []byte) []byte {
 	return append(out, in...)
 }
 
-// Text decodes a valid JSON string, its quotes included. If the result is one of known, that
-// is returned, and nothing is allocated.
+// Text decodes a valid JSON string, given with its quotes. If the result equals one of
+// known, Text returns that string without allocating.
 func Text(quoted []byte, known ...string) string {
 	text := Unquote(quoted)
 	for _, k := range known {
@@ -249,7 +249,7 @@ func Text(quoted []byte, known ...string) string {
 	return string(text)
 }
 
-// appendEscape decodes the escape at the start of in and tells its length.
+// appendEscape decodes the escape at the start of in and returns its length.
 func appendEscape(out, in []byte) ([]byte, int) {
 	switch c := in[1]; c {
 	case 'b':
@@ -274,8 +274,8 @@ func appendEscape(out, in []byte) ([]byte, int) {
 	}
 }
 
-// AppendString appends text as a JSON string with the least escaping that JSON
-// demands. Invalid UTF-8 becomes U+FFFD.
+// AppendString appends text as a JSON string, with only the escaping that JSON requires.
+// Invalid UTF-8 becomes U+FFFD.
 func AppendString[T []byte | string](dst []byte, text T) []byte {
 	dst = append(dst, '"')
 	start := 0

@@ -1,5 +1,5 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Package leak checks that nothing is left running after tests.
+// Package leak checks that no goroutines are left running after tests.
 package leak

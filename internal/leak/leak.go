@@ -15,8 +15,8 @@ import (
 // patience is how long goroutines have to end after the last test.
 const patience = 10 * time.Second
 
-// Main runs the tests of a package and exits. The tests fail if goroutines of this module are
-// left. Call it from TestMain.
+// Main runs the tests of a package and exits. The tests fail if goroutines of this module
+// are still running. Call it from TestMain.
 func Main(m *testing.M) {
 	code := m.Run()
 	if left := wait(patience); code == 0 && len(left) > 0 {
@@ -26,8 +26,8 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// wait waits until no goroutine of this module but the caller is left, and returns the stacks
-// of those that are left in the end.
+// wait waits until no other goroutine of this module is running. It returns the stacks of
+// the goroutines that are still running after limit.
 func wait(limit time.Duration) (left []string) {
 	deadline := time.After(limit)
 	for {
@@ -42,7 +42,7 @@ func wait(limit time.Duration) (left []string) {
 	}
 }
 
-// goroutines returns the stacks of the goroutines of this module, but for the caller.
+// goroutines returns the stacks of the goroutines of this module, except the caller's.
 func goroutines() (all []string) {
 	stacks := make([]byte, 8<<20)
 	stacks = stacks[:runtime.Stack(stacks, true)]

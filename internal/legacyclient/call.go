@@ -27,8 +27,8 @@ func (s *session) call(ctx context.Context, m *transport.Outgoing) (*transport.M
 	return s.callForwarding(ctx, m)
 }
 
-// callForwarding sends a request. Questions that the client does not answer become its
-// result.
+// callForwarding sends a request. If forwarding is enabled, questions that the client does
+// not answer become the result of the request.
 func (s *session) callForwarding(ctx context.Context, m *transport.Outgoing) (*transport.Message, error) {
 	if s.conn.opts.Forward && mayAsk(m.Method) {
 		return s.forward(ctx, m)
@@ -37,7 +37,7 @@ func (s *session) callForwarding(ctx context.Context, m *transport.Outgoing) (*t
 }
 
 // callInSession sends a request. If the server has lost the session, it opens a new one and
-// sends the request once more.
+// retries the request once.
 func (s *session) callInSession(ctx context.Context, m *transport.Outgoing) (r *transport.Message, err error) {
 	params := jsonscan.Member(m.Body, "params")
 	level := levelIn(jsonscan.Member(params, "_meta"))
@@ -62,8 +62,8 @@ func (s *session) callInSession(ctx context.Context, m *transport.Outgoing) (r *
 	return r, err
 }
 
-// withoutEmptyCursor returns a page of a list without a cursor that is empty. Older servers
-// that always send one mean by it that the list has ended.
+// withoutEmptyCursor removes an empty cursor from a page of a list. Some older servers
+// always send a cursor; an empty one marks the last page.
 func withoutEmptyCursor(r *transport.Message) *transport.Message {
 	if string(jsonscan.Member(r.Result, "nextCursor")) != `""` {
 		return r
@@ -82,7 +82,7 @@ func (s *session) callOnce(ctx context.Context, m transport.Outgoing) (*transpor
 	return r, err
 }
 
-// olderParams returns params without the members that only the newest revision has.
+// olderParams returns params without the members that exist only in the newest revision.
 func olderParams(params json.RawMessage) json.RawMessage {
 	older := []byte{'{'}
 	if meta := jsonscan.Member(params, "_meta"); jsonscan.IsObject(meta) {
@@ -97,7 +97,7 @@ func olderParams(params json.RawMessage) json.RawMessage {
 	return jsonscan.AppendMembers(older, params, "_meta", "inputResponses", "requestState")
 }
 
-// levelIn returns the level of log messages that the metadata of a request names, or "".
+// levelIn returns the log level in the metadata of a request, or "".
 func levelIn(meta json.RawMessage) string { return text(jsonscan.Member(meta, metaLogLevel)) }
 
 // text returns the string in raw, a JSON value, or "" if raw is not a string.
@@ -108,8 +108,8 @@ func text(raw json.RawMessage) string {
 	return jsonscan.Text(raw)
 }
 
-// missingResource translates the error of an older server for a missing resource, which
-// names the URI today.
+// missingResource translates an older server's error for a missing resource. The error of
+// the newest revision contains the URI.
 func missingResource(r *transport.Message, m *transport.Outgoing) *transport.Message {
 	e := *r.Error
 	e.Code = codeInvalidParams
@@ -119,7 +119,7 @@ func missingResource(r *transport.Message, m *transport.Outgoing) *transport.Mes
 	return &transport.Message{ID: r.ID, Error: &e}
 }
 
-// errorResponse returns an error response that the server has not sent itself.
+// errorResponse returns an error response that did not come from the server.
 func errorResponse(id transport.ID, e *transport.Error) *transport.Message {
 	return &transport.Message{ID: id, Error: e}
 }

@@ -11,26 +11,25 @@ import (
 )
 
 const (
-	// checkTimeout bounds a check of the session.
+	// checkTimeout limits the duration of a session check.
 	checkTimeout = 10 * time.Second
-	// maxCheckDelay bounds the delay between checks. It grows with each check, so that a
-	// server that loses every session does not keep its client busy. It starts again when
-	// there was no check for checkReset.
+	// maxCheckDelay limits the delay between checks. The delay grows with each check, so
+	// that a server that loses every session does not keep its client busy. It is reset
+	// after checkReset without a check.
 	maxCheckDelay = 30 * time.Second
 	checkReset    = time.Minute
 )
 
-// A sessionChecker is the state of the checks of the session. The lock of the session
-// guards it.
+// A sessionChecker holds the state of the session checks. It is guarded by session.mu.
 type sessionChecker struct {
 	running   bool
-	requested bool // while running
+	requested bool // another check was requested while running
 	last      time.Time
 	count     int // checks since the last reset
 }
 
-// checkSoon checks the session in a goroutine, which runs until every request for a check
-// has been followed by one.
+// checkSoon starts a goroutine that checks the session, unless one is already running. The
+// goroutine exits once every request for a check has been followed by a check.
 func (s *session) checkSoon() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,8 +64,8 @@ func (s *session) checkDelay() (delay time.Duration) {
 	return delay
 }
 
-// isCheckRequested reports whether another check was requested, and otherwise ends the
-// checks.
+// isCheckRequested reports whether another check was requested. If not, it marks the
+// checker as not running.
 func (s *session) isCheckRequested() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,8 +73,8 @@ func (s *session) isCheckRequested() bool {
 	return s.checker.running
 }
 
-// check pings the server, which opens a new session if the last one is lost. Without it, a
-// client that only listens would not notice.
+// check pings the server, which opens a new session if the last one was lost. Without it, a
+// client that only listens would not notice the loss.
 func (s *session) check() {
 	ctx, cancel := context.WithTimeout(s.ctx, checkTimeout)
 	defer cancel()

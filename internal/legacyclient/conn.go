@@ -13,55 +13,58 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// A Client is what a [Conn] needs of the client that uses it. Its methods may be called
-// concurrently.
+// A Client provides what a [Conn] needs from the client that uses it. Its methods may be
+// called concurrently.
 type Client interface {
-	// NextID returns an ID that no other request of the connection has.
+	// NextID returns an ID that is not used by any other request of the connection.
 	NextID() transport.ID
-	// CheckDiscovery returns an error if the result of server/discover is not one of a
+	// CheckDiscovery returns an error if the result of server/discover does not come from a
 	// server that the client can talk to without translation.
 	CheckDiscovery(result json.RawMessage) error
-	// CheckRequest returns why a request of the server is invalid, nil if it is not.
+	// CheckRequest returns the reason why a server request is invalid, or nil if it is
+	// valid.
 	CheckRequest(m *transport.Message) *transport.Error
-	// Answers reports whether the client answers a question of the server itself, and
-	// Answer does so.
+	// Answers reports whether the client answers a question of the server itself. Answer
+	// answers it.
 	Answers(method string, params json.RawMessage) bool
 	Answer(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, *transport.Error)
-	// MayAsk returns an error if a caller with the capabilities cannot be asked a question.
+	// MayAsk returns an error if a caller with the given capabilities cannot be asked a
+	// question.
 	MayAsk(capabilities json.RawMessage, method string, params json.RawMessage) *transport.Error
-	// Error returns the client's own form of an error response.
+	// Error converts an error response to the client's own error type.
 	Error(e *transport.Error) error
-	// Withdrawn returns the cause of the context of a question that was withdrawn.
+	// Withdrawn returns the cancellation cause for the context of a withdrawn question.
 	Withdrawn(reason string) error
-	// ProbeSent, Retrying and Reconnecting are called before a request is sent to find out the
-	// revision, before a request that failed is sent again, and before a connection or
-	// session, as kind says, is opened again.
+	// ProbeSent is called before each request that probes for the revision, Retrying before
+	// a failed request is sent again, and Reconnecting before a connection or session is
+	// reopened; kind says which.
 	ProbeSent(ctx context.Context, method string)
 	Retrying(ctx context.Context, method string, err error)
 	Reconnecting(ctx context.Context, kind string, err error)
-	// LogDropped logs that a message of the server was dropped.
+	// LogDropped logs that a message from the server was dropped.
 	LogDropped(why string, args ...any)
 }
 
 // Options configure a [Conn].
 type Options struct {
-	// Capabilities are those that the client declares in a session, which may be more than
-	// those of its requests.
+	// Capabilities are the capabilities that the client declares in a session. They may
+	// exceed the capabilities declared in its requests.
 	Capabilities json.RawMessage
-	// Version is the revision that the server is known to speak, "" if it is not known. If
-	// it turns out to speak another one, and Pinned is false, the Conn probes.
+	// Version is the revision that the server is known to speak, or "" if it is unknown. If
+	// the server turns out to speak another one and Pinned is false, the Conn probes.
 	Version string
 	Pinned  bool
-	// Forward makes questions that the client does not answer the results of the calls that
-	// they are about. MaxQuestions bounds them for each call.
+	// If Forward is set, questions that the client does not answer become the results of
+	// the calls that they are about. MaxQuestions is the maximum number of open questions
+	// per call.
 	Forward      bool
 	MaxQuestions int
 	Logger       *slog.Logger
 }
 
 // A Conn is a [transport.Conn] to a server of any revision. The first call must be
-// server/discover: it decides how the server is spoken to. If it fails, the Conn cannot be
-// used any more.
+// server/discover, which determines the revision. If it fails, the Conn can no longer be
+// used.
 type Conn struct {
 	client    Client
 	opts      Options
@@ -74,10 +77,10 @@ type Conn struct {
 	guess      atomic.Bool
 	reason     string // why the revision was chosen; set by the first call
 
-	predecessor <-chan struct{} // closed when the connection that was given up has ended; nil if there was none
+	predecessor <-chan struct{} // closed when the abandoned connection is closed; nil if none
 }
 
-// Connect opens a connection by t; see [transport.Transport].
+// Connect opens a connection using t; see [transport.Transport].
 func Connect(ctx context.Context, t transport.Transport, receive transport.Receiver, client Client, opts Options) (*Conn, error) {
 	c := &Conn{client: client, opts: opts, transport: t, receiver: receive}
 	if err := c.open(ctx); err != nil {
@@ -100,17 +103,18 @@ func (c *Conn) open(ctx context.Context) error {
 	return nil
 }
 
-// Version returns the older revision that the server speaks, "" if it speaks the newest.
+// Version returns the older revision that the server speaks, or "" if it speaks the newest.
 func (c *Conn) Version() string { return c.current.Load().version() }
 
-// IsGuess reports whether the revision is a guess: the server has not said it explicitly.
+// IsGuess reports whether the revision is a guess because the server has not stated it
+// explicitly.
 func (c *Conn) IsGuess() bool { return c.guess.Load() }
 
-// Reason returns why the revision was chosen, for people. It must not be called before the
-// first call has returned.
+// Reason returns a human-readable reason why the revision was chosen. It must not be called
+// before the first call has returned.
 func (c *Conn) Reason() string { return c.reason }
 
-// Unwrap returns the connection of the transport.
+// Unwrap returns the underlying connection of the transport.
 func (c *Conn) Unwrap() transport.Conn { return c.current.Load().wire }
 
 // Call implements [transport.Conn].
@@ -151,8 +155,8 @@ func (c *Conn) Done() <-chan struct{} { return c.current.Load().wire.Done() }
 // Err implements [transport.Conn].
 func (c *Conn) Err() error { return c.current.Load().wire.Err() }
 
-// RootsChanged notifies an older server that the roots of the client have changed. Servers
-// of the newest revision ask for the roots whenever they need them.
+// RootsChanged notifies an older server that the client's roots have changed. Servers of
+// the newest revision request the roots whenever they need them.
 func (c *Conn) RootsChanged(ctx context.Context) error {
 	if c.modern.Load() || !c.declaresRoots() {
 		return nil

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 
 // Package legacyclient connects to servers of the older revisions, from 2024-11-05 to
-// 2025-11-25, and makes them look like servers of the newest one. A [Conn] stands between
-// a client and a transport. It finds out which revision the server speaks, and passes
-// everything on to a server of the newest. For an older server it keeps the session,
-// answers the server's questions by calling the client, and translates messages.
+// 2025-11-25, and makes them look like servers of the newest one. A [Conn] sits between a
+// client and a transport. It determines which revision the server speaks. If it is the
+// newest, the Conn passes all messages through. For an older server, it maintains the
+// session, answers the server's questions by calling the client, and translates messages.
 package legacyclient

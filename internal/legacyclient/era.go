@@ -14,7 +14,7 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// A refusal is an error response of the server. It wraps the client's own form of it.
+// A refusal is an error response of the server. It wraps the client's own error for it.
 type refusal struct {
 	response *transport.Error
 	own      error
@@ -27,9 +27,8 @@ func (r *refusal) Error() string { return r.own.Error() }
 func (r *refusal) Unwrap() error { return r.own }
 
 // answersAsOlder reports whether an error of server/discover means that the server does not
-// speak the newest revision, and whether that is certain. An error of a server that cannot
-// be reached, is temporarily unavailable or requires authorization means nothing. Latest is
-// the newest revision.
+// speak the newest revision, latest, and whether that is certain. An error is inconclusive
+// if the server is unreachable, temporarily unavailable or requires authorization.
 func answersAsOlder(err error, latest string) (older, sure bool) {
 	switch {
 	case errors.Is(err, transport.ErrUnauthorized), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
@@ -49,14 +48,14 @@ func answersAsOlder(err error, latest string) (older, sure bool) {
 		return false, false
 	}
 	switch r.response.Code {
-	case 401, 403, 407, 429: // as HTTP has them: it refuses the caller, not the method
+	case 401, 403, 407, 429: // HTTP status codes: the server refuses the caller, not the method
 		return false, false
 	}
 	return true, true
 }
 
-// namesOnlyOlder reports whether an error for an unsupported version names older revisions,
-// and not the newest one.
+// namesOnlyOlder reports whether an error for an unsupported version lists older revisions
+// but not the newest one.
 func namesOnlyOlder(r *refusal, latest string) bool {
 	var data struct {
 		Supported []string `json:"supported"`

@@ -18,11 +18,11 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// A pendingCall is a call to the server whose questions become its results: an
-// input_required result has the questions, and the request that brings the answers names
-// the call by its handle.
+// A pendingCall is a call to the server whose questions are returned to the caller as
+// results. An input_required result contains the questions, and the request with the
+// answers names the call by its handle.
 type pendingCall struct {
-	id        transport.ID // of the call to the server
+	id        transport.ID // of the request to the server
 	handle    string
 	caller    inflight.Caller
 	ctx       context.Context //nolint:containedctx // of the call, which several requests wait for
@@ -34,8 +34,8 @@ type pendingCall struct {
 
 	mu      sync.Mutex
 	latest  *transport.Outgoing          // the latest request for the call
-	waiting int                          // requests that wait for the call; a proxy may repeat a request
-	asked   map[string]forwardedQuestion // that were passed on, by key
+	waiting int                          // requests waiting for the call; a proxy may repeat one
+	asked   map[string]forwardedQuestion // questions passed on, by key
 }
 
 type outcome struct {
@@ -50,16 +50,17 @@ type forwardedQuestion struct {
 	params     json.RawMessage
 }
 
-// Bounds on pending calls: how long they wait for the next request, and their number. The
-// callers of calls that wait must not be forgotten sooner.
+// Limits on pending calls: how long they wait for the next request, and how many there may
+// be. Callers of waiting calls must be remembered at least as long.
 const (
 	pendingTime = inflight.AbandonedTime
 	maxPending  = 1024
 )
 
 // forward sends a request or, if it contains the handle of a pending call, passes its
-// answers to that call. It returns the result of the call or its next questions. When the
-// request is cancelled, so is the call if no other request waits for it.
+// answers to that call. It returns the result of the call or its next questions. If the
+// request is cancelled and no other request is waiting for the call, the call is cancelled
+// too.
 func (s *session) forward(ctx context.Context, m *transport.Outgoing) (*transport.Message, error) {
 	p, refused := s.pendingCall(ctx, m)
 	if refused != nil {
@@ -106,8 +107,8 @@ func (s *session) pendingCall(ctx context.Context, m *transport.Outgoing) (*pend
 }
 
 // answerPending passes answers on to the server. The server waits for a response to each of
-// its questions, so a missing answer is sent as a refusal. After an error, the request may be
-// sent again.
+// its questions, so a missing answer is sent as a refusal. If answerPending returns an
+// error, the request may be sent again.
 func (s *session) answerPending(ctx context.Context, p *pendingCall, m *transport.Outgoing, responses json.RawMessage) *transport.Error {
 	answers := map[string]json.RawMessage{}
 	if responses != nil && strictjson.Unmarshal(responses, &answers) != nil {
@@ -119,15 +120,16 @@ func (s *session) answerPending(ctx context.Context, p *pendingCall, m *transpor
 	p.mu.Unlock()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(p.ctx, cancel)() // a call that has ended needs no answer
+	defer context.AfterFunc(p.ctx, cancel)() // a call that has ended does not need answers
 	var failed *transport.Error
 	for key, q := range asked {
 		answer, refused := answers[key], (*transport.Error)(nil)
 		if answer == nil {
 			refused = &transport.Error{Code: revision.CodeUserRejectedRequest, Message: "the question was not answered"}
 		}
-		err := s.replyInSession(ctx, q.generation, q.id, answer, refused) // it has logged why
-		if err != nil && ctx.Err() == nil {                               // otherwise the call has ended, or is cancelled
+		// reply logs the error.
+		err := s.replyInSession(ctx, q.generation, q.id, answer, refused)
+		if err != nil && ctx.Err() == nil { // the call is still in progress
 			p.askAgain(key, q)
 			failed = &transport.Error{Code: codeInternalError, Message: "an answer could not be passed to the server; send the request again"}
 		}
@@ -135,14 +137,14 @@ func (s *session) answerPending(ctx context.Context, p *pendingCall, m *transpor
 	return failed
 }
 
-// askAgain keeps a question that was passed on open, because its answer was not sent.
+// askAgain reopens a question whose answer could not be sent.
 func (p *pendingCall) askAgain(key string, q forwardedQuestion) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.asked[key] = q
 }
 
-// startPending makes a call in a goroutine. The call outlives the request that starts it.
+// startPending makes a call in a goroutine. The call outlives the request that started it.
 func (s *session) startPending(ctx context.Context, m *transport.Outgoing) (*pendingCall, *transport.Error) {
 	detached, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	p := &pendingCall{
@@ -177,7 +179,7 @@ func (p *pendingCall) latestRequest() *transport.Outgoing {
 	return p.latest
 }
 
-// findPending returns the pending call of a caller by its handle, or nil.
+// findPending returns the caller's pending call with the given handle, or nil.
 func (s *session) findPending(handle string, caller inflight.Caller) *pendingCall {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -189,14 +191,15 @@ func (s *session) findPending(handle string, caller inflight.Caller) *pendingCal
 	return nil
 }
 
-// pendingByID returns the pending call by the ID of the call to the server, or nil.
+// pendingByID returns the pending call whose request to the server has the given ID, or
+// nil.
 func (s *session) pendingByID(id transport.ID) *pendingCall {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.pending[id.Canonical()]
 }
 
-// forget removes a pending call.
+// forget cancels and removes a pending call.
 func (s *session) forget(p *pendingCall) {
 	p.expiry.Stop()
 	p.cancel(nil)
@@ -206,8 +209,8 @@ func (s *session) forget(p *pendingCall) {
 }
 
 // passOn makes a question a result of the call that it belongs to. If the stream does not
-// name the call, the question is passed on only if it can belong to one call alone, and
-// refused otherwise. It returns false if the question is not about a pending call.
+// identify the call, the question is passed on only if it can belong to just one call, and
+// is refused otherwise. passOn returns false if the question is not about a pending call.
 func (s *session) passOn(m *transport.Message, about transport.ID) bool {
 	if !s.conn.opts.Forward || !isQuestion(m.Method) {
 		return false
@@ -230,8 +233,8 @@ func (s *session) passOn(m *transport.Message, about transport.ID) bool {
 	return true
 }
 
-// addForwarded adds a question for the caller, unless the caller did not declare the
-// capability or has too many.
+// addForwarded adds a question for the caller. It returns an error if the caller did not
+// declare the required capability or has too many open questions.
 func (s *session) addForwarded(p *pendingCall, q forwardedQuestion) *transport.Error {
 	meta := jsonscan.Member(jsonscan.Member(p.latestRequest().Body, "params"), "_meta")
 	if refused := s.conn.client.MayAsk(jsonscan.Member(meta, metaCapabilities), q.method, q.params); refused != nil {
@@ -245,7 +248,7 @@ func (s *session) addForwarded(p *pendingCall, q forwardedQuestion) *transport.E
 	}
 }
 
-// inputRequired is the result that passes on questions.
+// inputRequired is a result that passes questions on.
 type inputRequired struct {
 	ResultType    string                  `json:"resultType"`
 	InputRequests map[string]inputRequest `json:"inputRequests"`
@@ -257,7 +260,7 @@ type inputRequest struct {
 	Params json.RawMessage `json:"params"`
 }
 
-// inputRequired returns the result that passes on a question and those that follow it.
+// inputRequired returns a result with the question first and all questions already queued.
 func (p *pendingCall) inputRequired(id transport.ID, first forwardedQuestion) *transport.Message {
 	result := inputRequired{ResultType: "input_required", InputRequests: map[string]inputRequest{}, RequestState: p.handle}
 	p.mu.Lock()

@@ -18,7 +18,7 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// A filter says which changes a subscription is about.
+// A filter selects the changes that a subscription covers.
 type filter struct {
 	Tools     bool     `json:"toolsListChanged,omitzero"`
 	Prompts   bool     `json:"promptsListChanged,omitzero"`
@@ -30,17 +30,17 @@ type filter struct {
 type listener struct {
 	id transport.ID
 
-	// Guarded by the lock of the session:
-	covered        filter // the resources that it wants and then, before it is acknowledged, what was accepted
+	// Guarded by session.mu:
+	covered        filter // the requested resources; once acknowledged, the accepted filter
 	isAcknowledged bool
-	early          []transport.Message // changes before that, at most maxURIs and each once
+	early          []transport.Message // earlier changes, without duplicates, at most maxURIs
 }
 
-// maxURIs bounds the resources of one subscription.
+// maxURIs limits the resources of one subscription.
 const maxURIs = 1000
 
-// listen serves subscriptions/listen from the unsolicited notifications of the server and
-// those that follow resources/subscribe, until ctx is done or the connection has ended.
+// listen serves subscriptions/listen. It delivers the server's unsolicited notifications
+// and the updates of subscribed resources until ctx is done or the connection has ended.
 func (s *session) listen(ctx context.Context, m *transport.Outgoing) (*transport.Message, error) {
 	var wanted filter
 	if err := strictjson.Unmarshal(jsonscan.Member(jsonscan.Member(m.Body, "params"), "notifications"), &wanted); err != nil {
@@ -69,8 +69,8 @@ func (s *session) listen(ctx context.Context, m *transport.Outgoing) (*transport
 	}
 }
 
-// accept subscribes to the resources of a filter, and returns the part of it that the
-// server can serve.
+// accept subscribes to the resources of a filter and returns the part of the filter that
+// the server supports.
 func (s *session) accept(ctx context.Context, wanted filter) (accepted filter, err error) {
 	caps := s.described().capabilities
 	accepted = caps.announced()
@@ -86,20 +86,20 @@ func (s *session) accept(ctx context.Context, wanted filter) (accepted filter, e
 		switch {
 		case err == nil:
 			accepted.URIs = append(accepted.URIs, uri)
-		case ctx.Err() != nil || !refused: // a server that is gone has not refused
+		case ctx.Err() != nil || !refused: // a failed connection is not a refusal
 			return accepted, err
 		}
 	}
 	return accepted, nil
 }
 
-// announced returns the lists whose changes a server announces.
+// announced returns the lists for which the server sends change notifications.
 func (c *capabilities) announced() filter {
 	return filter{Tools: c.Tools.ListChanged, Prompts: c.Prompts.ListChanged, Resources: c.Resources.ListChanged}
 }
 
-// covers reports whether a subscription is about a change of a list or, if the method is
-// that of updates, of a resource. The URI of a directory covers what is below it.
+// covers reports whether f covers a change of a list or, if method is noteUpdated, of the
+// resource uri. A subscribed URI that ends in a slash covers all resources below it.
 func (f *filter) covers(method, uri string) bool {
 	switch method {
 	case noteToolsChanged:
@@ -128,8 +128,9 @@ func (s *session) removeListener(l *listener) {
 	delete(s.listeners, l.id)
 }
 
-// acknowledge begins a subscription, with the changes that came too early. The client may have
-// caused some of them since it has the acknowledgement.
+// acknowledge delivers the acknowledgement of a subscription, followed by the changes that
+// arrived earlier. It also includes changes that arrive while the acknowledgement is being
+// delivered, because the client may have caused them.
 func (s *session) acknowledge(l *listener, accepted filter) {
 	s.mu.Lock()
 	l.covered = accepted
@@ -148,8 +149,8 @@ func (s *session) acknowledge(l *listener, accepted filter) {
 	}
 }
 
-// announce passes a notification to the subscriptions that it belongs to, and reports
-// whether there are any.
+// announce passes a notification to the subscriptions that cover it, and reports whether
+// there are any.
 func (s *session) announce(m transport.Message) bool {
 	uri := text(jsonscan.Member(m.Params, "uri"))
 	kept := false
@@ -171,8 +172,8 @@ func (s *session) announce(m transport.Message) bool {
 	return kept || len(concerned) > 0
 }
 
-// keep keeps a change for the time when the subscription is acknowledged, and reports
-// whether there was room for it.
+// keep stores a change until the subscription is acknowledged. It returns false if there is
+// no room.
 func (l *listener) keep(m transport.Message) bool {
 	isSame := func(other transport.Message) bool {
 		return other.Method == m.Method && bytes.Equal(other.Params, m.Params)
@@ -199,8 +200,8 @@ func (s *session) tell(l *listener, method string, params json.RawMessage) {
 	s.conn.deliver(transport.Message{Method: method, Params: labelled}, l.id)
 }
 
-// announceEverything counts everything as changed, because notifications may have been
-// lost.
+// announceEverything announces a change of every list and every subscribed resource,
+// because notifications may have been lost.
 func (s *session) announceEverything() {
 	var lists filter
 	if server := s.described(); server != nil {

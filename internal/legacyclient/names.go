@@ -46,15 +46,15 @@ const (
 	codeUnsupportedVersion = -32022
 )
 
-// levels are the levels of log messages, ascending.
+// levels are the levels of log messages in ascending order.
 var levels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
 
-// isQuestion reports whether a method is a question of a server to its client.
+// isQuestion reports whether method is a question that a server may ask its client.
 func isQuestion(method string) bool {
 	return method == methodElicit || method == methodCreateMessage || method == methodListRoots
 }
 
-// isList reports whether a method asks for a page of a list.
+// isList reports whether method requests a page of a list.
 func isList(method string) bool {
 	switch method {
 	case methodListTools, methodListPrompts, methodListResources, methodListTemplates:
@@ -63,8 +63,8 @@ func isList(method string) bool {
 	return false
 }
 
-// mayAsk reports whether a server of the newest revision may ask questions about a request
-// of the method (basic/patterns/mrtr).
+// mayAsk reports whether a server of the newest revision may ask questions while it serves
+// method (basic/patterns/mrtr).
 func mayAsk(method string) bool {
 	return method == methodCallTool || method == methodGetPrompt || method == methodReadResource
 }

@@ -15,12 +15,12 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// A prober finds out which revision a server speaks. It sends server/discover and waits for
-// the response: a server that is slow to start cannot be distinguished from one that does
-// not answer.
+// A prober determines which revision a server speaks. It sends server/discover and waits
+// for the response, because a server that is slow to start cannot be distinguished from one
+// that does not answer.
 //
-// It sends initialize to an older server on the same connection, and on a new one only if
-// that fails: some servers exit or do nothing more after a method that they do not know.
+// It sends initialize to an older server on the same connection. If that fails, it opens a
+// new connection, because some servers exit or hang after receiving an unknown method.
 type prober struct {
 	conn     *Conn
 	session  *session
@@ -28,11 +28,11 @@ type prober struct {
 
 	discovery      <-chan discovery // receives the pending response to server/discover; nil if none is pending
 	handshake      <-chan handshake // receives the pending response to initialize; nil if none is pending
-	silenceTimer   <-chan time.Time // fires when initialize is sent although server/discover is unanswered
-	graceTimer     <-chan time.Time // fires when the response to server/discover is not waited for any more
-	discoverCount  int              // how often server/discover was sent
+	silenceTimer   <-chan time.Time // fires when it is time to send initialize anyway
+	graceTimer     <-chan time.Time // ends the wait for the response to server/discover
+	discoverCount  int              // number of times server/discover was sent
 	initializeSent bool             // or is about to be
-	initialized    *server          // a server that has not answered server/discover yet
+	initialized    *server          // accepted initialize but has not answered server/discover
 	discoverErr    error            // why the server is considered an older one
 	initializeErr  error            // why the server refused initialize
 	reconnect      bool             // a new connection may help
@@ -51,16 +51,16 @@ type handshake struct {
 
 const (
 	// silenceTime is how long a server on a byte stream may leave server/discover
-	// unanswered before initialize is sent as well. It does not decide the revision: a
-	// server of the newest one answers both, one after the other.
+	// unanswered before initialize is sent as well. It does not determine the revision: a
+	// server of the newest revision answers both, in order.
 	silenceTime = 5 * time.Second
-	// graceTime is how long after the response to initialize that to server/discover may
-	// come.
+	// graceTime is how long the prober waits for the response to server/discover after the
+	// response to initialize.
 	graceTime = time.Second
 )
 
-// negotiate finds out which revision the server speaks and starts to speak it. It returns
-// the answer to m, which is server/discover.
+// negotiate determines which revision the server speaks and switches to it. It returns the
+// response to m, a server/discover request.
 func (c *Conn) negotiate(ctx context.Context, m *transport.Outgoing) (*transport.Message, error) {
 	p := &prober{conn: c, session: c.current.Load(), discover: m}
 	p.session.introduction = introductionOf(m)
@@ -96,7 +96,7 @@ func (p *prober) reason() string {
 	return "the server answers " + revision.Initialize + ", and has not answered " + methodDiscover
 }
 
-// introductionOf returns what the client says about itself in a request.
+// introductionOf returns the client information and log level in the metadata of a request.
 func introductionOf(m *transport.Outgoing) introduction {
 	meta := jsonscan.Member(jsonscan.Member(m.Body, "params"), "_meta")
 	return introduction{clientInfo: jsonscan.Member(meta, metaClientInfo), level: levelIn(meta)}
@@ -114,8 +114,8 @@ func isUnsupportedVersion(err error) bool {
 	return ok && r.response.Code == codeUnsupportedVersion
 }
 
-// describe returns what the server has said about itself as the answer to server/discover,
-// or err.
+// describe returns the server's description as the response to server/discover. If err is
+// not nil, describe returns it.
 func (s *session) describe(id transport.ID, err error) (*transport.Message, error) {
 	if err != nil {
 		return nil, err
@@ -123,15 +123,15 @@ func (s *session) describe(id transport.ID, err error) (*transport.Message, erro
 	return &transport.Message{ID: id, Result: s.described().description}, nil
 }
 
-// connectAgain replaces the connection, which is broken, and starts the connect timeout anew. A goroutine
-// closes the first connection meanwhile; Close of the Conn waits for it.
+// connectAgain replaces the broken connection and restarts the connect timeout. A goroutine
+// closes the old connection in the meantime; Conn.Close waits for it.
 func (p *prober) connectAgain(ctx context.Context, broken error) error {
 	p.conn.client.Reconnecting(ctx, "connection", broken)
 	closed := make(chan struct{})
 	go func(old *session) {
 		defer close(closed)
 		old.close()
-		_ = old.wire.Close() // the connection is not used any more
+		_ = old.wire.Close() // the connection is no longer used
 	}(p.session)
 	if clock := callclock.FromContext(ctx); clock != nil {
 		clock.Reset()
@@ -145,8 +145,7 @@ func (p *prober) connectAgain(ctx context.Context, broken error) error {
 	return nil
 }
 
-// initializeAgain makes the handshake on a new connection, with a server that could not cope
-// with the first one.
+// initializeAgain makes the handshake on a new connection after the first one failed.
 func (p *prober) initializeAgain(ctx context.Context, broken error) error {
 	if err := p.connectAgain(ctx, broken); err != nil {
 		return err
@@ -158,8 +157,8 @@ func (p *prober) initializeAgain(ctx context.Context, broken error) error {
 	return p.awaitRevision(ctx)
 }
 
-// probe finds out the revision of the server. Requests that are still pending are cancelled
-// when it returns.
+// probe determines the revision of the server. When it returns, it cancels the requests
+// that are still pending.
 func (p *prober) probe(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -211,7 +210,7 @@ func (p *prober) sendDiscover(ctx context.Context) {
 	}(p.session)
 }
 
-// sendInitialize sends initialize in a goroutine, the first time it is called.
+// sendInitialize sends initialize in a goroutine, unless it was already sent.
 func (p *prober) sendInitialize(ctx context.Context) {
 	p.silenceTimer = nil
 	if p.initializeSent {
@@ -222,9 +221,9 @@ func (p *prober) sendInitialize(ctx context.Context) {
 	go func(s *session) { responses <- s.proposeVersions(ctx) }(p.session)
 }
 
-// proposeVersions sends initialize with the newest of the older revisions. A server ought to
-// answer with the version that it speaks; to one that refuses any other as invalid, they are
-// proposed one after the other. If it accepts none, the first refusal is returned.
+// proposeVersions sends initialize with the newest of the older revisions. A server should
+// answer with the version that it speaks. If it rejects the version as invalid instead, the
+// other versions are proposed in turn. If none is accepted, the first error is returned.
 func (s *session) proposeVersions(ctx context.Context) (h handshake) {
 	for i, version := range revision.Names() {
 		s.conn.client.ProbeSent(ctx, revision.Initialize)
@@ -268,8 +267,8 @@ func (p *prober) handleDiscovery(ctx context.Context, d discovery) (done bool, e
 	return false, nil
 }
 
-// refused ends the probe with an error of server/discover. An error response is the answer,
-// which the client may know how to handle.
+// refused ends the probe with an error of server/discover. An error response becomes the
+// answer, because the client may know how to handle it.
 func (p *prober) refused(d discovery) (done bool, err error) {
 	if _, ok := errors.AsType[*refusal](d.err); ok {
 		p.answer = d.answer
@@ -278,8 +277,8 @@ func (p *prober) refused(d discovery) (done bool, err error) {
 	return false, d.err
 }
 
-// handleHandshake handles the response to initialize. A server that refuses the version
-// speaks only the newest one, so server/discover is sent once more.
+// handleHandshake handles the response to initialize. A server that does not support the
+// version speaks only the newest one, so server/discover is sent once more.
 func (p *prober) handleHandshake(ctx context.Context, h handshake) (done bool, err error) {
 	_, refused := errors.AsType[*refusal](h.err)
 	switch {
@@ -301,7 +300,8 @@ func (p *prober) handleHandshake(ctx context.Context, h handshake) (done bool, e
 	return false, bothRefused(p.discoverErr, h.err)
 }
 
-// bothRefused returns the error of a server that refused server/discover and initialize.
+// bothRefused returns the error for a server that refused both server/discover and
+// initialize.
 func bothRefused(discoverErr, initializeErr error) error {
 	if discoverErr == nil || discoverErr.Error() == initializeErr.Error() {
 		return initializeErr
@@ -309,7 +309,7 @@ func bothRefused(discoverErr, initializeErr error) error {
 	return fmt.Errorf("mcp: the server refuses to begin: %w; %s: %w", initializeErr, methodDiscover, discoverErr)
 }
 
-// setModern stops translating: the server speaks the newest revision.
+// setModern stops translating messages, because the server speaks the newest revision.
 func (p *prober) setModern(answer *transport.Message) {
 	p.answer = answer
 	p.conn.guess.Store(false)
@@ -318,13 +318,14 @@ func (p *prober) setModern(answer *transport.Message) {
 }
 
 // isOlder reports whether an error of server/discover means that the server is an older
-// one, and whether that is certain. Some servers exit after a method that they do not know.
+// one, and whether that is certain. A broken connection means that it is, because some
+// servers exit after an unknown method.
 func (p *prober) isOlder(err error) (older, sure bool) {
 	older, sure = answersAsOlder(err, p.discover.Version)
 	return older || p.isBroken(err), sure
 }
 
-// isBroken reports whether a call failed because its connection did.
+// isBroken reports whether a call failed because its connection broke.
 func (p *prober) isBroken(err error) bool {
 	if _, answered := errors.AsType[*refusal](err); answered {
 		return false

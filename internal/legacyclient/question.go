@@ -16,7 +16,7 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// maxInFlight limits what a server can ask at once.
+// maxInFlight limits the number of server requests in flight.
 const maxInFlight = 1024
 
 func tooMany(limit int) *transport.Error {
@@ -28,16 +28,16 @@ func tooMany(limit int) *transport.Error {
 
 func isPing(m *transport.Message) bool { return m.Method == revision.Ping }
 
-// A question is a request of the server that is being answered.
+// A question is a server request that is being answered.
 type question struct {
-	about   transport.ID // the call whose stream carried it, zero if that is not known
+	about   transport.ID // the call whose stream carried it; zero if unknown
 	cancel  context.CancelCauseFunc
 	refused *transport.Error // why the question is refused; nil if it is not
 }
 
-// respond responds to a request in a goroutine: with an error if it is refused, otherwise by
-// calling answer. Requests other than pings wait for the handshake. About is the call whose
-// stream carried the request.
+// respond responds to a request in a goroutine. If refused is not nil, it is the response;
+// otherwise respond calls answer. Requests other than pings wait for the handshake. About
+// is the call whose stream carried the request.
 func (s *session) respond(m *transport.Message, about transport.ID, refused *transport.Error, answer func(context.Context)) {
 	ctx, own := s.addQuestion(s.ctx, m.ID, about)
 	if own == nil {
@@ -50,16 +50,16 @@ func (s *session) respond(m *transport.Message, about transport.ID, refused *tra
 	go func() {
 		defer s.removeQuestion(m.ID, own)
 		switch {
-		case !isOpen(ctx, s.connected), !isPing(m) && !isOpen(ctx, s.ready): // the connection was closed before
+		case !isOpen(ctx, s.connected), !isPing(m) && !isOpen(ctx, s.ready): // closed first
 		case own.refused != nil:
-			_ = s.reply(ctx, m.ID, nil, own.refused) // it has logged why
+			_ = s.reply(ctx, m.ID, nil, own.refused) // reply logs the error
 		default:
 			answer(ctx)
 		}
 	}()
 }
 
-// isOpen waits until a channel is closed, and returns false if ctx is done before.
+// isOpen waits until a channel is closed. It returns false if ctx is done first.
 func isOpen(ctx context.Context, closed <-chan struct{}) bool {
 	select {
 	case <-closed:
@@ -74,10 +74,11 @@ func isOpen(ctx context.Context, closed <-chan struct{}) bool {
 	}
 }
 
-// addQuestion registers a question. The context that it returns ends when the question is
-// withdrawn, the call that it is about is cancelled, or the session is lost. If there are maxInFlight already, the question is to be
-// refused. If there are twice as many, the server does not read the refusals either, and
-// addQuestion returns nil: the question is dropped.
+// addQuestion registers a question. The returned context is cancelled when the question is
+// withdrawn, the call that it is about is cancelled, or the session is lost. If maxInFlight
+// questions are registered already, the question is marked as refused. If there are twice
+// as many, the server does not read the refusals either, so addQuestion returns nil and the
+// question is dropped.
 func (s *session) addQuestion(ctx context.Context, id, about transport.ID) (context.Context, *question) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,32 +100,33 @@ func (s *session) removeQuestion(id transport.ID, own *question) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.answering--
-	if id = id.Canonical(); s.questions[id] == own { // it may be a question of the next session
+	if id = id.Canonical(); s.questions[id] == own { // the next session may have reused the ID
 		delete(s.questions, id)
 	}
 }
 
-// answer answers a question by asking the client.
+// answer answers a question by calling the client. Pings get an empty result.
 func (s *session) answer(ctx context.Context, m *transport.Message) {
 	result, refused := json.RawMessage("{}"), (*transport.Error)(nil)
 	if !isPing(m) {
 		result, refused = s.conn.client.Answer(ctx, m.Method, m.Params)
 	}
 	if withdrawn := errors.Is(context.Cause(ctx), context.Canceled); !withdrawn {
-		_ = s.reply(ctx, m.ID, result, refused) // it has logged why
+		_ = s.reply(ctx, m.ID, result, refused) // reply logs the error
 	}
 }
 
-// replyInSession sends the response to a question that was passed on, unless the session in
-// which it was asked is lost: in the next one, another question may have the same ID. It returns
-// an error if the server still waits for the response.
+// replyInSession sends the response to a question that was passed on. If the session in
+// which it was asked is lost, replyInSession sends nothing, because another question in the
+// next session may have the same ID. It returns an error if the server is still waiting for
+// the response.
 func (s *session) replyInSession(ctx context.Context, generation int, id transport.ID, result json.RawMessage, refused *transport.Error) error {
 	asking, own := s.addQuestion(ctx, id, transport.ID{})
 	if own == nil {
 		return errTooManyAnswers
 	}
 	defer s.removeQuestion(id, own)
-	if !s.isCurrent(generation) { // if it is lost after that, asking ends
+	if !s.isCurrent(generation) { // if it is lost later, asking is cancelled
 		return nil
 	}
 	err := s.reply(asking, id, result, refused)
@@ -136,7 +138,7 @@ func (s *session) replyInSession(ctx context.Context, generation int, id transpo
 
 var errTooManyAnswers = fmt.Errorf("mcp: %d answers are being sent, which is the limit", 2*maxInFlight)
 
-// reply sends the response to a question, repeatedly if that fails.
+// reply sends the response to a question, and retries if that fails.
 func (s *session) reply(ctx context.Context, id transport.ID, result json.RawMessage, refused *transport.Error) error {
 	var body []byte
 	if refused != nil {
@@ -156,15 +158,15 @@ func (s *session) reply(ctx context.Context, id transport.ID, result json.RawMes
 	}
 }
 
-// A response that could not be sent is sent again after these delays, because the server
-// waits for it. It takes one response to each question.
+// A response that could not be sent is retried after these delays, because the server is
+// waiting for it. The server accepts only one response to each question.
 const (
 	firstReplyDelay = 250 * time.Millisecond
 	lastReplyDelay  = 8 * time.Second
 )
 
-// withdrawAbout cancels the questions about a call that was cancelled: the stream on which the
-// server would do so has ended.
+// withdrawAbout cancels the questions about a cancelled call, because the stream on which
+// the server would cancel them has ended.
 func (s *session) withdrawAbout(call transport.ID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -175,7 +177,7 @@ func (s *session) withdrawAbout(call transport.ID) {
 	}
 }
 
-// withdraw cancels a question that the server has cancelled.
+// withdraw handles the cancellation of a question by the server.
 func (s *session) withdraw(params json.RawMessage) {
 	id, ok := transport.ParseID(jsonscan.Member(params, "requestId"))
 	if !ok {

@@ -13,14 +13,14 @@ import (
 )
 
 // receive is the [transport.Receiver] of the connection. Until the revision is known, it
-// takes the server for an older one, which is not answered before the handshake, except
-// that pings are.
+// treats the server as an older one: apart from pings, no request is answered before the
+// handshake.
 func (s *session) receive(m transport.Message, about transport.ID) {
 	switch {
 	case s.conn.modern.Load():
 		s.conn.deliver(m, about)
 	case m.Err != nil:
-		s.conn.deliver(m, about) // which logs it
+		s.conn.deliver(m, about) // the client logs it
 		if m.IsRequest() {
 			s.respond(&m, about, &transport.Error{Code: m.Err.Code, Message: m.Err.Error()}, nil)
 		}
@@ -55,10 +55,11 @@ func (s *session) receiveNotification(m transport.Message, about transport.ID) {
 	}
 }
 
-// unknownCall names no call of the client.
+// unknownCall is an ID that no call of the client has.
 var unknownCall = transport.StringID("unknown")
 
-// attribute returns the request of the client that a log message is about, or unknownCall.
+// attribute returns the ID of the client's request that a log message is about, or
+// unknownCall.
 func (s *session) attribute(params json.RawMessage, about transport.ID) transport.ID {
 	if about.IsZero() {
 		about, _ = transport.ParseID(jsonscan.Member(jsonscan.Member(params, "_meta"), metaProgressToken))
@@ -73,8 +74,8 @@ func (s *session) attribute(params json.RawMessage, about transport.ID) transpor
 	return about
 }
 
-// withLatestToken returns the params of a progress notification with the token of the
-// latest request for the call.
+// withLatestToken returns the params of a progress notification with the progress token of
+// the latest request for the call.
 func (s *session) withLatestToken(params json.RawMessage) json.RawMessage {
 	token, ok := transport.ParseID(jsonscan.Member(params, metaProgressToken))
 	if !ok {
@@ -88,9 +89,9 @@ func (s *session) withLatestToken(params json.RawMessage) json.RawMessage {
 	return jsonscan.AppendMembers(latest, params, metaProgressToken)
 }
 
-// receiveRequest answers a request of the server in a goroutine. A question that the client
-// does not answer is passed on to the caller of the call that it belongs to. The question is
-// registered before the next message is received, which may withdraw it.
+// receiveRequest answers a server request in a goroutine. If the client does not answer a
+// question, it is passed on to the caller of the call that it belongs to. The question is
+// registered before the next message is received, because that message may withdraw it.
 func (s *session) receiveRequest(m *transport.Message, about transport.ID) {
 	if refused := s.conn.client.CheckRequest(m); refused != nil {
 		s.respond(m, about, refused, nil)

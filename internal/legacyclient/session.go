@@ -20,14 +20,14 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// A session is what is known about one connection to an older server. The server may lose
-// its own part of it; then a new handshake is made on the same connection.
+// A session holds the state of a connection to an older server. If the server loses its
+// session, the client makes a new handshake on the same connection.
 type session struct {
 	conn      *Conn
 	wire      transport.Conn // set before connected is closed
 	connected chan struct{}
 
-	ctx    context.Context // of background work; ends when the connection is closed
+	ctx    context.Context // for background work; cancelled when the connection is closed
 	cancel context.CancelCauseFunc
 	ready  chan struct{} // closed after the first handshake
 
@@ -38,33 +38,33 @@ type session struct {
 	server     *server                        // nil before the first handshake
 	level      string                         // of log messages, as requested from the server
 	generation int                            // counts handshakes
-	lost       bool                           // the server does not know the session any more
-	handshake  chan struct{}                  // closed when the handshake in progress is done, nil if there is none
-	questions  map[transport.ID]*question     // of the server, being answered
-	answering  int                            // goroutines that answer questions, those of lost sessions included
-	listeners  map[transport.ID]*listener     // by the ID of subscriptions/listen
+	lost       bool                           // the server no longer knows the session
+	handshake  chan struct{}                  // closed after the current handshake, or nil
+	questions  map[transport.ID]*question     // questions being answered
+	answering  int                            // goroutines that answer questions, in any session
+	listeners  map[transport.ID]*listener     // by the ID of the subscriptions/listen request
 	subscribed map[string]*remoteSubscription // by URI
 	pending    map[transport.ID]*pendingCall  // calls whose questions are passed on
-	tools      map[string]string              // whether they can be called as tasks, by name
-	listed     bool                           // tools has all tools
-	streams    map[string]*taskStream         // of questions, by task
+	tools      map[string]string              // task support, by name
+	listed     bool                           // tools is complete
+	streams    map[string]*taskStream         // question streams, by task ID
 	checker    sessionChecker
 }
 
-// An introduction is what the client says about itself in server/discover.
+// An introduction is what the client states about itself in server/discover.
 type introduction struct {
 	clientInfo json.RawMessage
-	level      string // of log messages, "" if none are wanted
+	level      string // of log messages; "" if none are wanted
 }
 
-// A server is what a server says about itself in the handshake.
+// A server is what a server states about itself in the handshake.
 type server struct {
 	version      string
 	capabilities capabilities
-	description  json.RawMessage // as the result of server/discover
+	description  json.RawMessage // in the form of a server/discover result
 }
 
-// capabilities are those capabilities of a server that change how it is spoken to.
+// capabilities are the server capabilities that affect how the client talks to the server.
 type capabilities struct {
 	Tools     listCapability  `json:"tools"`
 	Prompts   listCapability  `json:"prompts"`
@@ -89,7 +89,7 @@ func newSession(c *Conn) *session {
 	return s
 }
 
-// close ends the background work. It does not close the connection.
+// close stops the background work. It does not close the connection.
 func (s *session) close() {
 	s.cancel(transport.ErrClosed)
 	s.mu.Lock()
@@ -100,7 +100,7 @@ func (s *session) close() {
 	}
 }
 
-// version returns the negotiated revision, "" before the first handshake.
+// version returns the negotiated revision, or "" before the first handshake.
 func (s *session) version() string {
 	if server := s.described(); server != nil {
 		return server.version
@@ -108,7 +108,7 @@ func (s *session) version() string {
 	return ""
 }
 
-// described returns what the server has said about itself, nil before the first handshake.
+// described returns the server's handshake data, or nil before the first handshake.
 func (s *session) described() *server {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,7 +121,7 @@ func (s *session) send(ctx context.Context, m *transport.Outgoing) error {
 	return s.wire.Send(ctx, m)
 }
 
-// request sends a request of the client's own in the negotiated revision.
+// request sends a request with a new ID in the negotiated revision.
 func (s *session) request(ctx context.Context, method string, params any) (*transport.Message, error) {
 	id := s.conn.client.NextID()
 	var raw json.RawMessage
@@ -132,7 +132,8 @@ func (s *session) request(ctx context.Context, method string, params any) (*tran
 	return s.wire.Call(ctx, &transport.Outgoing{ID: id, Method: method, Version: s.version(), Body: body})
 }
 
-// command sends a request whose result is empty. An error response is a [refusal].
+// command sends a request and discards the result. It returns an error response as a
+// [refusal].
 func (s *session) command(ctx context.Context, method string, params any) error {
 	r, err := s.request(ctx, method, params)
 	if err == nil && r.Error != nil {
@@ -141,7 +142,7 @@ func (s *session) command(ctx context.Context, method string, params any) error 
 	return err
 }
 
-// ping sends ping in a session. Any response counts as an answer.
+// ping sends a ping in a session. Any response counts, even an error.
 func (s *session) ping(ctx context.Context) error {
 	return s.inSession(ctx, func() error {
 		_, err := s.request(ctx, revision.Ping, nil)
@@ -149,7 +150,7 @@ func (s *session) ping(ctx context.Context) error {
 	})
 }
 
-// initialize opens a session and proposes a version for it.
+// initialize opens a session, proposing a version for it.
 func (s *session) initialize(ctx context.Context, version string) error {
 	server, err := s.sendInitialize(ctx, version)
 	if err != nil {
@@ -165,7 +166,7 @@ type initializeParams struct {
 	ClientInfo      json.RawMessage `json:"clientInfo"`
 }
 
-// initializeResult answers initialize.
+// initializeResult is the result of initialize.
 type initializeResult struct {
 	ProtocolVersion string          `json:"protocolVersion"`
 	Capabilities    json.RawMessage `json:"capabilities"`
@@ -209,7 +210,7 @@ func parseServer(result json.RawMessage) (*server, error) {
 	return server, nil
 }
 
-// asDiscovery returns the result of the handshake as that of server/discover.
+// asDiscovery converts the result of initialize to a result of server/discover.
 func (res *initializeResult) asDiscovery() json.RawMessage {
 	d := []byte(`{"resultType":"complete","supportedVersions":[`)
 	d = append(jsonscan.AppendString(d, res.ProtocolVersion), ']')
@@ -229,7 +230,7 @@ func (res *initializeResult) asDiscovery() json.RawMessage {
 	return append(d, '}')
 }
 
-// capabilities returns the capabilities of the server as the newest revision has them.
+// capabilities returns the server's capabilities in the form of the newest revision.
 func (res *initializeResult) capabilities() json.RawMessage {
 	tasks := jsonscan.Member(res.Capabilities, "tasks")
 	if !callsTasks(res.ProtocolVersion, tasks) {
@@ -245,8 +246,8 @@ func (res *initializeResult) capabilities() json.RawMessage {
 	return jsonscan.AppendMembers(caps, res.Capabilities, "tasks", "extensions")
 }
 
-// capabilities returns what the client declares in the handshake. In contrast to the newest
-// revision, it announces changes of its roots.
+// capabilities returns the capabilities that the client declares in the handshake. Unlike
+// in the newest revision, the client announces changes of its roots.
 func (c *Conn) capabilities() json.RawMessage {
 	if !c.declaresRoots() {
 		return c.opts.Capabilities
@@ -260,7 +261,7 @@ func (s *session) sendRootsChanged(ctx context.Context) error {
 	return s.send(ctx, &transport.Outgoing{Method: revision.RootsListChanged, Body: transport.AppendNotification(nil, revision.RootsListChanged, nil)})
 }
 
-// finishHandshake sends the last message of the handshake, and requests log messages.
+// finishHandshake sends the last message of the handshake and requests log messages.
 func (s *session) finishHandshake(ctx context.Context, server *server) error {
 	s.begin(server)
 	note := transport.AppendNotification(nil, revision.Initialized, nil)
@@ -273,7 +274,7 @@ func (s *session) finishHandshake(ctx context.Context, server *server) error {
 	return s.setLevel(ctx, s.introduction.level)
 }
 
-// begin notes that there is a session.
+// begin records that a session has started.
 func (s *session) begin(server *server) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -284,7 +285,7 @@ func (s *session) begin(server *server) {
 }
 
 // setLevel requests log messages of a level and above. If the server refuses, the session
-// goes on without them.
+// continues without them.
 func (s *session) setLevel(ctx context.Context, level string) error {
 	err := s.command(ctx, revision.SetLevel, map[string]string{"level": level})
 	if _, refused := errors.AsType[*refusal](err); refused {
@@ -294,9 +295,9 @@ func (s *session) setLevel(ctx context.Context, level string) error {
 	return err
 }
 
-// wantLevel asks the server, whose level is that of the session, for the log messages that
-// a caller wants. It never raises the level, because other callers may want the messages:
-// the client filters them for each caller.
+// wantLevel requests the log messages that a caller wants. The level applies to the whole
+// session. It is never raised, because other callers may want the messages; the client
+// filters them for each caller.
 func (s *session) wantLevel(ctx context.Context, level string) {
 	server := s.described()
 	if level == "" || server == nil || server.capabilities.Logging == nil {
@@ -316,15 +317,14 @@ func (s *session) wantLevel(ctx context.Context, level string) {
 	}
 }
 
-// reaches reports whether a level is at least another one. It is true if one of them is
-// unknown.
+// reaches reports whether level is at least lowest. It returns true if either is unknown.
 func reaches(level, lowest string) bool {
 	l, bound := slices.Index(levels, level), slices.Index(levels, lowest)
 	return l < 0 || bound < 0 || l >= bound
 }
 
-// inSession makes a call in a session. If the server has lost the session, the call had no
-// effect, and is made once more in a new session.
+// inSession runs call in a session. If the server has lost the session, call had no effect,
+// so inSession runs it once more in a new session.
 func (s *session) inSession(ctx context.Context, call func() error) error {
 	for attempt := 0; ; attempt++ {
 		generation, err := s.awaitSession(ctx)
@@ -343,7 +343,7 @@ func (s *session) inSession(ctx context.Context, call func() error) error {
 }
 
 // awaitSession waits until there is a session and returns its generation. If the last
-// session is lost and no handshake is in progress, it makes the handshake itself.
+// session was lost and no handshake is in progress, it performs the handshake itself.
 func (s *session) awaitSession(ctx context.Context) (generation int, err error) {
 	for {
 		s.mu.Lock()
@@ -370,7 +370,7 @@ func (s *session) awaitSession(ctx context.Context) (generation int, err error) 
 	}
 }
 
-// isInSession reports whether an error says that the handshake was refused because the
+// isInSession reports whether an error means that the handshake was refused because the
 // session still exists.
 func isInSession(err error) bool {
 	r, ok := errors.AsType[*refusal](err)
@@ -394,21 +394,22 @@ func (s *session) setLost(generation int) {
 	}
 }
 
-// currentGeneration returns the generation of the session that goes on, or was lost last.
+// currentGeneration returns the generation of the current or most recently lost session.
 func (s *session) currentGeneration() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.generation
 }
 
-// isCurrent reports whether a session goes on.
+// isCurrent reports whether a generation is the current session and has not been lost.
 func (s *session) isCurrent(generation int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.generation == generation && !s.lost
 }
 
-// reopen makes a new handshake and subscribes again. Anything may have changed meanwhile.
+// reopen performs a new handshake and subscribes again. It announces everything as changed,
+// because anything may have changed in the meantime.
 func (s *session) reopen(ctx context.Context, done chan struct{}) (err error) {
 	defer func() {
 		s.mu.Lock()
@@ -427,7 +428,7 @@ func (s *session) reopen(ctx context.Context, done chan struct{}) (err error) {
 	for _, uri := range slices.Sorted(maps.Keys(subscribed)) {
 		err := s.command(ctx, revision.Subscribe, map[string]string{"uri": uri})
 		if _, refused := errors.AsType[*refusal](err); err != nil && !refused {
-			return err // otherwise the subscriptions would receive nothing, without an error
+			return err // otherwise the subscriptions would silently receive nothing
 		}
 		if err != nil {
 			subscribed[uri].active.Store(false) // the next listener tries again

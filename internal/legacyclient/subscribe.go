@@ -11,15 +11,15 @@ import (
 	"github.com/go-psi/psi/internal/revision"
 )
 
-// remoteSubscription is the subscription to one resource at the server, which all
-// listeners share.
+// A remoteSubscription is the subscription to a resource at the server. All listeners share
+// it.
 type remoteSubscription struct {
-	listeners int           // those that need it, or are about to; guarded by the lock of the session
-	turn      chan struct{} // has one place: full while a goroutine subscribes or unsubscribes
-	active    atomic.Bool   // the server has accepted it; set with the turn, and cleared if a new session refuses it
+	listeners int           // listeners that need it or are about to; guarded by session.mu
+	turn      chan struct{} // capacity 1; full while a goroutine subscribes or unsubscribes
+	active    atomic.Bool   // accepted by the server; set holding turn, cleared by reopen
 }
 
-// lock waits until no other goroutine subscribes or unsubscribes.
+// lock waits until no other goroutine is subscribing or unsubscribing.
 func (r *remoteSubscription) lock(ctx context.Context) error {
 	select {
 	case r.turn <- struct{}{}:
@@ -31,7 +31,7 @@ func (r *remoteSubscription) lock(ctx context.Context) error {
 
 func (r *remoteSubscription) unlock() { <-r.turn }
 
-// retain counts one listener more.
+// retain adds a listener.
 func (s *session) retain(uri string) *remoteSubscription {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -44,7 +44,7 @@ func (s *session) retain(uri string) *remoteSubscription {
 	return r
 }
 
-// release counts one listener less, and reports whether it was the last.
+// release removes a listener and reports whether it was the last.
 func (s *session) release(r *remoteSubscription) (last bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,8 +61,9 @@ func (s *session) removeUnused(uri string, r *remoteSubscription) {
 	}
 }
 
-// subscribe makes sure that the server sends updates of a resource. If another goroutine
-// is asking the server for that, subscribe waits: the server may refuse, or not respond.
+// subscribe ensures that the server sends updates of a resource. If another goroutine is
+// already subscribing, subscribe waits for it, because the server may refuse or not
+// respond.
 func (s *session) subscribe(ctx context.Context, uri string) error {
 	r := s.retain(uri)
 	err := r.lock(ctx)
@@ -79,11 +80,11 @@ func (s *session) subscribe(ctx context.Context, uri string) error {
 	return err
 }
 
-// unsubscribeTime bounds how long the end of a subscription waits for the server.
+// unsubscribeTime limits how long unsubscribing waits for the server.
 const unsubscribeTime = 5 * time.Second
 
-// unsubscribeLater undoes subscribe in the background: the end of a subscription does not
-// wait for a server that does not respond.
+// unsubscribeLater undoes subscribe in the background, so that the end of a subscription
+// does not wait for an unresponsive server.
 func (s *session) unsubscribeLater(ctx context.Context, uris []string) {
 	if len(uris) == 0 {
 		return
@@ -97,8 +98,8 @@ func (s *session) unsubscribeLater(ctx context.Context, uris []string) {
 	}()
 }
 
-// unsubscribe undoes subscribe. The last listener unsubscribes at the server, before
-// another one can subscribe again.
+// unsubscribe undoes subscribe. The last listener unsubscribes at the server before another
+// one can subscribe again.
 func (s *session) unsubscribe(ctx context.Context, uri string) {
 	s.mu.Lock()
 	r := s.subscribed[uri]

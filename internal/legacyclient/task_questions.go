@@ -15,13 +15,13 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// A taskStream receives the questions of one task: a server of 2025-11-25 asks them while it
-// serves tasks/result. The lock of the session guards it.
+// A taskStream receives the questions of one task. A server of 2025-11-25 asks them while
+// it serves tasks/result. A taskStream is guarded by session.mu.
 type taskStream struct {
-	capabilities json.RawMessage // of the latest caller that has asked for the task
+	capabilities json.RawMessage // of the latest caller that requested the task
 	open         map[string]taskQuestion
-	added        chan struct{} // receives when there is a new question; has one place
-	done         chan struct{} // closed when tasks/result has been answered
+	added        chan struct{} // signals a new question; capacity 1
+	done         chan struct{} // closed when the tasks/result request has ended
 	cancel       context.CancelFunc
 	expiry       *time.Timer
 }
@@ -32,11 +32,11 @@ type taskQuestion struct {
 	request inputRequest
 }
 
-// firstQuestion bounds how long tasks/get waits for the questions of a task that has some.
+// firstQuestion limits how long tasks/get waits for a question of a task that needs input.
 const firstQuestion = time.Second
 
-// addQuestions adds the questions of a task that is under way. If the task waits for answers,
-// its questions are received from then on.
+// addQuestions adds the open questions of a running task to n. If the task waits for
+// answers, addQuestions starts to receive its questions.
 func (s *session) addQuestions(ctx context.Context, n *newerTask, waits bool, capabilities json.RawMessage) {
 	stream := s.streamOf(n.TaskID, waits, capabilities)
 	if stream == nil {
@@ -55,7 +55,7 @@ func (s *session) addQuestions(ctx context.Context, n *newerTask, waits bool, ca
 	}
 }
 
-// openQuestions returns the questions that are not answered, or nil.
+// openQuestions returns the unanswered questions, or nil.
 func (s *session) openQuestions(stream *taskStream) (open map[string]inputRequest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,8 +68,8 @@ func (s *session) openQuestions(stream *taskStream) (open map[string]inputReques
 	return open
 }
 
-// streamOf returns the stream of a task, or nil. If start is true, it starts
-// one, unless there are too many.
+// streamOf returns the question stream of a task, or nil. If start is true, it starts one
+// unless there are too many.
 func (s *session) streamOf(id string, start bool, capabilities json.RawMessage) *taskStream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,8 +84,8 @@ func (s *session) streamOf(id string, start bool, capabilities json.RawMessage) 
 	return stream
 }
 
-// startStreamLocked starts a stream in a goroutine. It ends when the server answers, or when
-// nobody has asked for the task for some time.
+// startStreamLocked starts a stream in a goroutine. The stream ends when the server
+// responds, or when no client has requested the task for pendingTime.
 func (s *session) startStreamLocked(id string) *taskStream {
 	ctx, cancel := context.WithCancel(s.ctx)
 	stream := &taskStream{
@@ -96,7 +96,8 @@ func (s *session) startStreamLocked(id string) *taskStream {
 	go func() {
 		defer close(stream.done)
 		defer s.removeStream(id, stream)
-		_, err := s.requestInSession(ctx, revision.TaskResult, taskParams(id)) // tasks/get asks for the outcome
+		// The result is discarded: tasks/get requests the outcome.
+		_, err := s.requestInSession(ctx, revision.TaskResult, taskParams(id))
 		if err != nil {
 			s.conn.opts.Logger.DebugContext(ctx, "mcp: the questions of a task are not received any more", "error", err)
 		}
@@ -121,8 +122,8 @@ func (s *session) removeStream(id string, stream *taskStream) {
 	delete(s.streams, id)
 }
 
-// addTaskQuestion adds a question to the task that it belongs to, and reports whether there
-// is a stream for it.
+// addTaskQuestion adds a question to the task that it belongs to, and reports whether the
+// task has a stream.
 func (s *session) addTaskQuestion(m *transport.Message) bool {
 	meta := jsonscan.Member(m.Params, "_meta")
 	id := text(jsonscan.Member(jsonscan.Member(meta, revision.MetaRelatedTask), "taskId"))
@@ -137,7 +138,7 @@ func (s *session) addTaskQuestion(m *transport.Message) bool {
 		refused = tooMany(s.conn.opts.MaxQuestions)
 	}
 	if refused != nil {
-		go func() { _ = s.reply(s.ctx, m.ID, nil, refused) }() // it has logged why
+		go func() { _ = s.reply(s.ctx, m.ID, nil, refused) }() // reply logs the error
 		return true
 	}
 	params := m.Params
@@ -165,8 +166,8 @@ func (s *session) withdrawTaskQuestionLocked(id transport.ID) {
 	}
 }
 
-// updateTask serves tasks/update: it sends the answers to the server. Answers to other
-// questions than those that are open are ignored.
+// updateTask serves tasks/update: it sends the answers to the server. Answers to questions
+// that are not open are ignored.
 func (s *session) updateTask(ctx context.Context, m *transport.Outgoing) (*transport.Message, error) {
 	var p struct {
 		InputResponses map[string]json.RawMessage `json:"inputResponses"`
@@ -189,8 +190,8 @@ func (s *session) updateTask(ctx context.Context, m *transport.Outgoing) (*trans
 	return acknowledgement(m.ID), nil
 }
 
-// answerTask sends the answer to an open question of a task. The question stays open if that
-// fails.
+// answerTask sends the answer to an open question of a task. If that fails, the question
+// stays open.
 func (s *session) answerTask(ctx context.Context, stream *taskStream, key string, answer json.RawMessage) error {
 	s.mu.Lock()
 	q, ok := stream.open[key]

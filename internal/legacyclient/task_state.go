@@ -14,7 +14,7 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// The states of a task.
+// Task states.
 const (
 	statusWorking       = "working"
 	statusInputRequired = "input_required"
@@ -23,7 +23,7 @@ const (
 	statusCancelled     = "cancelled"
 )
 
-// An olderTask is a task as 2025-11-25 has it.
+// An olderTask is a task in the form of revision 2025-11-25.
 type olderTask struct {
 	TaskID        string          `json:"taskId"`
 	Status        string          `json:"status"`
@@ -34,7 +34,7 @@ type olderTask struct {
 	PollInterval  *float64        `json:"pollInterval"`
 }
 
-// A newerTask is a task as the extension has it.
+// A newerTask is a task in the form of the extension.
 type newerTask struct {
 	ResultType     string                  `json:"resultType"`
 	TaskID         string                  `json:"taskId"`
@@ -49,7 +49,7 @@ type newerTask struct {
 	Error          *transport.Error        `json:"error,omitempty"`
 }
 
-// readTask reads a task of the server.
+// readTask decodes and validates a task of the server.
 func readTask(raw json.RawMessage) (*olderTask, error) {
 	t := new(olderTask)
 	if err := strictjson.Unmarshal(raw, t); err != nil {
@@ -61,8 +61,8 @@ func readTask(raw json.RawMessage) (*olderTask, error) {
 	return t, nil
 }
 
-// newer returns the task without its outcome. A task waits for answers only if its questions
-// are known.
+// newer returns the task in the form of the extension, without its outcome. A task that
+// needs input is reported as working until its questions are known.
 func (t *olderTask) newer() *newerTask {
 	n := &newerTask{
 		ResultType: "complete", TaskID: t.TaskID, Status: t.Status, StatusMessage: t.StatusMessage,
@@ -74,7 +74,7 @@ func (t *olderTask) newer() *newerTask {
 	return n
 }
 
-// maxMilliseconds bounds a time that a server names, so that it is a time.Duration.
+// maxMilliseconds limits durations set by a server, so that they fit in a time.Duration.
 const maxMilliseconds = 1 << 43
 
 func milliseconds(ms *float64) *int64 {
@@ -113,7 +113,8 @@ func (s *session) getTask(ctx context.Context, m *transport.Outgoing) (*transpor
 	return &transport.Message{ID: m.ID, Result: strictjson.MustMarshal(n)}, nil
 }
 
-// taskState asks for the state of a task. T is nil if the server answers with an error.
+// taskState requests the state of a task. If the server returns an error response, t is
+// nil.
 func (s *session) taskState(ctx context.Context, id string) (r *transport.Message, t *olderTask, err error) {
 	r, err = s.requestInSession(ctx, revision.TaskGet, taskParams(id))
 	if err == nil && r.Error == nil {
@@ -122,8 +123,8 @@ func (s *session) taskState(ctx context.Context, id string) (r *transport.Messag
 	return r, t, err
 }
 
-// addOutcome adds the outcome of a task that has ended. In the extension only a task whose
-// call was answered with an error has failed.
+// addOutcome adds the outcome of a task that has ended. In the extension, a task has failed
+// only if its call was answered with an error.
 func (s *session) addOutcome(ctx context.Context, n *newerTask) error {
 	r, err := s.requestInSession(ctx, revision.TaskResult, taskParams(n.TaskID))
 	switch {
@@ -137,8 +138,8 @@ func (s *session) addOutcome(ctx context.Context, n *newerTask) error {
 	return nil
 }
 
-// withoutRelatedTask returns a response without the task that it belongs to, which the newest
-// revision does not have.
+// withoutRelatedTask removes the related-task metadata from a response. The newest revision
+// does not have it.
 func withoutRelatedTask(r *transport.Message) *transport.Message {
 	if r == nil || r.Result == nil {
 		return r
@@ -151,8 +152,8 @@ func withoutRelatedTask(r *transport.Message) *transport.Message {
 	return &transport.Message{ID: r.ID, Result: jsonscan.AppendMembers(with, r.Result, "_meta")}
 }
 
-// cancelTask serves tasks/cancel. In the extension a task that has ended may be cancelled,
-// without effect.
+// cancelTask serves tasks/cancel. In the extension, cancelling a task that has ended is
+// allowed and has no effect.
 func (s *session) cancelTask(ctx context.Context, m *transport.Outgoing) (*transport.Message, error) {
 	r, err := s.requestInSession(ctx, revision.TaskCancel, taskParams(taskOf(m)))
 	if err != nil {
@@ -166,13 +167,13 @@ func (s *session) cancelTask(ctx context.Context, m *transport.Outgoing) (*trans
 	return acknowledgement(m.ID), nil
 }
 
-// knowsTask reports whether the server has a task.
+// knowsTask reports whether the server knows a task.
 func (s *session) knowsTask(ctx context.Context, id string) bool {
 	_, t, err := s.taskState(ctx, id)
 	return err == nil && t != nil
 }
 
-// acknowledgement is the response to tasks/update and tasks/cancel.
+// acknowledgement returns the response to tasks/update and tasks/cancel.
 func acknowledgement(id transport.ID) *transport.Message {
 	return &transport.Message{ID: id, Result: json.RawMessage(`{"resultType":"complete"}`)}
 }

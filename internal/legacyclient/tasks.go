@@ -15,25 +15,25 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// This file, task_state.go and task_questions.go make the tasks of 2025-11-25, which a client
-// asks for, look like those of the extension io.modelcontextprotocol/tasks. For a caller that
+// This file, task_state.go and task_questions.go translate between the tasks of 2025-11-25,
+// which clients request, and the extension io.modelcontextprotocol/tasks. To a caller that
 // does not declare the extension, a tool that can only be called as a task looks like any
-// other.
+// other tool.
 
-// callsTasks reports whether a server with the capability has tools that can be called as
-// tasks.
+// callsTasks reports whether a server with the version and tasks capability has tools that
+// can be called as tasks.
 func callsTasks(version string, capability json.RawMessage) bool {
 	tools := jsonscan.Member(jsonscan.Member(capability, "requests"), "tools")
 	return revision.Parse(version) >= revision.R202511 && jsonscan.Member(tools, "call") != nil
 }
 
-// hasTasks reports whether the server has tasks.
+// hasTasks reports whether the server supports tasks.
 func (s *session) hasTasks() bool {
 	server := s.described()
 	return server != nil && callsTasks(server.version, server.capabilities.Tasks)
 }
 
-// callWithTasks translates a request to a server that has tasks.
+// callWithTasks translates a request to a server that supports tasks.
 func (s *session) callWithTasks(ctx context.Context, m *transport.Outgoing) (*transport.Message, error) {
 	switch m.Method {
 	case methodListTools:
@@ -54,19 +54,19 @@ func (s *session) callWithTasks(ctx context.Context, m *transport.Outgoing) (*tr
 	return s.callForwarding(ctx, m)
 }
 
-// Whether a tool can be called as a task, as a server of 2025-11-25 says it. A tool that
-// was not listed has none of these.
+// Values of a tool's task support in revision 2025-11-25. Tools that were not listed have
+// none of these.
 const (
 	taskForbidden = "forbidden"
 	taskOptional  = "optional"
 	taskRequired  = "required"
 )
 
-// maxTools bounds the tools that a session remembers.
+// maxTools limits the number of tools that a session remembers.
 const maxTools = 10_000
 
-// noteTools notes which tools of a list can be called as tasks, and returns the list as the
-// newest revision has it.
+// noteTools records which tools of a list can be called as tasks, and returns the list in
+// the form of the newest revision.
 func (s *session) noteTools(result json.RawMessage) json.RawMessage {
 	var list struct {
 		Tools []json.RawMessage `json:"tools"`
@@ -93,7 +93,8 @@ func (s *session) noteTools(result json.RawMessage) json.RawMessage {
 	return jsonscan.AppendMembers(changed, result, "tools")
 }
 
-// forgetTools has the tools listed again before it is decided about a call.
+// forgetTools forgets the tools, so that they are listed again when their task support is
+// needed.
 func (s *session) forgetTools() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,11 +102,11 @@ func (s *session) forgetTools() {
 	clear(s.tools)
 }
 
-// maxToolPages bounds how many pages of the list of tools are read before a call.
+// maxToolPages limits how many pages of the tool list are read before a call.
 const maxToolPages = 100
 
-// taskSupport returns whether a tool can be called as a task, "" if that is not known. If
-// list is true, it lists the tools, unless they are known.
+// taskSupport returns whether a tool can be called as a task, or "" if that is unknown. If
+// list is true, it lists the tools unless they are known.
 func (s *session) taskSupport(ctx context.Context, tool string, list bool) (support string, err error) {
 	s.mu.Lock()
 	support, known := s.tools[tool]
@@ -136,8 +137,8 @@ func (s *session) taskSupport(ctx context.Context, tool string, list bool) (supp
 	return s.tools[tool], nil
 }
 
-// callTool calls a tool: as a task if the caller has declared the extension and the tool can
-// be called as one, or if it can only be called so.
+// callTool calls a tool. It uses a task if the tool requires one, or if the tool supports
+// tasks and the caller has declared the extension.
 func (s *session) callTool(ctx context.Context, m *transport.Outgoing) (*transport.Message, error) {
 	params := jsonscan.Member(m.Body, "params")
 	declared := declaresTasks(params)
@@ -155,7 +156,7 @@ func (s *session) callTool(ctx context.Context, m *transport.Outgoing) (*transpo
 	r, err := s.callForwarding(ctx, m)
 	if err == nil && r.Error != nil && r.Error.Code == codeMethodNotFound && support == "" { // the tool was not called
 		again := *m
-		again.ID = s.conn.client.NextID() // a session has an ID once
+		again.ID = s.conn.client.NextID() // IDs are unique within a session
 		r, err = callAsTask(ctx, &again)
 		r = withID(r, m.ID)
 	}
@@ -168,8 +169,8 @@ func declaresTasks(params json.RawMessage) bool {
 	return jsonscan.Member(jsonscan.Member(caps, "extensions"), tasking.Extension) != nil
 }
 
-// startTask calls a tool as a task. The ID of the task is "" if the server answers with
-// something else: a result, an error, or questions.
+// startTask calls a tool as a task. If the server returns something else (a result, an
+// error or questions), t is nil.
 func (s *session) startTask(ctx context.Context, m *transport.Outgoing) (r *transport.Message, t *olderTask, err error) {
 	asTask := *m
 	params := append(jsonscan.AppendKey([]byte{'{'}, "task"), "{}"...)
@@ -209,8 +210,8 @@ func (s *session) driveTask(ctx context.Context, m *transport.Outgoing) (*transp
 	return withID(r, m.ID), err
 }
 
-// callResult sends tasks/result on behalf of a caller with the metadata, so that it gets the
-// questions of the task.
+// callResult sends tasks/result with the metadata of a caller, so that the caller receives
+// the questions of the task.
 func (s *session) callResult(ctx context.Context, id string, meta json.RawMessage) (*transport.Message, error) {
 	params := append(jsonscan.AppendKey([]byte{'{'}, "taskId"), strictjson.MustMarshal(id)...)
 	if jsonscan.IsObject(meta) {
@@ -226,11 +227,11 @@ func (s *session) callResult(ctx context.Context, id string, meta json.RawMessag
 	return withoutRelatedTask(r), err
 }
 
-// cancelTime bounds how long the end of a call waits until its task is cancelled.
+// cancelTime limits how long a cancelled call waits until its task is cancelled.
 const cancelTime = 5 * time.Second
 
-// callForCaller sends a request. If it is tasks/result, and the caller gives up, the task is
-// cancelled: the caller does not know it.
+// callForCaller sends a request. If it is tasks/result and the caller gives up,
+// callForCaller cancels the task, because the caller does not know it.
 func (s *session) callForCaller(ctx context.Context, m *transport.Outgoing) (*transport.Message, error) {
 	r, err := s.callInSession(ctx, m)
 	if m.Method == revision.TaskResult && ctx.Err() != nil && s.ctx.Err() == nil {
@@ -241,8 +242,8 @@ func (s *session) callForCaller(ctx context.Context, m *transport.Outgoing) (*tr
 	return r, err
 }
 
-// requestInSession sends a request of the client's own in a session. Params are those of the older
-// revision.
+// requestInSession sends a request with a new ID in a session. Params are in the form of
+// the older revision.
 func (s *session) requestInSession(ctx context.Context, method string, params json.RawMessage) (*transport.Message, error) {
 	id := s.conn.client.NextID()
 	return s.callInSession(ctx, &transport.Outgoing{ID: id, Method: method, Body: transport.AppendRequest(nil, id, method, params)})

@@ -21,9 +21,9 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// replay serves a request of the newest revision. When the handler asks, the questions
-// go to the client as requests, and the handler is called again with the answers, as a
-// client of the newest revision would call it.
+// replay serves a request of the newest revision. If the handler asks questions, replay
+// sends them to the client as requests and calls the handler again with the answers, as a
+// client of the newest revision would.
 func (s *Session) replay(ctx context.Context, req *mcp.Request, out serving.Sender) (mcp.Result, error) {
 	current := req
 	for round := range s.server.MaxRounds {
@@ -43,8 +43,8 @@ func (s *Session) replay(ctx context.Context, req *mcp.Request, out serving.Send
 	return nil, mcp.Errorf(mcp.CodeInternalError, "the handler asked in %d rounds without coming to an end", s.server.MaxRounds)
 }
 
-// ask asks all questions at once, or none if the client cannot be asked one of them.
-// Without questions it waits: the handler asked to be called again later.
+// ask asks all questions concurrently, or none if the client cannot be asked one of them.
+// If there are no questions, it waits, because the handler wants to be called again later.
 func (s *Session) ask(ctx context.Context, req *mcp.Request, asked *mcp.InputRequired, out serving.Sender, round int) (map[string]json.RawMessage, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -63,8 +63,8 @@ func (s *Session) ask(ctx context.Context, req *mcp.Request, asked *mcp.InputReq
 	return s.askAll(ctx, asked.InputRequests, out)
 }
 
-// askAll asks each question in a goroutine of its own, and waits for all. Of several
-// errors it returns that of the first key.
+// askAll asks each question in its own goroutine and waits for all of them. If several
+// fail, it returns the error with the smallest key.
 func (s *Session) askAll(ctx context.Context, questions map[string]mcp.InputRequest, out serving.Sender) (map[string]json.RawMessage, error) {
 	var (
 		mu       sync.Mutex
@@ -103,7 +103,8 @@ func (s *Session) askOne(ctx context.Context, out serving.Sender, q mcp.InputReq
 	return s.roundTrip(ctx, out, q.Method, q.Params)
 }
 
-// Ping asks the client whether it is there, on the stream that belongs to no request.
+// Ping sends a ping on the standalone stream. It returns nil if the client responds, even
+// with an error.
 func (s *Session) Ping(ctx context.Context) error {
 	out := s.standaloneSender()
 	if out == nil {
@@ -116,8 +117,8 @@ func (s *Session) Ping(ctx context.Context) error {
 	return err
 }
 
-// roundTrip sends a request to the client and waits for the response. The error is an
-// [*mcp.Error] if it comes from the client.
+// roundTrip sends a request to the client and waits for the response. If the client
+// responds with an error, roundTrip returns it as an [*mcp.Error].
 func (s *Session) roundTrip(ctx context.Context, out serving.Sender, method string, params json.RawMessage) (json.RawMessage, error) {
 	if out == nil {
 		return nil, mcp.ErrNotDelivered
@@ -151,12 +152,11 @@ func (s *Session) noteWithdrawn(question mcp.ID) {
 	}
 }
 
-// withdrawTime bounds how long a client that does not read holds up the end of a
-// request.
+// withdrawTime limits how long a client that does not read can delay the end of a request.
 const withdrawTime = time.Second
 
-// withdraw tells the client that its answer is not needed any more. The client may be
-// gone.
+// withdraw tells the client that its answer is no longer needed. It ignores errors, because
+// the client may be gone.
 func (s *Session) withdraw(ctx context.Context, out serving.Sender, id mcp.ID) {
 	defer s.noteWithdrawn(id)
 	params := strictjson.MustMarshal(&mcp.CancelledParams{RequestID: id, Reason: "the request that asked has ended"})
@@ -165,14 +165,14 @@ func (s *Session) withdraw(ctx context.Context, out serving.Sender, id mcp.ID) {
 	_ = out.Send(ctx, transport.AppendNotification(nil, mcp.NotificationCancelled, params))
 }
 
-// expect makes the id of a question, and the channel that gets its response or is closed
-// if there will be none.
+// expect returns a new question id and the channel that receives the response. The channel
+// is closed if there will be no response.
 func (s *Session) expect() (mcp.ID, chan transport.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked++
-	// A part of the session's id keeps a late answer from answering what another
-	// session asks.
+	// The id contains a part of the session's id, so that a late answer cannot answer a
+	// question of another session.
 	id := mcp.StringID(fmt.Sprintf("psi-%s%d", s.details.ID[:min(len(s.details.ID), 10)], s.asked))
 	answer := make(chan transport.Message, 1)
 	if s.hungUp {
@@ -192,7 +192,7 @@ func (s *Session) forget(id mcp.ID) {
 	delete(s.questions, id)
 }
 
-// answered takes the response to a question. Late and unknown ones are dropped.
+// answered handles the response to a question. Late and unknown responses are dropped.
 func (s *Session) answered(m *transport.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

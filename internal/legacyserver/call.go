@@ -13,27 +13,27 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// A Call is a message, or a batch of messages, that a session has accepted. A request is
-// in flight from then on, so it can be cancelled before it is served. It implements
+// A Call is a message, or a batch of messages, accepted by a session. An accepted request
+// is in flight, so it can be cancelled before it is served. A Call implements
 // [serving.Call].
 type Call struct {
 	session *Session
 	ctx     context.Context //nolint:containedctx // a Call is accepted in one place and served in another
 	cancel  context.CancelCauseFunc
 	id      mcp.ID             // of a request
-	req     *mcp.Request       // nil for an answer, and for what cannot be read
-	answer  *transport.Message // a response to a question; nil for all others
-	batch   []*Call            // nil if it is a single message
+	req     *mcp.Request       // nil for responses and unreadable messages
+	answer  *transport.Message // a response to a question, or nil
+	batch   []*Call            // nil for a single message
 	res     mcp.Result
 	err     error // of the handler, or why the message is refused
-	refused bool  // err was there before the handler was called
+	refused bool  // err was set before the handler was called
 }
 
-// Accept accepts one message, of which only a request is answered. The request is
-// cancelled with ctx.
+// Accept accepts a single message. Only requests are answered. A request is cancelled when
+// ctx is done.
 func (s *Session) Accept(ctx context.Context, m transport.Message, from serving.Origin) *Call {
 	if m.IsResponse() {
-		answer := m // only this one is kept
+		answer := m // only responses are retained
 		return &Call{session: s, ctx: ctx, answer: &answer}
 	}
 	c := &Call{session: s, ctx: ctx, id: m.ID}
@@ -47,7 +47,7 @@ func (s *Session) Accept(ctx context.Context, m transport.Message, from serving.
 	return c
 }
 
-// AcceptRequest accepts a request or a notification. It is cancelled with ctx.
+// AcceptRequest accepts a request or a notification. It is cancelled when ctx is done.
 func (s *Session) AcceptRequest(ctx context.Context, req *mcp.Request) *Call {
 	c := &Call{session: s, ctx: ctx, id: req.ID, req: req}
 	if !req.IsNotification() {
@@ -58,7 +58,7 @@ func (s *Session) AcceptRequest(ctx context.Context, req *mcp.Request) *Call {
 	return c
 }
 
-// AcceptUnreadable accepts a message that could not be read: a request is refused, a
+// AcceptUnreadable accepts a message that could not be read. A request is refused; a
 // response fails the question that it answers.
 func (s *Session) AcceptUnreadable(err *transport.MessageError) *Call {
 	c := &Call{session: s, id: err.Message.ID}
@@ -73,7 +73,7 @@ func (s *Session) AcceptUnreadable(err *transport.MessageError) *Call {
 
 func (c *Call) refuse(err error) { c.err, c.refused = err, true }
 
-// begin enters a request among those in flight.
+// begin adds a request to the requests in flight.
 func (s *Session) begin(c *Call) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,7 +92,7 @@ func (s *Session) begin(c *Call) error {
 	return nil
 }
 
-// inFlightLocked returns the request in flight that has an id, or nil.
+// inFlightLocked returns the request in flight with the given id, or nil.
 func (s *Session) inFlightLocked(id mcp.ID) *Call {
 	id = id.Canonical()
 	for _, c := range s.inflight {
@@ -103,7 +103,7 @@ func (s *Session) inFlightLocked(id mcp.ID) *Call {
 	return nil
 }
 
-// end takes a request from those in flight.
+// end removes a request from the requests in flight.
 func (c *Call) end() {
 	c.cancel(nil)
 	s := c.session
@@ -112,7 +112,7 @@ func (c *Call) end() {
 	i := slices.Index(s.inflight, c)
 	s.inflight = slices.Delete(s.inflight, i, i+1)
 	if len(s.inflight) == 0 {
-		s.inflight = nil // an idle session keeps next to nothing
+		s.inflight = nil // an idle session should use little memory
 	}
 }
 
@@ -136,8 +136,8 @@ func (c *Call) Serve(out serving.Sender) {
 	}
 }
 
-// Err implements [serving.Call]. It is nil for a batch: what is refused to one request is
-// not refused to all.
+// Err implements [serving.Call]. It returns nil for a batch, because the failure of one
+// request does not fail the others.
 func (c *Call) Err() error { return c.err }
 
 // Append implements [serving.Call]. The responses to a batch are an array.
@@ -153,8 +153,8 @@ func (c *Call) Append(dst []byte) []byte {
 	return translation{c.session.revision()}.appendResponse(dst, c.req.ID, c.res, c.err)
 }
 
-// AppendError appends a response that fails all requests of the call with err, or nothing
-// if there is none. It may be called at any time.
+// AppendError appends an error response with err for each request of the call, or nothing
+// if there are no requests. It may be called at any time.
 func (c *Call) AppendError(dst []byte, err error) []byte {
 	switch {
 	case c.batch != nil:
@@ -165,7 +165,7 @@ func (c *Call) AppendError(dst []byte, err error) []byte {
 	return core.AppendError(dst, c.req.ID, err)
 }
 
-// MaxBatch limits the messages of a batch.
+// MaxBatch is the maximum number of messages in a batch.
 const MaxBatch = 100
 
 // AcceptBatch accepts an array of messages, all with the same origin.
@@ -199,7 +199,8 @@ func (s *Session) acceptItem(ctx context.Context, item []byte, from serving.Orig
 	return s.Accept(ctx, m, from)
 }
 
-// appendBatch appends an array of the responses that respond appends for each message.
+// appendBatch appends an array of the responses that respond appends for the messages. If
+// there are none, it appends nothing.
 func (c *Call) appendBatch(dst []byte, respond func(item *Call, dst []byte) []byte) []byte {
 	start := len(dst)
 	for _, item := range c.batch {

@@ -14,17 +14,17 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// Listen sends messages that belong to no request to out: changes of lists, updates of
-// the resources that the session subscribed to, and pings. It subscribes to the changes
-// at the handler, as a client of the newest revision does, until ctx or the session ends.
-// It calls ready, unless that is nil, once no change is missed from then on; no change is
-// sent before ready has returned.
+// Listen sends messages that belong to no request to out: list changes, updates of the
+// resources that the session subscribed to, and pings. It subscribes to the changes at the
+// handler, as a client of the newest revision does, until ctx or the session ends. If ready
+// is not nil, Listen calls it once no later change can be missed. No change is sent before
+// ready has returned.
 //
-// The request that the handler receives has the given origin. What that may not subscribe
-// to is left out.
+// The request that the handler receives has the given origin. Changes that the origin may
+// not subscribe to are omitted.
 //
 // A second Listen may start before the first has returned. Both then send the changes;
-// [mcp.Session.Notify] and subscriptions use the last one started.
+// [mcp.Session.Notify] and subscriptions use the one started last.
 func (s *Session) Listen(ctx context.Context, from serving.Origin, out serving.Sender, ready func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer context.AfterFunc(s.ctx, func() { cancel(mcp.ErrClosed) })()
@@ -41,13 +41,13 @@ func (s *Session) Listen(ctx context.Context, from serving.Origin, out serving.S
 	f.current.ready = ready
 	<-f.replacing
 	f.current.run()
-	<-ctx.Done()              // the request may have been replaced, or the handler has no changes
-	f.replacing <- struct{}{} // a replacement that is under way ends with ctx
+	<-ctx.Done()              // the request may be replaced, or the handler may have no changes
+	f.replacing <- struct{}{} // a replacement in progress ends with ctx
 }
 
-// feed is one call of [Session.Listen]. Its first request to the handler is served by the
-// goroutine of that call. When the session's subscriptions change, a new request, with a
-// goroutine of its own, replaces the current one.
+// feed is one call of [Session.Listen]. The goroutine of that call serves the first request
+// to the handler. When the session's subscriptions change, a new request with its own
+// goroutine replaces the current one.
 type feed struct {
 	session *Session
 	ctx     context.Context //nolint:containedctx // of Listen
@@ -55,12 +55,12 @@ type feed struct {
 	out     serving.Sender
 	running sync.WaitGroup
 
-	replacing chan struct{} // has a place for the goroutine that may use current
+	replacing chan struct{} // capacity 1; full while a goroutine uses current
 	current   *feedRequest
 }
 
-// newRequest returns a request for the subscriptions that the session has now. The handler
-// does not check again those that it has accepted before.
+// newRequest returns a request for the session's current subscriptions. The handler does
+// not check the URIs in acceptedBefore again.
 func (f *feed) newRequest(acceptedBefore []string) *feedRequest {
 	filter := mcp.SubscriptionFilter{
 		ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true,
@@ -72,9 +72,10 @@ func (f *feed) newRequest(acceptedBefore []string) *feedRequest {
 	return r
 }
 
-// replaceLocked replaces the current request with one for the subscriptions that the session
-// has now. The current request goes on until the handler has acknowledged the new one, so
-// that there is no gap. It stays if the handler refuses the new one, or if ctx ends.
+// replaceLocked replaces the current request with one for the session's current
+// subscriptions. The current request continues until the handler has acknowledged the new
+// one, so that there is no gap. If the handler refuses the new request or ctx ends, the
+// current one is kept.
 func (f *feed) replaceLocked(ctx context.Context) error {
 	if err := f.current.awaitResponse(ctx); err != nil {
 		return err
@@ -98,9 +99,9 @@ func (f *feed) replaceLocked(ctx context.Context) error {
 	return nil
 }
 
-// resubscribe makes the session's own stream, if there is one, send the updates of the
-// resources that the session is subscribed to now. A client receives every update that
-// it causes after resubscribe has returned.
+// resubscribe makes the session's standalone stream, if there is one, send the updates of
+// the resources that the session is currently subscribed to. The client receives every
+// update that it causes after resubscribe has returned.
 func (s *Session) resubscribe(ctx context.Context) error {
 	s.mu.Lock()
 	f := s.feed
@@ -113,14 +114,14 @@ func (s *Session) resubscribe(ctx context.Context) error {
 		defer func() { <-f.replacing }()
 		return f.replaceLocked(ctx)
 	case <-f.ctx.Done():
-		return nil // the next Listen subscribes to all
+		return nil // the next Listen subscribes to everything
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 }
 
-// Missed sends a notification about everything that the session receives changes of,
-// through the last Listen started: for a client that comes back and may have missed some.
+// Missed sends a notification for everything whose changes the session receives, using the
+// Listen started last. It is for clients that reconnect and may have missed changes.
 func (s *Session) Missed(ctx context.Context) {
 	s.mu.Lock()
 	f, changes := s.feed, core.ChangesIn(&s.accepted)
@@ -133,8 +134,7 @@ func (s *Session) Missed(ctx context.Context) {
 	}
 }
 
-// sendChange sends the notification of a change, which has params only if it is the
-// update of a resource.
+// sendChange sends a change notification. Only updates of resources have params.
 func sendChange(ctx context.Context, out serving.Sender, method, uri string) error {
 	var params []byte
 	if method == mcp.NotificationResourceUpdated {

@@ -14,8 +14,8 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// feedRequest is a subscriptions/listen request to the handler, which is sent again if it
-// ends early. Its handler sends notifications one after the other.
+// feedRequest is a subscriptions/listen request to the handler. It is sent again if it ends
+// early. Its handler sends notifications one at a time.
 type feedRequest struct {
 	feed      *feed
 	req       *mcp.Request
@@ -25,8 +25,8 @@ type feedRequest struct {
 	responded chan struct{} // closed when the handler has acknowledged or refused it, and ready has returned
 	ended     chan struct{} // closed when run returns
 
-	err      error    // if the handler refused it; set before responded is closed
-	accepted []string // the URIs that the handler has accepted, sorted; guarded by the lock of the session
+	err      error    // why the handler refused it; set before responded is closed
+	accepted []string // sorted URIs that the handler has accepted; guarded by session.mu
 }
 
 var feedID = mcp.StringID("psi-listen")
@@ -44,13 +44,13 @@ func (s *Session) listenRequest(from serving.Origin, f mcp.SubscriptionFilter) *
 	return req
 }
 
-// run has the handler serve the request until its context is done.
+// run makes the handler serve the request until its context is done.
 func (r *feedRequest) run() {
 	defer close(r.ended)
 	core.ListenAgain(r.ctx, r.serve)
 }
 
-// serve has the handler serve the request once.
+// serve makes the handler serve the request once.
 func (r *feedRequest) serve(again bool) error {
 	if again {
 		core.SetAccepted(r.req, nil)
@@ -61,7 +61,8 @@ func (r *feedRequest) serve(again bool) error {
 	return err
 }
 
-// refusal returns err, the outcome of the request, if it says that the handler refused it.
+// refusal returns err, the outcome of the request, if the handler refused the request, and
+// nil otherwise.
 func (r *feedRequest) refusal(err error, again bool) error {
 	if err == nil || r.ctx.Err() != nil || mcp.CodeOf(err) == mcp.CodeMethodNotFound {
 		return nil //nolint:nilerr // it has ended, or there are no changes
@@ -78,8 +79,8 @@ func (r *feedRequest) stop() {
 	<-r.ended
 }
 
-// awaitResponse waits until the handler has responded, and returns an error if ctx ends
-// before that.
+// awaitResponse waits until the handler has responded. It returns an error if ctx ends
+// first.
 func (r *feedRequest) awaitResponse(ctx context.Context) error {
 	select {
 	case <-r.responded:
@@ -104,11 +105,11 @@ func (r *feedRequest) Notify(ctx context.Context, method string, params json.Raw
 	return sendChange(ctx, r.feed.out, method, p.URI)
 }
 
-// acknowledge notes what the handler has accepted. If the handler has responded before,
-// it has ended the subscription since, and anything may have changed.
+// acknowledge records what the handler has accepted. If the handler had already responded,
+// the subscription was interrupted in the meantime and anything may have changed.
 func (r *feedRequest) acknowledge(ctx context.Context, params json.RawMessage) {
 	var p mcp.AcknowledgedParams
-	_ = strictjson.Unmarshal(params, &p) // if it cannot be read, nothing was accepted
+	_ = strictjson.Unmarshal(params, &p) // if params cannot be read, nothing was accepted
 	slices.Sort(p.Notifications.ResourceSubscriptions)
 	r.setAccepted(p.Notifications)
 	if isFirst := r.respond(nil); !isFirst {
@@ -116,8 +117,9 @@ func (r *feedRequest) acknowledge(ctx context.Context, params json.RawMessage) {
 	}
 }
 
-// respond notes that the handler has responded, and reports whether it had not before. A
-// panic in ready is logged like one in the handler: ready may write to the client.
+// respond records that the handler has responded, and reports whether this is the first
+// response. A panic in ready is logged like one in the handler, because ready may write to
+// the client.
 func (r *feedRequest) respond(err error) (isFirst bool) {
 	select {
 	case <-r.responded:
@@ -137,7 +139,7 @@ func (r *feedRequest) respond(err error) (isFirst bool) {
 	return isFirst
 }
 
-// setAccepted notes what the handler sends changes of.
+// setAccepted records the changes that the handler sends.
 func (r *feedRequest) setAccepted(f mcp.SubscriptionFilter) {
 	s := r.feed.session
 	s.mu.Lock()

@@ -13,12 +13,12 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// IsInitialize reports whether m asks to open a session.
+// IsInitialize reports whether m is a request to open a session.
 func IsInitialize(m *transport.Message) bool {
 	return m.IsRequest() && m.Method == revision.Initialize
 }
 
-// IsInitialized reports whether m ends the handshake.
+// IsInitialized reports whether m completes the handshake.
 func IsInitialized(m *transport.Message) bool { return m.Method == revision.Initialized }
 
 type initializeParams struct {
@@ -35,9 +35,9 @@ type initializeResult struct {
 	Instructions    string                  `json:"instructions,omitempty"`
 }
 
-// initialize negotiates the revision: the one that was asked for if it is spoken,
-// otherwise the newest that has a handshake. What the server is and offers,
-// server/discover tells.
+// initialize negotiates the revision: the requested one if it is supported, otherwise the
+// newest one that has a handshake. The server's identity and capabilities come from
+// server/discover.
 func (s *Session) initialize(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 	var p initializeParams
 	if err := req.Decode(&p); err != nil {
@@ -68,8 +68,8 @@ func (s *Session) initialize(ctx context.Context, req *mcp.Request) (mcp.Result,
 	}, nil
 }
 
-// open notes the revision and what the client says of itself, unless the handshake is
-// done or under way, and describes req by it.
+// open records the revision and the client's details, and describes req by them. It returns
+// an error if the handshake is done or in progress.
 func (s *Session) open(rev revision.Revision, p *initializeParams, req *mcp.Request) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,14 +81,15 @@ func (s *Session) open(rev revision.Revision, p *initializeParams, req *mcp.Requ
 	return nil
 }
 
-// reset undoes open after a handshake that failed: the client may try again.
+// reset undoes open after a failed handshake, so that the client may try again.
 func (s *Session) reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.rev, s.info, s.caps = revision.None, nil, nil
 }
 
-// discover asks the handler what it is and offers.
+// discover sends server/discover to the handler. It returns the result and the server's
+// identity.
 func (s *Session) discover(ctx context.Context, req *mcp.Request) (*mcp.DiscoverResult, mcp.Implementation, error) {
 	var info mcp.Implementation
 	discover, err := req.WithParams(nil)

@@ -12,15 +12,15 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// ErrSilent is why a session ends whose client does not answer pings.
+// ErrSilent is the cause with which a session ends if its client does not answer pings.
 var ErrSilent = errors.New("mcp: the client does not answer")
 
-// maxMisses is how many pings in a row may go unanswered.
+// maxMisses is the number of consecutive unanswered pings that end a session.
 const maxMisses = 3
 
-// keepAlive pings the client until ctx is done, and closes the session if the client does
-// not answer maxMisses times in a row. An error response is an answer, too. A ping that
-// could not be sent counts neither way.
+// keepAlive pings the client until ctx is done. It closes the session after maxMisses
+// consecutive unanswered pings. An error response counts as an answer. Pings that could not
+// be sent are not counted.
 func (s *Session) keepAlive(ctx context.Context) {
 	ticker := time.NewTicker(s.server.KeepAlive)
 	defer ticker.Stop()

@@ -24,16 +24,17 @@ var core = mcp.Internal(seam.Key{})
 
 // Options configure a [Server]. Nil means the zero Options.
 type Options struct {
-	// MaxInFlight limits the requests of a session that are served at once. 0 means 1024.
+	// MaxInFlight limits the requests of a session that are served concurrently. 0 means
+	// 1024.
 	MaxInFlight int
-	// MaxRounds limits how often one request may ask. 0 means 32.
+	// MaxRounds limits how often the handler may ask during one request. 0 means 32.
 	MaxRounds int
-	// AskTimeout limits how long a client may take to answer a question. 0 means an
-	// hour, negative no limit.
+	// AskTimeout limits how long a client may take to answer a question. 0 means one hour;
+	// negative means no limit.
 	AskTimeout time.Duration
-	// KeepAlive is the time between two pings on the stream that belongs to no
-	// request. After three in a row without an answer the session is closed. 0 means
-	// no pings.
+	// KeepAlive is the interval between pings on the standalone stream, which belongs to no
+	// request. After three consecutive unanswered pings, the session is closed. 0 means no
+	// pings.
 	KeepAlive time.Duration
 	// Logger receives diagnostic messages. Nil means slog.Default.
 	Logger *slog.Logger
@@ -59,8 +60,8 @@ func (o *Options) withDefaults() Options {
 	return opts
 }
 
-// A Server serves an [mcp.Handler] to clients of older revisions. Use [NewServer] to make one.
-// It is safe for concurrent use.
+// A Server serves an [mcp.Handler] to clients of older revisions. Use [NewServer] to create
+// one. It is safe for concurrent use.
 type Server struct {
 	Options
 
@@ -70,24 +71,24 @@ type Server struct {
 // NewServer returns a server without sessions.
 func NewServer(h mcp.Handler, opts *Options) *Server { return &Server{opts.withDefaults(), h} }
 
-// Details are what is known of a session before its first message.
+// Details describe a session before its first message.
 type Details struct {
-	// ID is the id of the session, "" if the connection is the session.
+	// ID is the id of the session, or "" if the connection is the session.
 	ID string
-	// Principal is the caller who opens the session, nil if not authenticated. It is
-	// what [mcp.Session.Principal] returns. Requests have the principal of their own
+	// Principal is the caller who opens the session, or nil if unauthenticated. It is
+	// returned by [mcp.Session.Principal]. Each request has the principal of its own
 	// origin.
 	Principal *mcp.Principal
-	// Closed is called once, in a goroutine of its own, when the session has ended. It
-	// may be nil.
+	// Closed is called once, in its own goroutine, when the session has ended. It may be
+	// nil.
 	Closed func()
-	// Withdrawn is called when a question that was sent has ended without an answer. It
-	// may be nil.
+	// Withdrawn is called when a question that was sent ends without an answer. It may be
+	// nil.
 	Withdrawn func(question mcp.ID)
 }
 
-// A Session is the server's end of a conversation with a client of an older revision.
-// Transports give it the messages of one session. It is safe for concurrent use.
+// A Session is the server side of a session with a client of an older revision. Transports
+// pass it the messages of one session. It is safe for concurrent use.
 type Session struct {
 	server  *Server
 	details Details
@@ -97,21 +98,21 @@ type Session struct {
 
 	mu            sync.Mutex
 	rev           revision.Revision // None before initialize
-	tasks         bool              // the handler has the tasks of the newest revision
-	hungUp        bool              // the client cannot answer any more
+	tasks         bool              // the handler supports the tasks extension
+	hungUp        bool              // the client can no longer answer
 	info, caps    json.RawMessage   // of the client
 	level         mcp.LoggingLevel
-	ended         []endedTask                       // calls that were answered at once
+	ended         []endedTask                       // calls that were answered immediately
 	inflight      []*Call                           // requests
 	questions     map[mcp.ID]chan transport.Message // closed by HangUp
 	asked         int64
 	subscriptions map[string]struct{}
-	feed          *feed                  // of the last Listen started, nil while there is none
-	accepted      mcp.SubscriptionFilter // what the handler sends changes of
+	feed          *feed                  // of the Listen started last, or nil
+	accepted      mcp.SubscriptionFilter // changes that the handler sends
 }
 
-// NewSession returns a session that waits for initialize or, if state is not nil, the one that
-// [Session.State] described.
+// NewSession returns a session. If state is nil, the session waits for initialize;
+// otherwise it continues the session whose [Session.State] returned state.
 func (srv *Server) NewSession(d Details, state *State) *Session {
 	s := &Session{server: srv, details: d, level: mcp.LoggingLevelInfo}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
@@ -122,11 +123,11 @@ func (srv *Server) NewSession(d Details, state *State) *Session {
 	return s
 }
 
-// Public returns the session as handlers see it.
+// Public returns the session as seen by handlers.
 func (s *Session) Public() *mcp.Session { return s.public }
 
-// Context is done when the session has ended. Its cause is [ErrSilent] if the client did not
-// answer pings.
+// Context returns a context that is done when the session has ended. Its cause is
+// [ErrSilent] if the client did not answer pings.
 func (s *Session) Context() context.Context { return s.ctx }
 
 // Done returns a channel that is closed when the session has ended.
@@ -135,7 +136,7 @@ func (s *Session) Done() <-chan struct{} { return s.ctx.Done() }
 // Close ends the session; see [mcp.Session.Close].
 func (s *Session) Close() { s.close(mcp.ErrClosed) }
 
-// close ends the session and its context, which gets the cause.
+// close ends the session and cancels its context with cause.
 func (s *Session) close(cause error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,8 +154,8 @@ func (s *Session) close(cause error) {
 
 func (s *Session) isClosed() bool { return s.ctx.Err() != nil }
 
-// HangUp fails the questions that wait for an answer, and all later ones: the client
-// sends nothing more. Requests go on. It is called at most once.
+// HangUp fails all pending and future questions, because the client sends nothing more.
+// Requests continue. HangUp is called at most once.
 func (s *Session) HangUp() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,7 +172,7 @@ func (s *Session) ID() string { return s.details.ID }
 // Principal returns the caller who opened the session.
 func (s *Session) Principal() *mcp.Principal { return s.details.Principal }
 
-// Version returns the negotiated version, "" before initialize.
+// Version returns the negotiated version, or "" before initialize.
 func (s *Session) Version() string { return s.revision().String() }
 
 func (s *Session) revision() revision.Revision {
@@ -183,15 +184,16 @@ func (s *Session) revision() revision.Revision {
 // Initialized reports whether the handshake is done.
 func (s *Session) Initialized() bool { return s.revision() != revision.None }
 
-// Batches reports whether the negotiated revision joins messages to arrays.
+// Batches reports whether the negotiated revision allows batches, which are arrays of
+// messages.
 func (s *Session) Batches() bool { return s.revision() == revision.R202503 }
 
-// Resumes reports whether the negotiated revision lets a server close the connection of
-// a stream, and its client come back for the rest. Its streams begin with an event that
-// has nothing but an id.
+// Resumes reports whether the negotiated revision allows a server to close the connection
+// of a stream and the client to reconnect for the rest. Streams of such a revision begin
+// with an event that has only an id.
 func (s *Session) Resumes() bool { return s.revision() == revision.R202511 }
 
-// ClientInfo returns what the client said of itself, or nil.
+// ClientInfo returns the client's description of itself, or nil.
 func (s *Session) ClientInfo() *mcp.Implementation {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -202,7 +204,8 @@ func (s *Session) ClientInfo() *mcp.Implementation {
 	return info
 }
 
-// standaloneSender returns the stream that belongs to no request, nil if there is none.
+// standaloneSender returns the standalone stream, which belongs to no request, or nil if
+// there is none.
 func (s *Session) standaloneSender() serving.Sender {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -212,7 +215,7 @@ func (s *Session) standaloneSender() serving.Sender {
 	return s.feed.out
 }
 
-// Notify sends a notification on the stream that belongs to no request.
+// Notify sends a notification on the standalone stream.
 func (s *Session) Notify(ctx context.Context, method string, params json.RawMessage) error {
 	out := s.standaloneSender()
 	if out == nil {
@@ -221,17 +224,17 @@ func (s *Session) Notify(ctx context.Context, method string, params json.RawMess
 	return out.Send(ctx, transport.AppendNotification(nil, method, params))
 }
 
-// describeLocked makes a request one of the session, which says who its sender is.
+// describeLocked adds the session, its version and the client's details to a request.
 func (s *Session) describeLocked(req *mcp.Request) {
 	version := s.rev
 	if version == revision.None {
-		version = revision.Newest // of the initialize request itself
+		version = revision.Newest // for the initialize request itself
 	}
 	core.SetSession(req, s.public, version.String(), s.info, s.caps, s.level)
 }
 
-// serveRequest answers the methods that only the older revisions have, and translates
-// the others.
+// serveRequest serves the methods that only the older revisions have, and translates the
+// others.
 func (s *Session) serveRequest(ctx context.Context, req *mcp.Request, out serving.Sender) (mcp.Result, error) {
 	switch req.Method {
 	case revision.Initialize:
@@ -272,7 +275,7 @@ func (s *Session) notified(ctx context.Context, req *mcp.Request) {
 	}
 }
 
-// Cancel cancels the request that a notifications/cancelled names.
+// Cancel cancels the request named in a notifications/cancelled.
 func (s *Session) Cancel(note *mcp.Request) {
 	var p mcp.CancelledParams
 	if note.Decode(&p) != nil {
@@ -286,8 +289,8 @@ func (s *Session) Cancel(note *mcp.Request) {
 	}
 }
 
-// Awaits reports whether m answers a question of a request that is in flight in this
-// process, or cancels such a request.
+// Awaits reports whether m answers a question of a request in flight in this process, or
+// cancels such a request.
 func (s *Session) Awaits(m *transport.Message) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -301,7 +304,7 @@ func (s *Session) Awaits(m *transport.Message) bool {
 	return m.Params != nil && strictjson.Unmarshal(m.Params, &p) == nil && s.inFlightLocked(p.RequestID) != nil
 }
 
-// Questions returns the IDs of the questions that wait for an answer in this process.
+// Questions returns the IDs of the questions pending in this process.
 func (s *Session) Questions() []mcp.ID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -319,7 +322,7 @@ func (s *Session) setLevel(req *mcp.Request) (mcp.Result, error) {
 	return &mcp.EmptyResult{}, nil
 }
 
-// levelIn returns the level that a logging/setLevel request sets.
+// levelIn returns the level set by a logging/setLevel request.
 func levelIn(req *mcp.Request) (mcp.LoggingLevel, error) {
 	var p struct {
 		Level json.RawMessage `json:"level"`

@@ -15,7 +15,8 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// State is what another process needs to continue a session. It encodes as JSON.
+// State is the part of a session that another process needs to continue it. It encodes as
+// JSON.
 type State struct {
 	Version       string           `json:"version"`
 	ClientInfo    json.RawMessage  `json:"clientInfo,omitempty"`
@@ -25,8 +26,8 @@ type State struct {
 	Tasks         bool             `json:"tasks,omitzero"`
 }
 
-// State returns the state of the session now. It changes with the messages that
-// [ChangesSession] names.
+// State returns the current state of the session. It is changed by the messages for which
+// [ChangesSession] returns true.
 func (s *Session) State() State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -45,9 +46,10 @@ func (s *Session) restore(state *State) {
 	}
 }
 
-// Adopt takes over what another process has changed in the state of the session: the log
-// level and the subscriptions. If the stream of the session is in this process, it sends
-// the updates of new subscriptions from then on, and one for each that it may have missed.
+// Adopt applies changes that another process has made to the state of the session: the log
+// level and the subscriptions. If the session's standalone stream is in this process, it
+// sends the updates of new subscriptions from then on, and one update for each new
+// subscription, because updates may have been missed.
 func (s *Session) Adopt(ctx context.Context, state *State) error {
 	now := map[string]struct{}{}
 	for _, uri := range state.Subscriptions {
@@ -68,8 +70,8 @@ func (s *Session) Adopt(ctx context.Context, state *State) error {
 	return nil
 }
 
-// ApplyTo changes a state of the session, such as the one that another process has stored,
-// as the call has changed that of this process. It is called after Serve.
+// ApplyTo applies the effect of the call on its session to state, such as a state stored by
+// another process. It is called after Serve.
 func (c *Call) ApplyTo(state *State) {
 	for _, item := range c.batch {
 		item.ApplyTo(state)
@@ -83,7 +85,7 @@ func (c *Call) ApplyTo(state *State) {
 	case revision.Initialize:
 		*state = c.session.State()
 	case revision.SetLevel:
-		state.Level, _ = levelIn(c.req) // the session may have taken over another one since
+		state.Level, _ = levelIn(c.req) // the session may have adopted another level since
 	case mcp.MethodSubscribe:
 		if !known {
 			state.Subscriptions = slices.Insert(state.Subscriptions, i, uri)

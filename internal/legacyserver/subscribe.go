@@ -14,8 +14,8 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// subscribe serves resources/subscribe. The handler decides: a URI that it would not
-// accept in subscriptions/listen is not found.
+// subscribe serves resources/subscribe. The handler decides: a URI that it does not accept
+// in subscriptions/listen is not found.
 func (s *Session) subscribe(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 	uri, ok := core.Target(req)
 	if !ok {
@@ -54,10 +54,10 @@ func (s *Session) unsubscribe(ctx context.Context, req *mcp.Request) (mcp.Result
 	return &mcp.EmptyResult{}, nil
 }
 
-// maxSubscriptions limits the resources that a session subscribes to.
+// maxSubscriptions limits the subscriptions of a session.
 const maxSubscriptions = 1000
 
-// addSubscription adds a subscription, and reports whether it was there already.
+// addSubscription adds a subscription and reports whether it already existed.
 func (s *Session) addSubscription(uri string) (known bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,7 +71,7 @@ func (s *Session) addSubscription(uri string) (known bool, err error) {
 	return known, nil
 }
 
-// subscribedURIs returns the URIs that the session is subscribed to, sorted.
+// subscribedURIs returns the sorted URIs that the session is subscribed to.
 func (s *Session) subscribedURIs() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,8 +84,8 @@ func (s *Session) removeSubscription(uri string) {
 	delete(s.subscriptions, uri)
 }
 
-// isAccepted reports whether the handler accepts a subscription to uri. It subscribes and
-// cancels that once the handler has acknowledged.
+// isAccepted reports whether the handler accepts a subscription to uri. It subscribes, and
+// cancels the subscription once the handler has acknowledged it.
 func (s *Session) isAccepted(ctx context.Context, from serving.Origin, uri string) (bool, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -111,7 +111,7 @@ func (p *probe) Notify(_ context.Context, method string, params json.RawMessage)
 		return mcp.ErrNotDelivered
 	}
 	var ack mcp.AcknowledgedParams
-	_ = strictjson.Unmarshal(params, &ack) // if it cannot be read, nothing was accepted
+	_ = strictjson.Unmarshal(params, &ack) // if params cannot be read, nothing was accepted
 	p.acknowledged, p.accepted = true, ack.Notifications.ResourceSubscriptions
 	p.cancel()
 	return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// The states of a task, in the extension and in 2025-11-25.
+// Task states, both in the extension and in 2025-11-25.
 const (
 	statusWorking       = "working"
 	statusInputRequired = "input_required"
@@ -22,7 +22,7 @@ const (
 	statusCancelled     = "cancelled"
 )
 
-// A task is one as the extension has it.
+// A task is a task in the form of the extension.
 type task struct {
 	TaskID         string                      `json:"taskId"`
 	Status         string                      `json:"status"`
@@ -35,10 +35,10 @@ type task struct {
 	Result         json.RawMessage             `json:"result"`
 	Error          *mcp.Error                  `json:"error"`
 
-	isError bool // the result says that the tool failed
+	isError bool // the result reports that the tool failed
 }
 
-// An olderTask is one as 2025-11-25 has it.
+// An olderTask is a task in the form of 2025-11-25.
 type olderTask struct {
 	TaskID        string    `json:"taskId"`
 	Status        string    `json:"status"`
@@ -49,7 +49,8 @@ type olderTask struct {
 	PollInterval  *int64    `json:"pollInterval,omitzero"`
 }
 
-// createTaskResult answers tools/call with a task, and taskResult tasks/get and tasks/cancel.
+// createTaskResult is a result of tools/call, taskResult of tasks/get and tasks/cancel, and
+// listTasksResult of tasks/list.
 type (
 	createTaskResult struct {
 		mcp.ResultBase
@@ -66,7 +67,7 @@ type (
 	}
 )
 
-// readTask reads a result of the extension that is a task.
+// readTask decodes a result of the extension as a task.
 func readTask(res mcp.Result) (*task, error) {
 	if kind := core.Base(res).ResultType; kind != tasking.ResultTask && kind != "" && kind != mcp.ResultComplete {
 		return nil, mcp.Errorf(mcp.CodeInternalError, "the handler answered with a result of the type %q in place of a task", kind)
@@ -82,7 +83,7 @@ func readTask(res mcp.Result) (*task, error) {
 	return t, nil
 }
 
-// read decodes a result, which is of a type of the handler.
+// read decodes a result, whose type is chosen by the handler, into dst.
 func read(res mcp.Result, dst any) error {
 	raw, err := core.MarshalResult(res)
 	if err == nil {
@@ -102,7 +103,7 @@ func (t *task) isFinal() bool {
 	return t.Status == statusCompleted || t.Status == statusFailed || t.Status == statusCancelled
 }
 
-// asksOneOf reports whether the task waits for the answer to one of the questions.
+// asksOneOf reports whether the task is waiting for the answer to one of the questions.
 func (t *task) asksOneOf(questions map[string]mcp.InputRequest) bool {
 	for key := range t.InputRequests {
 		if _, ok := questions[key]; ok {
@@ -112,7 +113,8 @@ func (t *task) asksOneOf(questions map[string]mcp.InputRequest) bool {
 	return false
 }
 
-// older returns the task as 2025-11-25 has it, where a task has failed also if its tool has.
+// older returns the task in the form of 2025-11-25, in which a task also fails if its tool
+// fails.
 func (t *task) older() olderTask {
 	status := t.Status
 	if status == statusCompleted && t.isError {
@@ -121,7 +123,7 @@ func (t *task) older() olderTask {
 	return olderTask{t.TaskID, status, t.StatusMessage, t.CreatedAt, t.LastUpdatedAt, t.TTLMs, t.PollIntervalMs}
 }
 
-// result returns the task as a result, nil if t is nil.
+// result returns the task as a result, or nil if t is nil.
 func (t *task) result() mcp.Result {
 	if t == nil {
 		return nil

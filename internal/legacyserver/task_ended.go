@@ -11,25 +11,25 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// In 2025-11-25 the client decides that a call is a task, in the extension the server does.
-// When a server behind a gateway answers a call at once that its client wants as a task, the
-// session keeps the result as a task that has ended.
+// In 2025-11-25, the client decides whether a call is a task; in the extension, the server
+// does. If a server behind a gateway answers immediately a call that the client wants as a
+// task, the session keeps the result as a task that has ended.
 
-// Bounds of such results in a session: their number, and how long they are kept unless the
-// client wants less. Beyond the number, the oldest is dropped.
+// Limits on such results in a session: their number, and how long they are kept unless the
+// client requests a shorter time. If there are too many, the oldest is dropped.
 const (
 	maxEnded  = 64
 	endedTime = 10 * time.Minute
 )
 
-// An endedTask is the result of a call that was answered at once.
+// An endedTask is the result of a call that was answered immediately.
 type endedTask struct {
 	task    *task
 	caller  *mcp.Principal
 	expires time.Time
 }
 
-// keepEnded keeps a result as a task of the sender of req.
+// keepEnded stores a result as a task of the sender of req.
 func (s *Session) keepEnded(req *mcp.Request, terms *tasking.Terms, res mcp.Result) (*task, error) {
 	raw, err := core.MarshalResult(res)
 	if err != nil {
@@ -54,8 +54,8 @@ func (s *Session) keepEnded(req *mcp.Request, terms *tasking.Terms, res mcp.Resu
 	return &kept, nil
 }
 
-// endedTask returns a task of the sender of req that the session keeps, or nil. It
-// returns an error if the sender may not use it.
+// endedTask returns a stored task of the sender of req, or nil. It returns an error if the
+// sender may not use the task.
 func (s *Session) endedTask(req *mcp.Request, id string) (*task, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -19,8 +19,8 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// taskResult serves tasks/result: it waits for the end of a task and returns what its call
-// would have returned. Meanwhile it asks the questions of the task, and sends its changes, on
+// taskResult serves tasks/result: it waits until a task has ended and returns what its call
+// would have returned. In the meantime, it sends the task's questions and status changes on
 // the stream of the request.
 func (s *Session) taskResult(ctx context.Context, req *mcp.Request, out serving.Sender) (mcp.Result, error) {
 	var p taskParams
@@ -51,7 +51,7 @@ func (s *Session) taskResult(ctx context.Context, req *mcp.Request, out serving.
 	}
 }
 
-// outcomeOf returns the outcome of a task that has ended, labelled as what belongs to it.
+// outcomeOf returns the outcome of a task that has ended, with related-task metadata.
 func outcomeOf(t *task) (mcp.Result, error) {
 	switch {
 	case t.Status == statusCancelled:
@@ -69,16 +69,16 @@ func outcomeOf(t *task) (mcp.Result, error) {
 	return res, nil
 }
 
-// A delivery sends what belongs to a task on the stream of one tasks/result.
+// A delivery sends the messages of a task on the stream of one tasks/result request.
 type delivery struct {
 	session  *Session
 	req      *mcp.Request // tasks/result
 	out      serving.Sender
-	answered map[string]bool // questions, by key; the task may show them for a while
-	sent     olderTask       // in the last notification
+	answered map[string]bool // answered questions, by key; the task may still list them
+	sent     olderTask       // the status sent last
 }
 
-// sendStatus sends a change of the task that was not sent before.
+// sendStatus sends the status of the task if it has changed.
 func (d *delivery) sendStatus(ctx context.Context, t *task) {
 	now := t.older()
 	if d.out == nil || now.Status == d.sent.Status && now.StatusMessage == d.sent.StatusMessage {
@@ -88,7 +88,7 @@ func (d *delivery) sendStatus(ctx context.Context, t *task) {
 	_ = d.out.Send(ctx, transport.AppendNotification(nil, revision.TaskStatus, strictjson.MustMarshal(&now))) // if it fails, the client is gone
 }
 
-// open returns the questions of a task that were not answered here.
+// open returns the questions of a task that have not been answered here.
 func (d *delivery) open(t *task) map[string]mcp.InputRequest {
 	open := map[string]mcp.InputRequest{}
 	for key, q := range t.InputRequests {
@@ -99,10 +99,10 @@ func (d *delivery) open(t *task) map[string]mcp.InputRequest {
 	return open
 }
 
-// errAnswered is the cause of the end of questions that another client has answered.
+// errAnswered is the cancellation cause of questions that another client has answered.
 var errAnswered = errors.New("the question was answered elsewhere")
 
-// ask asks questions of the task, and passes the answers on to it. If the client cannot
+// ask asks questions of the task and passes the answers to the task. If the client cannot
 // answer, the task is cancelled.
 func (d *delivery) ask(ctx context.Context, w *taskWatch, t *task, questions map[string]mcp.InputRequest) error {
 	asking, cancel := context.WithCancelCause(ctx)
@@ -135,7 +135,7 @@ func (d *delivery) ask(ctx context.Context, w *taskWatch, t *task, questions map
 	return err
 }
 
-// withRelatedTask returns the params of a question with the task that it belongs to.
+// withRelatedTask adds related-task metadata to the params of a question.
 func withRelatedTask(params json.RawMessage, id string) json.RawMessage {
 	if !jsonscan.IsObject(params) {
 		params = json.RawMessage("{}")
@@ -149,20 +149,20 @@ func withRelatedTask(params json.RawMessage, id string) json.RawMessage {
 	return jsonscan.AppendMembers(append(jsonscan.AppendKey([]byte{'{'}, "_meta"), meta...), params, "_meta")
 }
 
-// A taskWatch waits for changes of one task: it listens to the handler, and has the task
-// looked at again now and then, because not every handler announces changes.
+// A taskWatch waits for changes of one task. It listens to the handler, and also polls the
+// task, because not every handler announces changes.
 type taskWatch struct {
 	id      string
-	changed chan struct{} // receives when the task has changed; has one place
+	changed chan struct{} // signals a change; capacity 1
 	stop    func()        // ends the subscription and waits for its goroutine
 
 	mu       sync.Mutex
 	accepted bool        // the handler announces changes
-	latest   *task       // that was announced; nil if none was
-	hook     func(*task) // nil, or called with each change
+	latest   *task       // the task announced last, or nil
+	hook     func(*task) // called with each change; may be nil
 }
 
-// watch starts to watch a task on behalf of a request.
+// watch starts watching a task on behalf of a request.
 func (s *Session) watch(ctx context.Context, req *mcp.Request, id string) *taskWatch {
 	w := &taskWatch{id: id, changed: make(chan struct{}, 1)}
 	ctx, cancel := context.WithCancel(ctx)
@@ -203,8 +203,8 @@ func (w *taskWatch) Notify(_ context.Context, method string, params json.RawMess
 	return nil
 }
 
-// onChange has fn called with each change of the task after t, until the returned function
-// is called. What happened before t may be announced after it.
+// onChange calls fn with each change of the task after t, until the returned function is
+// called. Changes before t may be announced later and are ignored.
 func (w *taskWatch) onChange(t *task, fn func(*task)) (remove func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -223,8 +223,8 @@ func (w *taskWatch) onChange(t *task, fn func(*task)) (remove func()) {
 	}
 }
 
-// Bounds of how often a task is looked at: as its server asks for, or seldom if its changes
-// are announced.
+// Polling intervals: the default, the limits for the interval requested by a server, and
+// the minimum if changes are announced.
 const (
 	defaultPoll = time.Second
 	minPoll     = 20 * time.Millisecond

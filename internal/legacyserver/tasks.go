@@ -20,13 +20,13 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// This file and task_result.go translate the tasks of 2025-11-25, which a client asks for,
-// into those of the extension io.modelcontextprotocol/tasks, which a server offers. The
+// This file and task_result.go translate the tasks of 2025-11-25, which clients request,
+// into the tasks of the extension io.modelcontextprotocol/tasks, which servers offer. The
 // handler sees requests of the extension.
 
-// taskCapability replaces the extension in the capabilities of a server with the capability
-// of 2025-11-25. Tasks are listed only for clients that are authenticated: others cannot be
-// told apart.
+// taskCapability replaces the extension in the capabilities of a server with the tasks
+// capability of 2025-11-25. Tasks are listed only for authenticated clients, because others
+// cannot be distinguished.
 func (t translation) taskCapability(caps *mcp.ServerCapabilities, authenticated bool) {
 	if _, ok := caps.Extensions[tasking.Extension]; !ok {
 		return
@@ -45,7 +45,7 @@ func (t translation) taskCapability(caps *mcp.ServerCapabilities, authenticated 
 	caps.Extra = extra
 }
 
-// taskSupport adds to a tool whether it can be called as a task.
+// taskSupport adds the task support of a tool to its definition.
 func (t translation) taskSupport(tool *mcp.Tool) {
 	support := map[tasking.Support]string{tasking.Optional: "optional", tasking.Required: "required"}[core.TaskSupport(tool)]
 	if t.rev < revision.R202511 || support == "" {
@@ -57,7 +57,7 @@ func (t translation) taskSupport(tool *mcp.Tool) {
 	tool.Extra = extra
 }
 
-// setTasks notes whether the handler has the extension.
+// setTasks records whether the handler supports the extension.
 func (s *Session) setTasks(caps *mcp.ServerCapabilities) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,7 +72,7 @@ func (s *Session) hasTasks() bool {
 	return s.tasks
 }
 
-// serveTasks serves requests of a session whose handler has the extension.
+// serveTasks serves requests of a session whose handler supports the extension.
 func (s *Session) serveTasks(ctx context.Context, req *mcp.Request, out serving.Sender) (mcp.Result, error) {
 	if s.revision() < revision.R202511 {
 		if strings.HasPrefix(req.Method, "tasks/") {
@@ -98,7 +98,7 @@ func (s *Session) serveTasks(ctx context.Context, req *mcp.Request, out serving.
 	return s.replay(ctx, req, out)
 }
 
-// callTool serves tools/call, as a task if the client asks for one.
+// callTool serves tools/call. It creates a task if the client requests one.
 func (s *Session) callTool(ctx context.Context, req *mcp.Request, out serving.Sender) (mcp.Result, error) {
 	wanted := jsonscan.Member(req.Params(), "task")
 	if wanted == nil {
@@ -122,11 +122,12 @@ func (s *Session) callTool(ctx context.Context, req *mcp.Request, out serving.Se
 	if err != nil {
 		return nil, err
 	}
-	t.Status, t.StatusMessage = statusWorking, "" // tasks of this revision begin so
+	t.Status, t.StatusMessage = statusWorking, "" // in this revision, tasks start as working
 	return &createTaskResult{Task: t.older()}, nil
 }
 
-// createdTask returns the task that the result of a call is.
+// createdTask returns the task created by a call. If the handler returned another result,
+// it is stored as an ended task.
 func (s *Session) createdTask(req *mcp.Request, terms *tasking.Terms, res mcp.Result) (*task, error) {
 	if core.Base(res).ResultType == tasking.ResultTask {
 		return readTask(res)
@@ -134,7 +135,8 @@ func (s *Session) createdTask(req *mcp.Request, terms *tasking.Terms, res mcp.Re
 	return s.keepEnded(req, terms, res)
 }
 
-// needsTask returns the error for a tool that can only be called as a task.
+// needsTask replaces the error of a tool that can only be called as a task. Other errors
+// are returned unchanged.
 func needsTask(req *mcp.Request, err error) error {
 	e, ok := errors.AsType[*mcp.Error](err)
 	if !ok || e.Code != mcp.CodeMissingCapability || !strings.Contains(string(e.Data), `"`+tasking.Extension+`"`) {
@@ -143,7 +145,7 @@ func needsTask(req *mcp.Request, err error) error {
 	return &mcp.Error{Code: mcp.CodeMethodNotFound, Message: "the tool " + req.Name() + " can only be called as a task: params.task is missing", Cause: err}
 }
 
-// parseTerms reads params.task.
+// parseTerms decodes params.task.
 func parseTerms(wanted json.RawMessage) (*tasking.Terms, error) {
 	var p struct {
 		TTL *float64 `json:"ttl"`
@@ -162,8 +164,9 @@ func parseTerms(wanted json.RawMessage) (*tasking.Terms, error) {
 	return terms, nil
 }
 
-// extended returns a request of the session as one whose sender has the extension, served by
-// itself. Its params say all of that, because a task outlives the session.
+// extended returns a request on behalf of the sender of req that is served separately and
+// declares the extension. Its params contain all metadata, because a task outlives the
+// session.
 func (s *Session) extended(req *mcp.Request, method string, params json.RawMessage) (*mcp.Request, error) {
 	caps := req.ClientCapabilities()
 	if caps.Extensions == nil {
@@ -195,7 +198,8 @@ func (s *Session) extended(req *mcp.Request, method string, params json.RawMessa
 	return x, nil
 }
 
-// ask sends a request of the extension about a task on behalf of a request of the session.
+// requestTask sends a request of the extension about a task on behalf of a request of the
+// session.
 func (s *Session) requestTask(ctx context.Context, req *mcp.Request, method string, params any, terms *tasking.Terms) (mcp.Result, error) {
 	x, err := s.extended(req, method, strictjson.MustMarshal(params))
 	if err != nil {
@@ -210,7 +214,7 @@ type taskParams struct {
 	TaskID string `json:"taskId"`
 }
 
-// getTask returns the task that req is about.
+// getTask returns the task named in the params of req.
 func (s *Session) getTask(ctx context.Context, req *mcp.Request) (*task, error) {
 	var p taskParams
 	if err := req.Decode(&p); err != nil {
@@ -226,11 +230,11 @@ func (s *Session) getTask(ctx context.Context, req *mcp.Request) (*task, error) 
 	return readTask(res)
 }
 
-// cancelTime bounds how long tasks/cancel waits for a server behind this one.
+// cancelTime limits how long tasks/cancel waits for a server behind this one.
 const cancelTime = 5 * time.Second
 
-// cancelTask serves tasks/cancel. In this revision the task is cancelled when the request is
-// answered, and a task that has ended cannot be.
+// cancelTask serves tasks/cancel. In this revision, the task is already cancelled when the
+// request is answered, and a task that has ended cannot be cancelled.
 func (s *Session) cancelTask(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 	t, err := s.getTask(ctx, req)
 	switch {

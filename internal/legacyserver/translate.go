@@ -18,8 +18,8 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// A translation writes what the core returns as an older revision has it. It leaves out
-// what the revision does not know.
+// A translation converts results of the core to the form of an older revision. It omits
+// what the revision does not have.
 type translation struct{ rev revision.Revision }
 
 // appendResponse appends a response to dst.
@@ -44,7 +44,7 @@ func (t translation) appendResult(dst []byte, res mcp.Result) (whole []byte, err
 	if kind := core.Base(res).ResultType; kind != "" && kind != mcp.ResultComplete {
 		return nil, fmt.Errorf("a client of %s knows no results of the type %q", t.rev, kind)
 	}
-	if err := core.CheckResult(res); err != nil { // also of what this revision leaves out
+	if err := core.CheckResult(res); err != nil { // including what this revision omits
 		return nil, err
 	}
 	res = t.project(res)
@@ -58,12 +58,12 @@ func (t translation) appendResult(dst []byte, res mcp.Result) (whole []byte, err
 	return core.AppendBody(dst, res, int(t.rev), t.tool)
 }
 
-// errPanicked is why a result could not be encoded whose encoding panics: it has a nil
-// where there must be something. The text of the panic is not for the peer.
+// errPanicked is the error for a result whose encoding panics because of an invalid nil.
+// The text of the panic is not sent to the peer.
 var errPanicked = errors.New("encoding it panicked")
 
-// codeResourceNotFound is the code of a resource that does not exist, for which the
-// newest revision has the code of invalid params.
+// codeResourceNotFound is the code for missing resources. The newest revision uses the code
+// for invalid params instead.
 const codeResourceNotFound = -32002
 
 func (translation) wireError(e *mcp.Error) *mcp.Error {
@@ -75,8 +75,8 @@ func (translation) wireError(e *mcp.Error) *mcp.Error {
 	return &mapped
 }
 
-// project returns a result as the revision knows it. Results are shared, so what changes
-// is copied.
+// project returns a result in the form of the revision. Results are shared, so it copies
+// what it changes.
 func (t translation) project(res mcp.Result) mcp.Result {
 	switch r := res.(type) {
 	case *mcp.CallToolResult:
@@ -119,7 +119,7 @@ func projectAll[D any](list []*D, project func(D) *D) []*D {
 	return projected
 }
 
-// tool returns a tool as the revision knows it.
+// tool returns a tool in the form of the revision.
 func (t translation) tool(tool *mcp.Tool) *mcp.Tool {
 	c := *tool
 	if t.rev < revision.R202503 {
@@ -129,7 +129,7 @@ func (t translation) tool(tool *mcp.Tool) *mcp.Tool {
 		c.Title, c.OutputSchema, c.Meta = "", nil, nil
 	}
 	if c.OutputSchema != nil && core.RootType(c.OutputSchema) != "object" {
-		c.OutputSchema = nil // these revisions have objects only
+		c.OutputSchema = nil // these revisions allow only objects
 	}
 	if t.rev < revision.R202511 {
 		c.Icons = nil
@@ -190,7 +190,7 @@ func (t translation) contents(list mcp.Contents) mcp.Contents {
 	return projected
 }
 
-// content replaces a block that the revision does not know by text.
+// content replaces a block that the revision does not have with text.
 func (t translation) content(c mcp.Content) mcp.Content {
 	switch c := c.(type) {
 	case *mcp.AudioContent:
@@ -205,8 +205,8 @@ func (t translation) content(c mcp.Content) mcp.Content {
 	return c
 }
 
-// capabilities returns those of a server as the revision knows them, for a client that is
-// authenticated or not.
+// capabilities returns server capabilities in the form of the revision. Authenticated
+// reports whether the client is authenticated.
 func (t translation) capabilities(caps *mcp.ServerCapabilities, authenticated bool) *mcp.ServerCapabilities {
 	if caps == nil {
 		return &mcp.ServerCapabilities{}
@@ -219,7 +219,7 @@ func (t translation) capabilities(caps *mcp.ServerCapabilities, authenticated bo
 	return &c
 }
 
-// implementation returns an identity as the revision knows it.
+// implementation returns an identity in the form of the revision.
 func (t translation) implementation(i mcp.Implementation) mcp.Implementation {
 	if t.rev < revision.R202506 {
 		i.Title = ""
@@ -230,7 +230,7 @@ func (t translation) implementation(i mcp.Implementation) mcp.Implementation {
 	return i
 }
 
-// clientCapabilities returns those of what a client declared that its revision knows.
+// clientCapabilities returns the declared capabilities that exist in the revision.
 func (t translation) clientCapabilities(declared json.RawMessage) json.RawMessage {
 	if declared == nil {
 		return declared
@@ -242,11 +242,12 @@ func (t translation) clientCapabilities(declared json.RawMessage) json.RawMessag
 	if t.rev >= revision.R202511 && !c.HasExtension(tasking.Extension) {
 		return declared
 	}
-	delete(c.Extensions, tasking.Extension) // which these revisions do not have
+	delete(c.Extensions, tasking.Extension) // does not exist in these revisions
 	if t.rev >= revision.R202511 {
 		return strictjson.MustMarshal(&c)
 	}
-	if c.Elicitation != nil { // also before 2025-06-18, which has no questions: a client that declares them understands them
+	// Before 2025-06-18 there is no elicitation, but a client that declares it understands it.
+	if c.Elicitation != nil {
 		c.Elicitation = &mcp.ElicitationCapability{Form: &struct{}{}}
 	}
 	if c.Sampling != nil {
@@ -255,7 +256,8 @@ func (t translation) clientCapabilities(declared json.RawMessage) json.RawMessag
 	return strictjson.MustMarshal(&c)
 }
 
-// question returns a question as the revision asks it, or why it cannot.
+// question returns a question in the form of the revision, or an error if the revision does
+// not support it.
 func (t translation) question(q mcp.InputRequest, id string) (mcp.InputRequest, error) {
 	switch {
 	case q.Method == mcp.MethodCreateMessage && t.rev < revision.R202511:
@@ -285,8 +287,8 @@ func (t translation) cannotAsk(what string) error {
 	return mcp.Errorf(mcp.CodeInvalidRequest, "a client of %s cannot be asked %s", t.rev, what)
 }
 
-// singleBlocks reports messages of several blocks, which revisions before 2025-11-25
-// do not have.
+// singleBlocks returns an error unless each message has exactly one block, as revisions
+// before 2025-11-25 require.
 func (t translation) singleBlocks(q mcp.InputRequest) error {
 	var p mcp.CreateMessageParams
 	if strictjson.Unmarshal(q.Params, &p) != nil {
@@ -300,9 +302,9 @@ func (t translation) singleBlocks(q mcp.InputRequest) error {
 	return nil
 }
 
-// withoutLists returns the schema of a form without the fields for several choices, which
-// revisions before 2025-11-25 do not have. If such a field is required, or the form has no other
-// fields, it returns the name of the field.
+// withoutLists returns the schema of a form without the fields for multiple choices, which
+// revisions before 2025-11-25 do not support. If such a field is required, or the form has no
+// other fields, it returns the name of the field.
 func withoutLists(schema json.RawMessage) (_ json.RawMessage, list string) {
 	var form struct {
 		Properties map[string]struct {

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: MIT
 
 // Package lint checks what a server lists against the specification, and against what the
-// APIs of model providers and the well-known hosts accept. The command psi lint prints its
+// APIs of model providers and well-known hosts accept. The command psi lint prints its
 // findings, and the debug page shows them.
 //
-// The limits of providers and hosts are not part of the specification and change. Their
-// sources, next to them, are mostly reports of what an API or a host did, found in November
-// 2026; none was tried.
+// The limits of providers and hosts are not part of the specification and may change. The
+// sources cited next to them are mostly reports of what an API or a host did, found in
+// November 2026; none was verified.
 package lint

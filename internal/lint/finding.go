@@ -12,15 +12,15 @@ import (
 	"github.com/go-psi/psi/internal/printable"
 )
 
-// A Severity says how bad a finding is.
+// A Severity describes how bad a finding is.
 type Severity string
 
 const (
-	// Error means that the specification is violated, or that the API of a provider
-	// refuses the request with which a host offers the tool.
+	// Error means that the specification is violated, or that the API of a provider rejects
+	// a request that offers the tool.
 	Error Severity = "error"
-	// Warning means that some hosts and providers refuse, truncate, hide or ignore
-	// something, which others mend.
+	// Warning means that some hosts and providers reject, truncate, hide or ignore
+	// something that others repair.
 	Warning Severity = "warning"
 	// Note means that everything works, but that models and users are told too little.
 	Note Severity = "note"
@@ -44,7 +44,7 @@ type Finding struct {
 	Rule     string   `json:"rule"`              // such as "tool-name"
 	Message  string   `json:"message"`           // what is wrong
 	Advice   string   `json:"advice"`            // what to do
-	Clients  []string `json:"clients,omitempty"` // who objects; none means all, or the specification
+	Clients  []string `json:"clients,omitempty"` // that object; empty means all, or the specification
 }
 
 // String returns the finding as one line that is safe to print on a terminal.
@@ -65,7 +65,7 @@ func (f Finding) String() string {
 	return printable.Line(b.String())
 }
 
-// An item is one item of a list, and collects the findings about it.
+// An item is one item of a list. It collects the findings about the item.
 type item struct {
 	kind, name string
 	found      *[]Finding

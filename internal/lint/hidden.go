@@ -8,9 +8,9 @@ import (
 	"unicode"
 )
 
-// hidden finds characters that a model reads and a user does not see: control characters,
-// bidirectional controls and tag characters. The descriptions of malicious servers have
-// instructions in them.
+// hidden reports characters that a model reads but a user does not see: control characters,
+// bidirectional controls and tag characters. Malicious servers use them to hide
+// instructions in descriptions.
 func (it item) hidden(pointer, text string) {
 	for _, r := range text {
 		if isHidden(r) {

@@ -9,10 +9,11 @@ import (
 )
 
 const (
-	// maxName is OpenAI's (the message is in github.com/mastra-ai/mastra/issues/6302) and
-	// that of Gemini's FunctionDeclaration. Anthropic has 128.
+	// maxName is the limit of OpenAI (the message is in
+	// github.com/mastra-ai/mastra/issues/6302) and of Gemini's FunctionDeclaration.
+	// Anthropic allows 128.
 	maxName = 64
-	// maxCursor is what Cursor allows a server's name and a tool's together
+	// maxCursor is Cursor's limit for the name of a server and the name of a tool together
 	// (github.com/ComposioHQ/composio/issues/2788).
 	maxCursor = 60
 )
@@ -22,11 +23,11 @@ const (
 	nameChars = letters + "0123456789_-"
 )
 
-// names checks the names of tools, and which of them become the same.
+// names checks the names of tools, and finds names that collide.
 type names struct {
 	prefix string
-	seen   map[string]int    // by name: the index of the tool
-	mended map[string]string // by what hosts make of a name: the name
+	seen   map[string]int    // index of the tool by name
+	mended map[string]string // name by mended name
 }
 
 func newNames(prefix string) *names {
@@ -54,16 +55,16 @@ func (n *names) check(it item, index int) {
 	n.mended[mended] = name
 }
 
-// characters checks a name against ^[a-zA-Z0-9_-]+$, which is the pattern of OpenAI and
-// Anthropic (the message is in github.com/home-assistant/core/issues/147760).
+// characters checks a name against ^[a-zA-Z0-9_-]+$, the pattern of OpenAI and Anthropic
+// (the message is in github.com/home-assistant/core/issues/147760).
 func (n *names) characters(it item, name string) {
 	if bad := strings.Trim(name, nameChars); bad != "" {
 		it.report(Error, "/name", "tool-name", fmt.Sprintf("the name has %q; only A-Z, a-z, 0-9, '_' and '-' are accepted", []rune(bad)[0]),
 			"rename the tool", "Anthropic", "OpenAI")
 		return
 	}
-	// The first character is restricted in the reference of Vertex AI's
-	// FunctionDeclaration, and not in that of the Gemini API.
+	// The reference of Vertex AI's FunctionDeclaration restricts the first character. The
+	// reference of the Gemini API does not.
 	if strings.IndexByte(letters+"_", name[0]) < 0 {
 		it.report(Warning, "/name", "tool-name", "the name begins with neither a letter nor '_'", "begin it with a letter", "Vertex AI")
 	}
@@ -87,8 +88,8 @@ func (n *names) including() string {
 	return fmt.Sprintf(" with its prefix %q", n.prefix)
 }
 
-// mend returns what hosts make of a name that a provider does not accept: they replace
-// characters and cut off its end.
+// mend returns the name that hosts use instead of one that a provider does not accept: they
+// replace characters and truncate it.
 func mend(name string) string {
 	mended := []byte(name[:min(len(name), maxName)])
 	for i, c := range mended {

@@ -39,7 +39,7 @@ func Prompts(prompts []*mcp.Prompt) []Finding {
 	return ordered(found)
 }
 
-// named reports a name or a URI that is empty or has been seen.
+// named reports a name or a URI that is empty or a duplicate.
 func (it item) named(pointer, name string, seen map[string]bool) {
 	what := pointer[strings.LastIndexByte(pointer, '/')+1:]
 	switch {
@@ -51,7 +51,7 @@ func (it item) named(pointer, name string, seen map[string]bool) {
 	seen[name] = true
 }
 
-// described reports a missing description, and hidden text in one.
+// described reports a missing description, and hidden text in a description.
 func (it item) described(pointer, text string) {
 	it.hidden(pointer, text)
 	if strings.TrimSpace(text) == "" {

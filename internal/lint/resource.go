@@ -11,7 +11,7 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// Resources checks the resources and resource templates of a server. Nil ones are ignored.
+// Resources checks the resources and resource templates of a server. Nil elements are ignored.
 func Resources(resources []*mcp.Resource, templates []*mcp.ResourceTemplate) []Finding {
 	var found []Finding
 	seen := map[string]bool{}
@@ -41,7 +41,7 @@ func Resources(resources []*mcp.Resource, templates []*mcp.ResourceTemplate) []F
 	return ordered(found)
 }
 
-// resource checks what resources and templates have in common.
+// resource checks the fields that resources and templates have in common.
 func (it item) resource(name, title, description, mimeType string) {
 	if name == "" {
 		it.report(Error, "/name", "missing", "the name is empty", "set it")

@@ -14,12 +14,12 @@ import (
 	"github.com/go-psi/psi/jsonschema"
 )
 
-// providers are the profiles of package jsonschema, and the names of those who have them.
+// providers maps the profiles of package jsonschema to the names of providers.
 var providers = map[jsonschema.Profile]string{
 	jsonschema.Anthropic: "Anthropic", jsonschema.Gemini: "Gemini", jsonschema.OpenAI: "OpenAI", jsonschema.VSCode: "VS Code",
 }
 
-// A remedy is how bad a violation of a rule of package jsonschema is, and what to do.
+// A remedy is the severity of a violation of a rule of package jsonschema, and what to do.
 type remedy struct {
 	severity Severity
 	advice   string
@@ -61,7 +61,7 @@ func (it item) outputSchema(raw json.RawMessage) {
 	if len(raw) == 0 {
 		return
 	}
-	if _, err := jsonschema.Compile(raw, nil); err != nil { // which Lint reports for input schemas only
+	if _, err := jsonschema.Compile(raw, nil); err != nil { // not reported by Lint here
 		it.report(Error, at, string(jsonschema.RuleInvalid), strings.TrimPrefix(err.Error(), "jsonschema: "), remedies[jsonschema.RuleInvalid].advice)
 		return
 	}
@@ -69,15 +69,15 @@ func (it item) outputSchema(raw json.RawMessage) {
 	tree := decode(raw)
 	it.schemaTexts(at, tree)
 	if obj, _ := tree.(map[string]any); obj["type"] != "object" {
-		// The schema of the revisions before 2026-07-28 has the type as a constant, and the
-		// TypeScript SDK checks it (github.com/modelcontextprotocol/typescript-sdk/issues/1149).
+		// Revisions before 2026-07-28 require this type, and the TypeScript SDK checks it
+		// (github.com/modelcontextprotocol/typescript-sdk/issues/1149).
 		it.report(Warning, at, "output-root-object", "the type of the root is not \"object\"; clients of older revisions refuse the whole list of tools for it",
 			"make it an object, and a member of what it is now", "TypeScript SDK 1.x")
 	}
 }
 
-// schema reports what package jsonschema finds for the profiles, and whether raw is a
-// schema at all.
+// schema reports what package jsonschema finds for the profiles, and returns whether raw is
+// a valid schema.
 func (it item) schema(at string, raw json.RawMessage, profiles ...jsonschema.Profile) bool {
 	type key struct{ pointer, rule, message string }
 	var order []key
@@ -115,7 +115,7 @@ func decode(raw json.RawMessage) (tree any) {
 	return tree
 }
 
-// arguments finds arguments without a description, and hidden text in descriptions.
+// arguments reports arguments without a description, and hidden text in descriptions.
 func (it item) arguments(at string, tree any) {
 	it.schemaTexts(at, tree)
 	root, _ := tree.(map[string]any)
@@ -129,7 +129,7 @@ func (it item) arguments(at string, tree any) {
 	}
 }
 
-// schemaTexts finds hidden text in a schema.
+// schemaTexts reports hidden text in a schema.
 func (it item) schemaTexts(at string, tree any) {
 	schematree.Walk(tree, at, func(pointer string, schema any) {
 		obj, _ := schema.(map[string]any)

@@ -11,22 +11,21 @@ import (
 	"github.com/go-psi/psi/internal/schematree"
 )
 
-// strict is OpenAI when it constrains the model to the schema, which hosts may ask for.
+// strict is OpenAI constraining the model to the schema, which hosts may request.
 const strict = "OpenAI with strict"
 
-// unsupported are keywords outside two subsets of JSON Schema, which refuse or ignore them.
-// That of OpenAI's strict mode is described in
+// unsupported are keywords outside two subsets of JSON Schema, which reject or ignore them.
+// The subset of OpenAI's strict mode is described in
 // jsonschemaprofiles.unitvectorylabs.com/schemas/openai, after OpenAI's page about Structured
 // Outputs. That of the field "parameters" of a Gemini FunctionDeclaration is the list in
 // agent/gemini_schema.py of github.com/nousresearch/hermes-agent; the newer field
-// "parametersJsonSchema" takes more.
+// "parametersJsonSchema" accepts more.
 var unsupported = []string{
 	"allOf", "contains", "dependencies", "dependentRequired", "dependentSchemas", "if", "not", "oneOf", "patternProperties",
 	"propertyNames", "unevaluatedItems", "unevaluatedProperties",
 }
 
-// subset finds keywords and values that are valid and of which providers do not know what
-// to make.
+// subset reports keywords and values that are valid but not supported by all providers.
 func (it item) subset(at string, tree any) {
 	schematree.Walk(tree, at, func(pointer string, schema any) {
 		obj, _ := schema.(map[string]any)
@@ -41,8 +40,8 @@ func (it item) subset(at string, tree any) {
 	})
 }
 
-// format finds formats that Gemini refuses (the message of its API is in
-// github.com/google-gemini/gemini-cli/issues/2237) and most hosts remove for it.
+// format reports formats that Gemini rejects (the message of its API is in
+// github.com/google-gemini/gemini-cli/issues/2237) and that most hosts remove for it.
 func (it item) format(pointer string, obj map[string]any) {
 	format, ok := obj["format"].(string)
 	if ok && obj["type"] == "string" && format != "date-time" && format != "enum" {
@@ -51,8 +50,9 @@ func (it item) format(pointer string, obj map[string]any) {
 	}
 }
 
-// enum finds values for which Gemini refuses an enum (the messages of its API are in
-// github.com/nanbingxyz/5ire/issues/218 and github.com/sbroenne/mcp-server-excel/issues/607).
+// enum reports values for which Gemini rejects an enum (the messages of its API are in
+// github.com/nanbingxyz/5ire/issues/218 and
+// github.com/sbroenne/mcp-server-excel/issues/607).
 func (it item) enum(pointer string, obj map[string]any) {
 	values, _ := obj["enum"].([]any)
 	isOther := func(v any) bool { _, isString := v.(string); return !isString && v != nil }
@@ -64,17 +64,17 @@ func (it item) enum(pointer string, obj map[string]any) {
 	}
 }
 
-// Limits of OpenAI's strict mode, after the same description.
+// Limits of OpenAI's strict mode, from the same description.
 const (
-	maxDepth         = 10      // of objects in objects
+	maxDepth         = 10      // nested objects
 	maxProperties    = 5_000   // of all objects together
 	maxValues        = 1_000   // of all enums together
-	maxLargeEnum     = 250     // values of one enum, beyond which their length counts
+	maxLargeEnum     = 250     // values of one enum, beyond which their length is limited
 	maxEnumLength    = 15_000  // of the values of a large enum together, in characters
 	maxStringsLength = 120_000 // of names of properties and definitions, and of enum and const values
 )
 
-// A size is what limits count.
+// A size holds the counts to compare with the limits.
 type size struct{ properties, values, length int }
 
 func (it item) limits(at string, tree any) {
@@ -129,8 +129,8 @@ func lengthOf(v any) int {
 	return 0
 }
 
-// depth returns how many objects with properties are nested in each other. What a
-// reference refers to counts where it is defined.
+// depth returns how many objects with properties are nested in each other. The target of a
+// reference counts where it is defined.
 func depth(schema any) int {
 	obj, _ := schema.(map[string]any)
 	deepest := 0

@@ -10,13 +10,13 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// maxTools is how many tools a request to OpenAI may have, of all servers together
+// maxTools is the maximum number of tools in a request to OpenAI, from all servers together
 // (github.com/anomalyco/opencode/issues/4909 has the message of its API).
 const maxTools = 128
 
-// Tools checks the tools of a server. Prefix is what a host or a gateway puts before their
-// names, and counts as part of them; it may be empty. Nil tools are ignored. The findings
-// are in the order of the tools, and of each tool the errors come first.
+// Tools checks the tools of a server. prefix is what a host or a gateway puts before their
+// names. It counts as part of the names, and may be empty. Nil tools are ignored. The
+// findings are in the order of the tools. For each tool, the errors come first.
 func Tools(tools []*mcp.Tool, prefix string) []Finding {
 	var found []Finding
 	names := newNames(prefix)
@@ -46,7 +46,7 @@ func (it item) annotations(a *mcp.ToolAnnotations) {
 	}
 	it.hidden("/annotations/title", a.Title)
 	if a.ReadOnlyHint == nil {
-		// The defaults of the specification are those of the most dangerous tool.
+		// The defaults in the specification describe the most dangerous tool.
 		it.report(Note, "/annotations", "read-only-hint", "readOnlyHint is missing, so hosts take the tool for one that changes things and ask the user before each call",
 			"set readOnlyHint, and destructiveHint if it is false")
 		return
@@ -59,11 +59,11 @@ func (it item) annotations(a *mcp.ToolAnnotations) {
 
 // Limits of descriptions, in characters.
 const (
-	// maxDescription was OpenAI's (github.com/getsentry/sentry-mcp/issues/106) until
-	// May 2025 (github.com/run-llama/llama_index/pull/18784). APIs that imitate it and
-	// older deployments still have it.
+	// maxDescription was the limit of OpenAI (github.com/getsentry/sentry-mcp/issues/106)
+	// until May 2025 (github.com/run-llama/llama_index/pull/18784). APIs that imitate
+	// OpenAI's, and older deployments, still have it.
 	maxDescription = 1024
-	// maxClaudeCode is where Claude Code cuts the descriptions of tools and the
+	// maxClaudeCode is where Claude Code truncates the descriptions of tools and the
 	// instructions of servers (github.com/anthropics/claude-code/issues/81268).
 	maxClaudeCode = 2048
 )

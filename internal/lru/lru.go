@@ -17,8 +17,8 @@ type entry[K comparable, V any] struct {
 	value V
 }
 
-// New returns an empty map with a maximum number of entries. If that is not positive, the
-// map keeps nothing.
+// New returns an empty map with a maximum number of entries. If most is not positive, the
+// map stays empty.
 func New[K comparable, V any](most int) *Map[K, V] {
 	return &Map[K, V]{max: most, entries: map[K]*list.Element{}}
 }

@@ -1,5 +1,5 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Package made has the panic of types whose zero value does not work.
+// Package made provides the panic of types whose zero value cannot be used.
 package made

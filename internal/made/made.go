@@ -3,8 +3,8 @@
 
 package made
 
-// Check panics if ok is false: the receiver of a method is nil, or a zero value that its
-// constructor did not make.
+// Check panics if ok is false, that is, if the receiver of a method is nil, or a zero value
+// that was not created by its constructor.
 func Check(ok bool, what, constructor string) {
 	if !ok {
 		panic(what + " must be made by " + constructor + "; this one is nil or a zero value")

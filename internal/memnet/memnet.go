@@ -42,8 +42,8 @@ func (l *Listener) Close() error {
 // Addr implements [net.Listener].
 func (l *Listener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80} }
 
-// Dial connects to the listener. Connections have no buffer: a write waits until the other
-// side has read it.
+// Dial connects to the listener. Connections are not buffered: a write blocks until the
+// other side has read it.
 func (l *Listener) Dial(ctx context.Context) (net.Conn, error) {
 	client, server := net.Pipe()
 	select {

@@ -5,7 +5,7 @@ package nearest
 
 import "strings"
 
-// maxLength bounds the length of names that are compared. Mistyped names are short.
+// maxLength is the maximum length of names that are compared. Mistyped names are short.
 const maxLength = 64
 
 // Of returns the candidate most similar to name, or "" if none is similar: at most a
@@ -64,7 +64,7 @@ func distance(a, b []rune) int {
 // if none is similar.
 func Hint(name string, candidates []string) string { return Question(Of(name, candidates)) }
 
-// Question asks whether name was meant, as [Hint] does. It returns "" for no name.
+// Question returns a hint that asks whether name was meant, like [Hint], or "" if name is "".
 func Question(name string) string {
 	if name == "" {
 		return ""

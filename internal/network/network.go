@@ -28,8 +28,8 @@ func CallerPrefix(address string) string {
 	return prefix.String()
 }
 
-// IsLoopback reports whether host, without a port, certainly is this machine:
-// "localhost" or a loopback address. Names below localhost may be resolved elsewhere.
+// IsLoopback reports whether host, without a port, certainly refers to this machine:
+// "localhost" or a loopback address. Names below localhost may resolve to other machines.
 func IsLoopback(host string) bool {
 	addr, err := netip.ParseAddr(host)
 	return strings.EqualFold(host, "localhost") || err == nil && addr.IsLoopback()

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// For waits for d and returns nil, or until ctx is done and returns its cause, whichever is
-// first. If d is not positive, it returns the cause of ctx, or nil, at once.
+// For waits for d and returns nil, or until ctx is done and returns its cause, whichever
+// comes first. If d is not positive, it immediately returns the cause of ctx, or nil.
 func For(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return context.Cause(ctx)

@@ -5,15 +5,15 @@ package pending
 
 import "sync"
 
-// A Map holds the requests that wait for a response, by key. The zero Map is empty. It is
-// safe for concurrent use.
+// A Map holds the requests that wait for a response, by key. The zero Map is empty and
+// ready to use. It is safe for concurrent use.
 type Map[K comparable, R any] struct {
 	mu      sync.Mutex
 	waiting map[K]chan R
 }
 
-// Add adds a request. The channel receives its response, at most one. Remove removes the
-// request; it must be called if no response is wanted any more, and may always be called.
+// Add adds a request. The channel receives at most one response. remove removes the
+// request. It must be called if a response is no longer wanted, and may always be called.
 func (m *Map[K, R]) Add(key K) (response <-chan R, remove func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -33,8 +33,8 @@ func (m *Map[K, R]) remove(key K, c chan R) {
 	}
 }
 
-// Deliver passes a response to the request that waits for it, and reports whether there
-// is one.
+// Deliver passes a response to the request that waits for it, and reports whether there is
+// such a request.
 func (m *Map[K, R]) Deliver(key K, response R) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -46,7 +46,7 @@ func (m *Map[K, R]) Deliver(key K, response R) bool {
 	return ok
 }
 
-// Only returns the key of the request that waits, if exactly one does.
+// Only returns the key of the waiting request, if there is exactly one.
 func (m *Map[K, R]) Only() (key K, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -58,9 +58,9 @@ func (m *Map[K, R]) Only() (key K, ok bool) {
 	return key, true
 }
 
-// ReceivedOr returns the response that a channel of [Map.Add] has received, or err if it
-// has received none. It does not wait: use it when a connection has ended, which may be
-// just after the response came.
+// ReceivedOr returns the response that a channel of [Map.Add] has received, or err if there
+// is none. It does not wait. Use it when a connection has ended, because the response may
+// have arrived just before.
 func ReceivedOr[R any](response <-chan R, err error) (R, error) {
 	select {
 	case r := <-response:

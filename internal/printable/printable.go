@@ -58,9 +58,9 @@ func indexUnsafe(s, allowed string) int {
 	return -1
 }
 
-// JSON returns encoded JSON in which strings have escape sequences instead of the characters
-// that [Line] escapes. The value stays the same. Line feeds and tabs outside of strings are
-// kept.
+// JSON returns encoded JSON in which strings have escape sequences instead of the
+// characters that [Line] escapes. The value is unchanged. Line feeds and tabs outside
+// strings are kept.
 func JSON(encoded []byte) []byte {
 	s := string(encoded)
 	i := indexUnsafe(s, "\n\t")

@@ -1,7 +1,7 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Package redact removes secrets from JSON and from text that is written for people: logs,
-// recordings, pages. What it returns has the shape of what it was given: JSON stays valid,
-// objects keep their members, and values their types.
+// Package redact removes secrets from JSON and text that people read: logs, recordings,
+// pages. The output has the shape of the input: JSON stays valid, objects keep their
+// members, and values their types.
 package redact

@@ -12,22 +12,23 @@ import (
 	"github.com/go-psi/psi/internal/jsonscan"
 )
 
-// Redacted is what takes the place of a secret text.
+// Redacted replaces a secret string.
 const Redacted = "(redacted)"
 
-// Rules are rules in addition to the names of [JSON]. Nil means none.
+// Rules are applied in addition to the names that [JSON] knows. Nil means none.
 type Rules struct {
-	// Name reports whether the member of an object is a secret. Nil means no further names.
+	// Name reports whether the value of the named member is a secret. Nil means no further names.
 	Name func(name string) bool
 	// Text returns a text without the secrets in it. It is called for every string that is
-	// not under the name of a secret, and does not contain JSON. Nil changes nothing.
+	// not in a secret value and does not contain JSON. Nil changes nothing.
 	Text func(text string) string
 }
 
-// JSON returns JSON without the values of members whose names indicate secrets, also in
-// strings that contain JSON. Texts become "(redacted)", numbers 0 and booleans false,
-// whatever holds them. Names in the schemas of tools and questions describe secrets and are
-// none. What is not JSON becomes a string that says so.
+// JSON returns JSON without the values of members whose names indicate secrets, including
+// in strings that contain JSON. Everything in such a value is replaced: strings with
+// "(redacted)", numbers with 0 and booleans with false. Names in the schemas of tools and
+// questions are ignored, because they only describe secrets. Malformed JSON is replaced by
+// a string that says so.
 func JSON(raw json.RawMessage, rules *Rules) json.RawMessage {
 	if len(raw) == 0 {
 		return raw
@@ -50,13 +51,13 @@ func (r *Rules) appendJSON(dst []byte, raw []byte) ([]byte, error) {
 	return w.dst, s.End()
 }
 
-// A place says what is known of a value from the names around it.
+// A place is what is known about a value from the names around it.
 type place int
 
 const (
 	nothingKnown place = iota
-	inSecret           // all texts and numbers in it are secrets
-	inSchema           // its names are not those of values
+	inSecret           // all strings and numbers in it are secrets
+	inSchema           // its names do not belong to values
 )
 
 // schemas are the names of members whose values are JSON Schemas.
@@ -108,7 +109,7 @@ func (w *writer) object(p place) {
 	w.dst = append(w.dst, '}')
 }
 
-// within returns the place of the member that is next.
+// within returns the place of the next member.
 func (w *writer) within(p place, name string) place {
 	switch {
 	case p != nothingKnown:
@@ -133,8 +134,8 @@ func (w *writer) array(p place) {
 	w.dst = append(w.dst, ']')
 }
 
-// text appends a string. If it contains a JSON object or array, that is redacted. The
-// recursion is not deep, because escaping doubles the length with each level.
+// text appends a string. If it contains a JSON object or array, secrets in that are
+// redacted. The recursion is not deep, because escaping doubles the length with each level.
 func (w *writer) text(value json.RawMessage) {
 	if len(value) < len(`""`) || isBinary(value) {
 		w.dst = append(w.dst, value...)
@@ -154,8 +155,8 @@ func (w *writer) text(value json.RawMessage) {
 	w.dst = jsonscan.AppendString(w.dst, w.rules.Text(string(unquoted)))
 }
 
-// isBinary reports whether a string looks like an image or the like, in base64. Searching
-// it for secrets is slow and finds none.
+// isBinary reports whether a string looks like base64 data, such as an image. Searching it
+// for secrets is slow and finds none.
 func isBinary(value []byte) bool {
 	const least = 1 << 10
 	if len(value) < least {
@@ -170,14 +171,14 @@ func isBinary(value []byte) bool {
 	return true
 }
 
-// secretNames are names of secrets, and secretEnds are ends of such names, in lower case,
-// without separators and in the singular.
+// secretNames are names of secrets, and secretEnds are suffixes of such names, in lower
+// case, without separators and in the singular.
 var (
 	secretNames = []string{"requeststate", "authorization", "cookie", "clientassertion", "codeverifier", "bearer", "jwt", "pwd", "pin", "otp"}
 	secretEnds  = []string{"password", "passwd", "passphrase", "secret", "token", "apikey", "accesskey", "privatekey", "secretkey", "credential", "cookie", "authorization"}
 )
 
-// isSecret reports whether a member is to be redacted. Kind is the first byte of its value.
+// isSecret reports whether to redact a member. kind is the first byte of its value.
 func isSecret(name string, kind byte) bool {
 	plain := plainName(name)
 	switch isText := kind == '"' || kind == '[' || kind == '{'; {

@@ -9,17 +9,16 @@ import (
 	"strings"
 )
 
-// A textRule finds secrets. The first two groups of its pattern are what stays before and after the
-// secret, and further ones the quote before it, of which there may be several kinds. It can match
-// only a text that has one of the marks, in lower case: searching for these takes a hundredth of the
-// time.
+// A textRule finds secrets. The first two groups of its pattern are kept before and after
+// the secret. Further groups are the quote before the secret, of which there may be several
+// kinds. The rule can match only a text that contains one of the marks, in lower case:
+// searching for the marks takes a hundredth of the time.
 type textRule struct {
 	marks   []string
 	pattern *regexp.Regexp
 }
 
-// textRules find secrets in the output of programs, in files of settings, in URLs and in
-// headers.
+// textRules find secrets in the output of programs, in configuration files, in URLs and in headers.
 var textRules = []textRule{
 	{[]string{"private key-----"}, regexp.MustCompile(`(-----BEGIN [A-Z ]*PRIVATE KEY-----)(?:[^-]|-[^-])*(-----END|)`)},
 	{[]string{"authorization"}, regexp.MustCompile(`(?i)(\b(?:proxy-)?authorization\\*["']?\s*[:=]\s*\\*["']?)(?:[^\r\n"'\\]|\\+[^\r\n"'\\])+()`)},
@@ -39,7 +38,7 @@ var textRules = []textRule{
 }
 
 // Text returns a text without the secrets that can be recognised in it: the values of
-// settings, headers and parameters of URLs whose names indicate secrets, passwords in URLs,
+// settings, headers and URL parameters whose names indicate secrets, passwords in URLs,
 // private keys, JSON Web Tokens, and keys of well-known services.
 func Text(text string) string {
 	lower := strings.ToLower(text)

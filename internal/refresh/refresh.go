@@ -7,8 +7,8 @@ import "context"
 
 type key struct{}
 
-// Context returns a context for such requests.
+// Context returns a context for requests that must not be answered from a cache.
 func Context(ctx context.Context) context.Context { return context.WithValue(ctx, key{}, true) }
 
-// Is reports whether ctx is that of such a request.
+// Is reports whether ctx is the context of such a request.
 func Is(ctx context.Context) bool { return ctx.Value(key{}) != nil }

@@ -10,13 +10,13 @@ import (
 	"sync"
 )
 
-// A Memory is what a handler remembers: answers and values of Once, by key.
+// A Memory is what a handler remembers: answers, and values of Once, by key.
 type Memory struct {
 	Answers map[string]Answer          `json:"answers,omitempty"`
 	Once    map[string]json.RawMessage `json:"once,omitempty"`
 }
 
-// Add adds what other has to m.
+// Add adds the contents of other to m.
 func (m *Memory) Add(other Memory) {
 	if m.Answers == nil {
 		m.Answers = map[string]Answer{}
@@ -34,45 +34,45 @@ type Answer struct {
 	Answer   json.RawMessage `json:"a"`
 }
 
-// A KeepFunc keeps what the handler remembers, with a new value of Once. It returns before
-// the handler goes on.
+// A KeepFunc stores what the handler remembers, including a new value of Once. The handler
+// waits for it to return.
 type KeepFunc func(ctx context.Context, m Memory) error
 
-// A Run is one run of a handler. It begins kept, with the memory of earlier runs, or as a
-// request whose memory the client holds, and can become kept while it goes on. A nil Run is
-// never kept. It is safe for concurrent use.
+// A Run is one run of a handler. It is either kept from the start, with the memory of
+// earlier runs, or it is a request whose memory the client holds, which can become kept
+// during the run. A nil Run is never kept. It is safe for concurrent use.
 type Run struct {
 	mu        sync.Mutex
 	keep      KeepFunc      // nil until the run is kept
-	deciding  chan struct{} // closed when it is decided whether the run is kept; nil if nothing is to decide
-	memory    *Memory       // with which the run begins; nil means that the request has it
-	handler   any           // the first that asked; handlers that it calls have memories of their own
-	snapshot  func() Memory // of what the handler remembers now; nil until it asks
+	deciding  chan struct{} // closed by Decide; nil if no decision is pending
+	memory    *Memory       // at the start of the run; nil means that the request has it
+	handler   any           // the first to ask; handlers that it calls have their own memory
+	snapshot  func() Memory // returns the current memory; nil until the handler asks
 	suspended bool          // the client has been asked, and holds the memory
 	asked     map[string]string
 }
 
-// Resume returns a run that is kept from its beginning. If m is nil, the request has what
-// the handler remembers.
+// Resume returns a run that is kept from the start. If m is nil, the request has the memory
+// of the handler.
 func Resume(m *Memory, keep KeepFunc) *Run { return &Run{memory: m, keep: keep} }
 
 type contextKey struct{}
 
-// NewContext returns a context in which the handler's run is r.
+// NewContext returns a context that carries r as the run of the handler.
 func NewContext(ctx context.Context, r *Run) context.Context {
 	return context.WithValue(ctx, contextKey{}, r)
 }
 
-// FromContext returns the run of ctx, nil if it has none.
+// FromContext returns the run of ctx, or nil if it has none.
 func FromContext(ctx context.Context) *Run {
 	r, _ := ctx.Value(contextKey{}).(*Run)
 	return r
 }
 
-// Offer returns what the handler remembers so far, to one who may keep it, and who then
-// calls Decide. Until then the handler waits where it would remember more or ask. M is nil
-// if the request has what the handler remembers. Ok is false if the handler waits for the
-// client, which holds its memory; then there is nothing to decide.
+// Offer returns what the handler remembers so far to a caller that may keep it, and that
+// must then call Decide. Until then, the handler blocks before it remembers more or asks. m
+// is nil if the request has the memory. ok is false if the handler is waiting for the
+// client, which holds the memory; then there is nothing to decide.
 func (r *Run) Offer() (m *Memory, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -87,7 +87,7 @@ func (r *Run) Offer() (m *Memory, ok bool) {
 	return m, true
 }
 
-// Decide ends an offer. The run is kept with keep, or not if that is nil.
+// Decide ends an offer. The run is kept with keep, or not kept if keep is nil.
 func (r *Run) Decide(keep KeepFunc) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -96,7 +96,7 @@ func (r *Run) Decide(keep KeepFunc) {
 	r.deciding = nil
 }
 
-// lockDecided locks the run when nothing is to decide.
+// lockDecided locks the run when no decision is pending.
 func (r *Run) lockDecided() {
 	for {
 		r.mu.Lock()
@@ -109,9 +109,10 @@ func (r *Run) lockDecided() {
 	}
 }
 
-// Begin is called when a handler first asks or remembers, possibly several times. It returns
-// false for another handler than the first, which is not part of the run. M is the memory to
-// begin with, nil if the request has it. Snapshot must be callable until the run has ended.
+// Begin is called when a handler first asks or remembers, possibly several times. It
+// returns false for any handler other than the first, which is not part of the run. m is
+// the initial memory, or nil if the request has it. snapshot must be callable until the run
+// has ended.
 func (r *Run) Begin(handler any, snapshot func() Memory) (m *Memory, ok bool) {
 	if r == nil {
 		return nil, false
@@ -125,7 +126,7 @@ func (r *Run) Begin(handler any, snapshot func() Memory) (m *Memory, ok bool) {
 	return r.memory, true
 }
 
-// Keep has what the handler remembers kept, if the run is.
+// Keep stores what the handler remembers, if the run is kept.
 func (r *Run) Keep(ctx context.Context) error {
 	if r == nil {
 		return nil
@@ -139,7 +140,7 @@ func (r *Run) Keep(ctx context.Context) error {
 	return keep(ctx, snapshot())
 }
 
-// Store has a value of Once remembered, and kept if the run is.
+// Store calls remember for a value of Once. If the run is kept, it stores the value first.
 func (r *Run) Store(ctx context.Context, key string, value json.RawMessage, remember func()) error {
 	if r == nil {
 		remember()
@@ -149,7 +150,7 @@ func (r *Run) Store(ctx context.Context, key string, value json.RawMessage, reme
 	keep, snapshot := r.keep, r.snapshot
 	if keep == nil {
 		defer r.mu.Unlock()
-		remember() // with the lock: Offer takes a snapshot before or after it
+		remember() // with the lock, so that Offer takes a snapshot before or after it
 		return nil
 	}
 	r.mu.Unlock()
@@ -162,8 +163,9 @@ func (r *Run) Store(ctx context.Context, key string, value json.RawMessage, reme
 	return nil
 }
 
-// Suspend is called when the handler waits for answers to the questions with the digests,
-// by key. It reports whether the run is kept; otherwise the client holds the memory.
+// Suspend is called when the handler starts to wait for answers. asked holds the digests of
+// the questions by key. Suspend reports whether the run is kept; otherwise the client holds
+// the memory.
 func (r *Run) Suspend(asked map[string]string) (kept bool) {
 	if r == nil {
 		return false
@@ -174,8 +176,8 @@ func (r *Run) Suspend(asked map[string]string) (kept bool) {
 	return r.keep != nil
 }
 
-// Asked returns the digests of the questions that the handler waits for, and what it
-// remembers.
+// Asked returns the digests of the questions that the handler is waiting for, and what the
+// handler remembers.
 func (r *Run) Asked() (digests map[string]string, m Memory) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

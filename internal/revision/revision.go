@@ -5,7 +5,8 @@ package revision
 
 import "slices"
 
-// A Revision is one of the older revisions. They compare by age; None is before all.
+// A Revision is an older revision of the protocol. Revisions compare by age; None is less
+// than all others.
 type Revision uint8
 
 // The older revisions, by date.
@@ -22,10 +23,10 @@ const Newest = R202511
 
 var names = [...]string{R202411: "2024-11-05", R202503: "2025-03-26", R202506: "2025-06-18", R202511: "2025-11-25"}
 
-// String returns the date of the revision, "" for None.
+// String returns the date of the revision, or "" for None.
 func (r Revision) String() string { return names[r] }
 
-// Parse returns the revision of a date, or None.
+// Parse returns the revision with the given date, or None.
 func Parse(date string) Revision {
 	if i := slices.Index(names[1:], date); i >= 0 {
 		return Revision(i + 1)

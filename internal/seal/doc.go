@@ -1,7 +1,7 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Package seal makes tokens that a client carries but can neither read nor
-// change: authenticated encryption under a list of keys, bound to a context that
-// must be the same when the token comes back.
+// Package seal creates tokens that a client carries but can neither read nor modify:
+// authenticated encryption with a list of keys, bound to a context that must be the same
+// when the token is opened.
 package seal

@@ -17,11 +17,11 @@ import (
 	"sync"
 )
 
-// ErrInvalid is returned for every token that this ring did not seal for the
-// given context, without saying why.
+// ErrInvalid is returned for every token that the ring did not seal for the given context.
+// It does not say why.
 var ErrInvalid = errors.New("seal: invalid token")
 
-// MinKeyLen is the least length of a key in bytes.
+// MinKeyLen is the minimum length of a key in bytes.
 const MinKeyLen = 16
 
 const (
@@ -29,20 +29,19 @@ const (
 	info     = "psi request state v1"
 )
 
-// A Ring seals with its first key and opens with any. It is safe for concurrent
-// use.
+// A Ring seals with its first key and opens with any of its keys. It is safe for concurrent use.
 type Ring struct{ keys func() []key }
 
 type key struct {
 	id    [keyIDLen]byte
 	aead  cipher.AEAD
-	fixed cipher.AEAD // the same, with nonces that are given
-	nonce []byte      // the key of such nonces
+	fixed cipher.AEAD // the same cipher, with explicit nonces
+	nonce []byte      // the key from which these nonces are derived
 }
 
-// NewRing makes a ring of keys of any length from MinKeyLen on, the one to seal
-// with first. Without keys it makes a random one, which no other process has, when
-// it is first needed: most servers never seal anything.
+// NewRing returns a ring of keys of at least MinKeyLen bytes. The first one seals. Without
+// keys, the ring generates a random key, which no other process has, on first use: most
+// servers never seal anything.
 func NewRing(secrets ...[]byte) (*Ring, error) {
 	if len(secrets) == 0 {
 		return &Ring{sync.OnceValue(randomKey)}, nil
@@ -65,12 +64,12 @@ func randomKey() []key {
 	_, _ = rand.Read(secret) // never fails
 	k, err := deriveKey(secret)
 	if err != nil {
-		panic(fmt.Sprintf("seal: a key of %d bytes: %v", len(secret), err)) // there is no reason why
+		panic(fmt.Sprintf("seal: a key of %d bytes: %v", len(secret), err)) // cannot happen
 	}
 	return []key{k}
 }
 
-// deriveKey makes the cipher's key and the public id that finds it again.
+// deriveKey derives the key of the cipher, and the public ID by which Open finds it.
 func deriveKey(secret []byte) (key, error) {
 	derived, err := hkdf.Key(sha256.New, secret, nil, info, 32+keyIDLen+32)
 	if err != nil {
@@ -91,7 +90,7 @@ func deriveKey(secret []byte) (key, error) {
 	return key{[keyIDLen]byte(derived[32:]), aead, fixed, derived[32+keyIDLen:]}, nil
 }
 
-// Seal encrypts plain, bound to context, as URL-safe text.
+// Seal encrypts plain, bound to context, and returns URL-safe text.
 func (r *Ring) Seal(plain, context []byte) string {
 	k := r.keys()[0]
 	token := append(make([]byte, 0, keyIDLen+len(plain)+k.aead.Overhead()), k.id[:]...)
@@ -99,9 +98,9 @@ func (r *Ring) Seal(plain, context []byte) string {
 	return base64.RawURLEncoding.EncodeToString(token)
 }
 
-// SealSame is Seal that makes the same token of the same plain and context every time, for
-// tokens that are compared. The nonce is a digest of both under a key of its own, so that no
-// two texts have the same.
+// SealSame is like Seal, but always returns the same token for the same plain and context,
+// for tokens that are compared. The nonce is a digest of both with a separate key, so that
+// different texts have different nonces.
 func (r *Ring) SealSame(plain, context []byte) string {
 	k := r.keys()[0]
 	mac := hmac.New(sha256.New, k.nonce)
@@ -111,11 +110,11 @@ func (r *Ring) SealSame(plain, context []byte) string {
 	return base64.RawURLEncoding.EncodeToString(k.fixed.Seal(token, nonce, plain, context))
 }
 
-// Open is the inverse of Seal and SealSame. Its error is ErrInvalid. A token can be written in one way
-// only, so that equal tokens are equal texts.
+// Open reverses Seal and SealSame. Its error is ErrInvalid. A token has only one encoding,
+// so equal tokens are equal texts.
 func (r *Ring) Open(token string, context []byte) ([]byte, error) {
 	sealed, err := base64.RawURLEncoding.Strict().DecodeString(token)
-	if err != nil || len(sealed) < keyIDLen || strings.ContainsAny(token, "\r\n") { // which decoders of base64 pass over
+	if err != nil || len(sealed) < keyIDLen || strings.ContainsAny(token, "\r\n") { // ignored by base64 decoders
 		return nil, ErrInvalid
 	}
 	for _, k := range r.keys() {

@@ -1,6 +1,6 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Package serving is what the server sides of all transports share: which revision a
-// message belongs to, and calls that look alike in all revisions.
+// Package serving contains what the server sides of all transports share: how to determine
+// the revision of a message, and calls with the same interface for all revisions.
 package serving

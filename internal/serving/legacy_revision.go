@@ -10,10 +10,10 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// IsModern reports whether a request belongs to the newest revision: it names the
-// revision itself, or the header of its transport does, which is "" without one.
-// Outside of a session the methods of the newest revision do as well, so that their
-// errors say what is missing. This is the one place where that is decided.
+// IsModern reports whether a request belongs to the newest revision because the request
+// names that revision, or because the header of its transport does. The header is "" if
+// there is none. Outside of a session, the methods of the newest revision also belong to
+// it, so that their errors say what is missing. This is the only place that decides this.
 func IsModern(req *mcp.Request, header string, inSession bool) bool {
 	switch {
 	case core.IsModern(req):

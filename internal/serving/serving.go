@@ -16,42 +16,43 @@ import (
 
 var core = mcp.Internal(seam.Key{})
 
-// A Sender sends whole messages to a client. Send may be called by several goroutines at
-// once; it must not keep message.
+// A Sender sends complete messages to a client. Send may be called concurrently and must
+// not retain message.
 type Sender interface {
 	Send(ctx context.Context, message []byte) error
 }
 
-// An Origin says who sent a message, and what carried it. Messages of one session can
-// have different ones: a client may come back with another token.
+// An Origin describes the sender of a message and the HTTP message that carried it.
+// Messages of one session can have different origins, because a client may reconnect with
+// another token.
 type Origin struct {
-	Principal *mcp.Principal      // nil if the caller is not authenticated
-	Header    map[string][]string // of the HTTP message, nil on other transports
+	Principal *mcp.Principal      // nil if unauthenticated
+	Header    map[string][]string // of the HTTP message; nil on other transports
 }
 
-// NewRequest returns the request or notification that m is, with its origin. If its
-// params cannot be read, it returns an [*mcp.Error] as well.
+// NewRequest returns the request or notification m with its origin. If the params cannot be
+// read, it also returns an [*mcp.Error].
 func (o Origin) NewRequest(m *transport.Message) (*mcp.Request, error) {
 	req, err := core.NewRequest(m)
 	req.Principal, req.Header = o.Principal, o.Header
 	return req, err
 }
 
-// A Call is a message that a transport has accepted from a client. It must be served,
-// once.
+// A Call is a message that a transport has accepted from a client. It must be served
+// exactly once.
 type Call interface {
-	// Serve runs the handler. Whatever the server sends before the response goes to
-	// out, until Serve returns. A nil out means that nothing can be sent.
+	// Serve runs the handler. Messages that the server sends before the response go to out,
+	// until Serve returns. If out is nil, nothing can be sent.
 	Serve(out Sender)
-	// Err returns the error of the handler, for transports that have a status for it.
+	// Err returns the error of the handler, for transports that map it to a status.
 	Err() error
-	// Append appends the response to dst, or nothing if there is none: the message is
-	// not a request, or was cancelled.
+	// Append appends the response to dst. If the message is not a request or was cancelled,
+	// it appends nothing.
 	Append(dst []byte) []byte
 }
 
-// NewCall returns the call of a request of the newest revision to h. The request is
-// cancelled with ctx.
+// NewCall returns a call of h with a request of the newest revision. The request is
+// cancelled when ctx is done.
 func NewCall(ctx context.Context, h mcp.Handler, req *mcp.Request, logger *slog.Logger) *ModernCall {
 	return &ModernCall{ctx: ctx, handler: h, req: req, logger: logger}
 }
@@ -73,7 +74,7 @@ func (c *ModernCall) Serve(out Sender) {
 	c.res, c.err = core.Serve(c.ctx, c.handler, c.req, &c.notifier, c.logger)
 }
 
-// Result returns the result of the handler, nil if there is none.
+// Result returns the result of the handler, or nil if there is none.
 func (c *ModernCall) Result() mcp.Result { return c.res }
 
 // Err implements [Call].
@@ -87,15 +88,14 @@ func (c *ModernCall) Append(dst []byte) []byte {
 	return core.AppendResponse(dst, c.req, c.res, c.err)
 }
 
-// A Notifier carries the notifications about one request. Notify may be called by several
-// goroutines, but not after the handler of the request has returned. It must not keep
-// params.
+// A Notifier sends the notifications about one request. Notify may be called concurrently,
+// but not after the handler of the request has returned. It must not retain params.
 type Notifier interface {
 	Notify(ctx context.Context, method string, params json.RawMessage) error
 }
 
-// NotifierTo returns a notifier that sends notifications as messages. If out is nil, it
-// can send none.
+// NotifierTo returns a notifier that sends notifications as messages. If out is nil, Notify
+// returns [mcp.ErrNotDelivered].
 func NotifierTo(out Sender) Notifier { return &notificationSender{out} }
 
 type notificationSender struct{ out Sender } // out may be nil
@@ -114,21 +114,22 @@ func WasCancelled(ctx context.Context) bool {
 	return ok
 }
 
-// MaxInFlight is the default of how many requests of one connection or session are
-// served at once.
+// MaxInFlight is the default limit on the requests of a connection or session that are
+// served concurrently.
 const MaxInFlight = 1024
 
-// DuplicateID returns the error of a request whose id is in flight.
+// DuplicateID returns the error for a request whose id is already in flight.
 func DuplicateID(id mcp.ID) error {
 	return mcp.Errorf(mcp.CodeInvalidRequest, "the id %s belongs to a request that is not answered yet", id)
 }
 
-// TooMany returns the error of a request beyond the limit of those in flight.
+// TooMany returns the error for a request that exceeds the limit of requests in flight.
 func TooMany(limit int) error {
 	return mcp.Errorf(mcp.CodeInternalError, "%d requests are being served, which is the limit; send this one again later", limit)
 }
 
-// AsMessageError returns the error of a message that could not be read.
+// AsMessageError returns err as a [transport.MessageError], by default with the code for
+// invalid requests.
 func AsMessageError(err error) *transport.MessageError {
 	e, ok := errors.AsType[*transport.MessageError](err)
 	if !ok {
@@ -137,8 +138,8 @@ func AsMessageError(err error) *transport.MessageError {
 	return e
 }
 
-// Refusal returns the call of a message that is refused with err. The id is zero if that
-// of the message could not be read.
+// Refusal returns the call of a message that is refused with err. The id is zero if the
+// message's id could not be read.
 func Refusal(id mcp.ID, err error) Call { return refusal{id, err} }
 
 type refusal struct {

@@ -13,7 +13,7 @@ import (
 )
 
 // Problem describes to a peer why its value could not be decoded, without names of Go
-// types: a JSON pointer, and what was there, or what the decoder of a type says.
+// types: a JSON pointer, and what was there or the error of a type's decoder.
 func Problem(err error) string {
 	var semantic *jsonv2.SemanticError
 	if !errors.As(err, &semantic) {

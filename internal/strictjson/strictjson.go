@@ -10,29 +10,29 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Options are further options of an encoding, such as functions for types. Nil means none.
+// Options are additional options, such as functions for types. Nil means none.
 type Options = jsonv2.Options
 
-// Marshal encodes deterministically: equal values are equal bytes.
+// Marshal encodes deterministically: equal values have equal encodings.
 func Marshal(v any) ([]byte, error) { return MarshalWith(nil, v) }
 
-// MarshalWith is Marshal with options.
+// MarshalWith is like Marshal, with options.
 func MarshalWith(o Options, v any) ([]byte, error) {
 	return jsonv2.Marshal(v, jsonv2.Deterministic(true), o)
 }
 
-// Unmarshal decodes strictly: names are case-sensitive, no member may occur twice, text
-// is valid UTF-8.
+// Unmarshal decodes strictly: names are case-sensitive, members must not be repeated, and
+// text must be valid UTF-8.
 func Unmarshal(data []byte, v any) error { return jsonv2.Unmarshal(data, v) }
 
-// UnmarshalWith is Unmarshal with options.
+// UnmarshalWith is like Unmarshal, with options.
 func UnmarshalWith(o Options, data []byte, v any) error { return jsonv2.Unmarshal(data, v, o) }
 
-// MustMarshal encodes a value that can always be encoded. Text that is not valid UTF-8,
-// such as the error that a call is cancelled with, has its bad bytes replaced.
+// MustMarshal encodes a value that can always be encoded. Invalid UTF-8 in text, such as
+// the error that a call is cancelled with, is replaced.
 func MustMarshal(v any) []byte { return MustMarshalWith(nil, v) }
 
-// MustMarshalWith is MustMarshal with options.
+// MustMarshalWith is like MustMarshal, with options.
 func MustMarshalWith(o Options, v any) []byte {
 	data, err := jsonv2.Marshal(v, jsonv2.Deterministic(true), jsontext.AllowInvalidUTF8(true), o)
 	if err != nil {

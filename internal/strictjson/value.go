@@ -20,11 +20,11 @@ import (
 	"github.com/go-psi/psi/internal/decimal"
 )
 
-// MarshalValue encodes a value of a program's own type. A time.Duration is a string such as
+// MarshalValue encodes a value of a user-defined type. A time.Duration is a string such as
 // "1m30s", a url.URL is a string, and a json.Number is a number.
 func MarshalValue(v any) ([]byte, error) { return MarshalValueWith(nil, v) }
 
-// MarshalValueWith is MarshalValue with options, which must not be functions for types.
+// MarshalValueWith is like MarshalValue, with options. These must not be functions for types.
 func MarshalValueWith(o Options, v any) ([]byte, error) {
 	if v == nil || !hasSpecial(reflect.TypeOf(v)) {
 		return MarshalWith(o, v)
@@ -32,8 +32,8 @@ func MarshalValueWith(o Options, v any) ([]byte, error) {
 	return jsonv2.Marshal(v, jsonv2.Deterministic(true), jsonv2.WithMarshalers(specialMarshalers()), o)
 }
 
-// UnmarshalValue decodes into a program's own type what [MarshalValue] encodes. An integer is
-// one however it is written, as in JSON Schema: 1.0 and 1e2 fit an int.
+// UnmarshalValue decodes what [MarshalValue] encodes. Integers may be written in any form,
+// as in JSON Schema: 1.0 and 1e2 can be decoded into an int.
 func UnmarshalValue(data []byte, v any) error {
 	if p := reflect.ValueOf(v); p.Kind() != reflect.Pointer || p.IsNil() {
 		return Unmarshal(data, v) // which says that v must be a pointer
@@ -58,8 +58,8 @@ func unmarshalSpecial(data []byte, v any) error {
 	return jsonv2.Unmarshal(data, v, jsonv2.WithUnmarshalers(specialUnmarshalers()))
 }
 
-// specialMarshalers and specialUnmarshalers give types of the standard library a form in JSON
-// that they do not have, or not with every release of Go.
+// specialMarshalers and specialUnmarshalers define the JSON form of standard library types
+// that have none, or not in every release of Go.
 var (
 	specialMarshalers = sync.OnceValue(func() *jsonv2.Marshalers {
 		return jsonv2.JoinMarshalers(
@@ -85,8 +85,8 @@ var (
 	})
 )
 
-// marshalNumber encodes a json.Number, unless it is the name of a member. An empty one is 0, as
-// in package encoding/json.
+// marshalNumber encodes a json.Number, unless it is the name of a member. An empty number
+// is encoded as 0, as in package encoding/json.
 func marshalNumber(enc *jsontext.Encoder, n json.Number) error {
 	if isName(enc.StackIndex(enc.StackDepth())) {
 		return errors.ErrUnsupported
@@ -116,10 +116,10 @@ func unmarshalNumber(dec *jsontext.Decoder, n *json.Number) error {
 	return nil
 }
 
-// isName reports whether what comes next in an object or array of a length is the name of a member.
+// isName reports whether the next token in an object or array of the given length is a name.
 func isName(kind jsontext.Kind, length int64) bool { return kind == '{' && length%2 == 0 }
 
-// unmarshalFrom decodes a string that parse understands.
+// unmarshalFrom decodes a string and parses it.
 func unmarshalFrom[T any](data []byte, dst *T, parse func(string) (T, error), what string) error {
 	if string(data) == "null" { // as for other types
 		var zero T
@@ -138,10 +138,10 @@ func unmarshalFrom[T any](data []byte, dst *T, parse func(string) (T, error), wh
 	return nil
 }
 
-// special caches hasSpecial by type. Options that few types need slow down all others.
+// special caches the results of hasSpecial. The options that few types need slow down all others.
 var special sync.Map
 
-// hasSpecial reports whether values of t can contain one of a type that specialMarshalers encode.
+// hasSpecial reports whether values of t can contain a type that specialMarshalers encode.
 func hasSpecial(t reflect.Type) bool {
 	if known, ok := special.Load(t); ok {
 		return known.(bool)
@@ -177,8 +177,7 @@ func findSpecial(t reflect.Type, seen map[reflect.Type]bool) bool {
 	return false
 }
 
-// plainIntegers writes the integers of valid JSON that have a fraction or an exponent
-// without.
+// plainIntegers removes fractions and exponents from the integers in valid JSON.
 func plainIntegers(data []byte) (plain []byte, changed bool) {
 	plain = make([]byte, 0, len(data))
 	for i := 0; i < len(data); {

@@ -31,21 +31,21 @@ const ResultTask = "task"
 // TaskIDs is the member of a subscription's filter that names tasks.
 const TaskIDs = "taskIds"
 
-// Terms are what a request demands of tasks beyond the extension. Only code in the process
-// of the server can set them. A tools/call with Terms is answered with a task at once, or
-// refused; a tasks/cancel with Terms cancels the task before it is answered, whatever its
-// handler does.
+// Terms are what a request requires of tasks beyond the extension. Only code in the server
+// process can set them. A tools/call with Terms is either answered immediately with a task,
+// or rejected. A tasks/cancel with Terms cancels the task before it is answered, whatever
+// the handler does.
 type Terms struct {
-	TTL time.Duration // of a task that is created, if it is less than that of the tool; 0 means that of the tool
+	TTL time.Duration // TTL of a new task, if it is less than the tool's; 0 means the tool's
 }
 
-// MayUse reports whether a token with the granted scopes may use a task of its caller. It needs
-// all scopes of the token that created the task, because the tool may require them.
+// MayUse reports whether a token with the granted scopes may use a task of its caller. The
+// token needs all scopes of the token that created the task, because the tool may require them.
 func MayUse(granted, created []string) bool {
 	return !slices.ContainsFunc(created, func(scope string) bool { return !slices.Contains(granted, scope) })
 }
 
-// Support says whether a tool can be called as a task.
+// Support describes whether a tool can be called as a task.
 type Support uint8
 
 // The kinds of support.
@@ -55,12 +55,12 @@ const (
 	Required
 )
 
-// A Supporter is a handler of a tool that can answer tools/call with a task.
+// A Supporter is a tool handler that can answer tools/call with a task.
 type Supporter interface{ TaskSupport() Support }
 
 // A Listed is a task in a [List].
 type Listed struct {
-	Task json.RawMessage `json:"task"` // as the extension has it
+	Task json.RawMessage `json:"task"` // as in the extension
 	// IsError reports that the task is completed, and its result says that the tool failed.
 	IsError bool `json:"isError,omitzero"`
 }

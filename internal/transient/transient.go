@@ -5,8 +5,8 @@ package transient
 
 import "errors"
 
-// Says returns what the method Transient of an error says, as that of an HTTP status does. It
-// reports false if the error has no such method.
+// Says returns the result of the Transient method of an error, such as one for an HTTP
+// status. ok is false if the error has no such method.
 func Says(err error) (transient, ok bool) {
 	told, ok := errors.AsType[interface {
 		error
@@ -15,7 +15,7 @@ func Says(err error) (transient, ok bool) {
 	return ok && told.Transient(), ok
 }
 
-// Is reports whether an error says that a later attempt may succeed.
+// Is reports whether an error means that a later attempt may succeed.
 func Is(err error) bool {
 	transient, _ := Says(err)
 	return transient

@@ -14,13 +14,13 @@ type class uint8
 const (
 	unreserved class = 1 << iota // letters, digits and -._~
 	reserved                     // the delimiters of RFC 3986, section 2.2
-	queryChar                    // reserved, but what can stand in a query value
+	queryChar                    // reserved, but allowed in a query value
 
 	everything = unreserved | reserved | queryChar
 )
 
-// classes holds the kinds of every ASCII character. A zero says that the
-// character may not stand in a URI.
+// classes holds the kinds of every ASCII character. Zero means that the character must not
+// appear in a URI.
 var classes = func() (table [utf8.RuneSelf]class) {
 	for c := range byte(utf8.RuneSelf) {
 		switch {
@@ -46,11 +46,10 @@ func isAlphanumeric(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
 }
 
-// nextChar returns the kinds and the length in bytes of the character of uri at
-// pos: one ASCII character, one percent-encoded character (of one to four
-// octets), or one character beyond ASCII that the peer did not encode. Encoded
-// characters belong to every class: they are never delimiters. A size of zero
-// says that there is no well-formed character.
+// nextChar returns the kinds and the length in bytes of the character of uri at pos: one
+// ASCII character, one percent-encoded character (of one to four octets), or one character
+// beyond ASCII that the peer did not encode. Encoded characters belong to every class,
+// because they are never delimiters. A size of zero means that there is no well-formed character.
 func nextChar(uri string, pos int) (kinds class, size int) {
 	if pos >= len(uri) {
 		return 0, 0
@@ -114,8 +113,8 @@ func unhex(c byte) (digit byte, ok bool) {
 	return 0, false
 }
 
-// Plain returns a URI with the characters decoded that need not be encoded anywhere
-// (RFC 3986, section 6.2.2.2): it is another way to write the same URI.
+// Plain returns uri with the characters decoded that never need to be encoded (RFC 3986,
+// section 6.2.2.2). The result is equivalent to uri.
 func Plain(uri string) string {
 	if !strings.Contains(uri, "%") {
 		return uri
@@ -133,7 +132,7 @@ func Plain(uri string) string {
 	return string(out)
 }
 
-// decode undoes the percent-encoding of s, which must be well formed.
+// decode percent-decodes s, which must be well formed.
 func decode(s string) string {
 	i := strings.IndexByte(s, '%')
 	if i < 0 {
@@ -152,8 +151,8 @@ func decode(s string) string {
 	return string(out)
 }
 
-// appendEncoded appends s to dst, percent-encoding what is not in allowed. If
-// reserved characters are allowed, so are the percent-encoded octets in s.
+// appendEncoded appends s to dst, percent-encoding what is not in allowed. If reserved
+// characters are allowed, percent-encoded octets in s are kept.
 func appendEncoded(dst []byte, s string, allowed class) []byte {
 	const hex = "0123456789ABCDEF"
 	for i := range len(s) {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// A Relation says how the sets of URIs that two templates match relate.
+// A Relation describes how the sets of URIs that two templates match relate.
 type Relation uint8
 
 // The relations of a template a to a template b.
@@ -36,19 +36,19 @@ func (r Relation) String() string {
 	}
 }
 
-// maxSpots bounds the work of Compare: how many spots may be visited, repeated
-// visits included. Routing patterns need some thousands.
+// maxSpots limits the work of Compare: how many spots may be visited, including repeated
+// visits. Routing patterns need a few thousand.
 const maxSpots = 1 << 18
 
-// Compare relates two templates, for the rules that net/http has for patterns:
-// where two match, the more specific one wins, and two that overlap, or are
-// equivalent, are a conflict.
+// Compare returns the relation of two templates, for the rules that net/http has for
+// patterns: if two match, the more specific one wins, and two that overlap, or are
+// equivalent, conflict.
 //
-// The answer is that of the automata behind the templates, and conservative where
-// these know less than [Template.Match] or would take long. Two templates that
-// differ only in that Match refuses a repeated name with two values are
-// Equivalent. Two whose comparison exceeds its bound are said to overlap: that
-// takes a large prefix, or several query variables after text after a {+x}.
+// The result compares the automata of the templates. It is conservative where they know
+// less than [Template.Match], or where the comparison would take long. Two templates that
+// differ only in that Match rejects a repeated name with two values are Equivalent. If a
+// comparison exceeds its limit, the result is Overlaps. That takes a large prefix, or
+// several query variables after text after a {+x}.
 func Compare(a, b *Template) Relation {
 	c := comparison{a: &a.program, b: &b.program, seen: map[string]bool{}}
 	c.symbols = alphabet(c.a, c.b)
@@ -84,8 +84,8 @@ type comparison struct {
 	textual            bool // no symbol is malformed
 	todo               []pair
 	seen               map[string]bool
-	spots              int  // visited so far, repeated visits included
-	both, onlyA, onlyB bool // what there is a URI for
+	spots              int  // number of visited spots, including repeated visits
+	both, onlyA, onlyB bool // whether there is such a URI
 }
 
 // spot is a place in a program: a state and how far it has read, in bytes for
@@ -99,12 +99,11 @@ func compareSpots(x, y spot) int {
 	return x.read - y.read
 }
 
-// pair has all the spots where the programs can be after reading the same text.
+// pair holds all spots that the programs can be at after reading the same text.
 type pair struct{ a, b []spot }
 
-// visit notes what a pair tells and plans to go on from there. Every spot leads to
-// a match of its program, so where one program is lost the other one has a URI of
-// its own.
+// visit records what a pair shows, and schedules the pair. Every spot leads to a match of
+// its program, so if one program has no spots left, there is a URI that only the other one matches.
 func (c *comparison) visit(p pair) {
 	acceptsA, acceptsB := accepting(p.a), accepting(p.b)
 	c.both = c.both || acceptsA && acceptsB
@@ -162,8 +161,7 @@ func (c *comparison) step(p *program, from []spot, symbol string) []spot {
 	return sorted(to)
 }
 
-// takesAll reports whether every text leads to a match from a spot, as it does at
-// the {+x} of {+x}{?y}.
+// takesAll reports whether every text leads to a match from a spot, as at the {+x} of {+x}{?y}.
 func (p *program) takesAll(at spot) bool {
 	s := &p.states[at.state]
 	return s.kind == read && s.capture.allowed == unreserved|reserved && s.capture.max == unlimited &&
@@ -175,7 +173,7 @@ func sorted(spots []spot) []spot {
 	return slices.Compact(spots)
 }
 
-// count forgets how much was read where it makes no difference.
+// count limits n where a larger number makes no difference.
 func (c *capture) count(n int) int {
 	if c.max == unlimited {
 		return min(n, c.min)
@@ -230,8 +228,8 @@ func alphabet(programs ...*program) []string {
 	return slices.Compact(symbols)
 }
 
-// malformed reports whether a symbol is an octet that is not UTF-8 by itself. Only
-// a literal can hold it.
+// malformed reports whether a symbol is an octet that is not UTF-8 by itself. Only a
+// literal can contain it.
 func malformed(symbol string) bool {
 	_, size := nextChar(symbol, 0)
 	return size == 0

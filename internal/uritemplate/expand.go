@@ -15,7 +15,7 @@ type operator struct {
 	separator string // written between values
 	named     bool   // values are written as name=value
 	bare      bool   // an empty named value is written without "="
-	allowed   class  // what is not percent-encoded
+	allowed   class  // characters that are not percent-encoded
 }
 
 var simple = operator{separator: ",", allowed: unreserved}
@@ -30,10 +30,10 @@ var operators = map[byte]operator{
 	'&': {first: "&", separator: "&", named: true, allowed: unreserved},
 }
 
-// Expand writes the URI for the given values. A name without a value is undefined
-// and expands to nothing, which RFC 6570 keeps apart from an empty value. Values
-// are strings, not the lists and maps of the RFC's fourth level, so {x*} is
-// expanded as {x} is. The only error is a value that is not UTF-8.
+// Expand returns the URI for the given values. A name without a value is undefined and
+// expands to nothing, which RFC 6570 distinguishes from an empty value. Values are strings,
+// not the lists and maps of the RFC's fourth level, so {x*} expands like {x}. Expand
+// returns an error only if a value is not UTF-8.
 func (t *Template) Expand(values map[string]string) (string, error) {
 	var out []byte
 	for _, part := range t.parts {
@@ -58,9 +58,9 @@ func (t *Template) Expand(values map[string]string) (string, error) {
 	return string(out), nil
 }
 
-// Rebuild writes the URI that a match has bound the values of, without needless encoding.
-// The elements of an exploded variable are those of the value that [Values.Get] returns: one
-// with an encoded separator becomes two.
+// Rebuild returns the URI for the values that a match has bound, without needless encoding.
+// The elements of an exploded variable are those of the value that [Values.Get] returns: an
+// element with an encoded separator becomes two.
 func (t *Template) Rebuild(values Values) string {
 	var out []byte
 	for _, part := range t.parts {
@@ -81,7 +81,7 @@ func (t *Template) Rebuild(values Values) string {
 	return string(out)
 }
 
-// elements returns the values that an expression has for a variable.
+// elements returns the values of a variable in an expression.
 func (v variable) elements(op operator, b *binding) []string {
 	switch {
 	case v.explode && !op.named:

@@ -21,9 +21,9 @@ type binding struct {
 	seen    uint64   // the bits of the expressions that it was read from
 }
 
-// Get returns the value of a variable, or "" if it is not bound. The elements of
-// an exploded variable are joined by the separator they had in the URI; where it
-// matters whether an element holds that separator itself, use [Values.List].
+// Get returns the value of a variable, or "" if it is not bound. The elements of an
+// exploded variable are joined by the separator that they have in the URI. If it matters
+// whether an element itself contains the separator, use [Values.List].
 func (v Values) Get(name string) string {
 	value, _ := v.Lookup(name)
 	return value
@@ -38,8 +38,8 @@ func (v Values) Lookup(name string) (value string, bound bool) {
 	return "", false
 }
 
-// List returns the elements of an exploded variable, or the only value of any
-// other, or nil if the variable is not bound. The caller owns the slice.
+// List returns the elements of an exploded variable, the only value of any other variable,
+// or nil if the variable is not bound. The caller owns the slice.
 func (v Values) List(name string) []string {
 	b := v.find(name)
 	switch {
@@ -74,8 +74,8 @@ func (v Values) find(name string) *binding {
 // isPair reports whether b is one of the repeated name=value pairs of {?x*}.
 func (b *binding) isPair() bool { return b.capture.explode && b.capture.separator == 0 }
 
-// bind adds what a capture has read. It reports whether this agrees with what is
-// bound to the name already.
+// bind adds the text that a capture has read. It reports whether the text agrees with an
+// existing value of the same name.
 func (v *Values) bind(c *capture, raw string) bool {
 	b := binding{capture: c, value: decode(raw), seen: c.bit}
 	if c.explode {
@@ -88,7 +88,7 @@ func (v *Values) bind(c *capture, raw string) bool {
 	}
 	old.seen |= c.bit
 	switch {
-	case b.isPair() && old.isPair(): // another one of {?x*}
+	case b.isPair() && old.isPair(): // another pair of {?x*}
 		old.value += "," + b.value
 		old.list = append(old.list, b.list...)
 		return true
@@ -113,12 +113,12 @@ func elements(c *capture, raw string) []string {
 	return list
 }
 
-// Match reads the variables out of a URI. It reports whether the whole URI
-// matches the template, by the rules in the package comment. It never panics and
-// takes time proportional to the length of the URI.
+// Match extracts the variables from a URI. It reports whether the whole URI matches the
+// template, by the rules in the package comment. It never panics and takes time
+// proportional to the length of the URI.
 func (t *Template) Match(uri string) (Values, bool) {
 	start, ok := t.program.start, len(uri) <= MaxURI
-	for ok && t.program.states[start].kind == literal { // saves the table for most mismatches
+	for ok && t.program.states[start].kind == literal { // avoids the table for most mismatches
 		uri, ok = strings.CutPrefix(uri, t.program.states[start].literal)
 		start = t.program.states[start].next
 	}
@@ -138,8 +138,8 @@ func (t *Template) Match(uri string) (Values, bool) {
 	return values, t.program.walk(&m, uri, start, &values) && t.agrees(&values)
 }
 
-// agrees reports whether a name that stands in several expressions is bound by all
-// of them, or by none.
+// agrees reports whether every name that appears in several expressions is bound by all of
+// them, or by none.
 func (t *Template) agrees(values *Values) bool {
 	for _, a := range t.again {
 		if b := values.find(a.name); b != nil && b.seen != a.expressions {
@@ -149,17 +149,17 @@ func (t *Template) agrees(values *Values) bool {
 	return true
 }
 
-// matcher runs a program over a URI in two passes: fill works out, from the end
-// of the URI, which states lead to a match at which positions; walk then follows
-// from the start the best way that does.
+// matcher runs a program over a URI in two passes: fill determines, from the end of the
+// URI, which states lead to a match at which positions; walk then follows the best path of
+// such states from the start.
 type matcher struct {
 	states []state
 	uri    string
 
-	// table has a row of all states for each position. A zero says that the state
-	// does not lead to a match from there. For a state that reads characters any
-	// other number is one more than the characters to read until the state after
-	// it takes over; such an entry disregards capture.min and capture.max.
+	// table has a row of all states for each position. Zero means that the state does not
+	// lead to a match from there. For a state that reads characters, any other number is
+	// one more than the number of characters to read before the next state takes over; such
+	// an entry ignores capture.min and capture.max.
 	table []uint16
 }
 
@@ -233,9 +233,9 @@ func (m *matcher) branch(s *state, pos int) int {
 	return -1
 }
 
-// walk follows the states that lead to a match and binds what they read. The
-// values keep parts of the program and of the URI, which are therefore not taken
-// out of m: its table would have to live on the heap.
+// walk follows the states that lead to a match and binds what they read. The values retain
+// parts of the program and of the URI, so these are not taken from m: otherwise its table
+// would escape to the heap.
 func (p *program) walk(m *matcher, uri string, i int, values *Values) bool {
 	for pos := 0; ; {
 		s := &p.states[i]
@@ -257,7 +257,7 @@ func (p *program) walk(m *matcher, uri string, i int, values *Values) bool {
 	}
 }
 
-// end returns where the value ends that state i reads from pos.
+// end returns the end of the value that state i reads from pos.
 func (m *matcher) end(i, pos int) int {
 	if m.states[i].capture.min > 0 {
 		_, size := nextChar(m.uri, pos)

@@ -7,9 +7,9 @@ import "slices"
 
 // program is a template as a nondeterministic automaton with few kinds of states.
 //
-// States are stored such that whatever a state leads to without reading a
-// character has a lower index. A single pass in the order of indices therefore
-// evaluates all states at one position of a URI.
+// States are ordered such that every state that can be reached from a state without reading
+// a character has a lower index. A single pass in index order therefore evaluates all
+// states at one position of a URI.
 type program struct {
 	states []state
 	start  int
@@ -45,14 +45,14 @@ type capture struct {
 	bit       uint64 // of the expression
 }
 
-// accepts reports whether a character of these kinds, starting with c, can be
+// accepts reports whether a character of these kinds, whose first byte is first, can be
 // part of the value.
 func (c *capture) accepts(kinds class, first byte) bool {
 	return kinds&c.allowed != 0 || c.separator != 0 && c.separator == first
 }
 
-// compile translates the parts of a template, last part first, so that the
-// states that follow are known.
+// compile translates the parts of a template, starting with the last, so that the states
+// that follow are known.
 func compile(parts []part) program {
 	p := program{states: []state{{kind: accept}}}
 	for _, part := range slices.Backward(parts) {
@@ -95,7 +95,7 @@ func (p *program) value(op operator, v variable, atLeast, next int) int {
 	return p.add(state{kind: read, capture: c, next: next})
 }
 
-// required adds {x,y} or {+x,y}: every variable is there.
+// required adds {x,y} or {+x,y}: every variable is present.
 func (p *program) required(part part, next int) int {
 	atLeast := 1
 	if part.op.allowed&reserved != 0 {
@@ -110,8 +110,8 @@ func (p *program) required(part part, next int) int {
 	return next
 }
 
-// optional adds {#x,y}, {.x,y} or {/x,y}: the first few of the variables are
-// there, each behind its delimiter.
+// optional adds {#x,y}, {.x,y} or {/x,y}: the first few of the variables are present, each
+// after its delimiter.
 func (p *program) optional(part part, end int) int {
 	next := end
 	for i, v := range slices.Backward(part.vars) {
@@ -125,8 +125,8 @@ func (p *program) optional(part part, end int) int {
 	return next
 }
 
-// pairs adds {;x,y}, {?x,y} or {&x,y}: some of the variables are there as
-// name=value, in any order. A name alone has the empty value.
+// pairs adds {;x,y}, {?x,y} or {&x,y}: some of the variables are present as name=value, in
+// any order. A name alone has the empty value.
 //
 //	first ──name=──value──▶ more ──▶ end
 //	                 ▲        │
@@ -147,8 +147,8 @@ func (p *program) pairs(part part, end int) int {
 	return p.choice(append(firsts, end)...)
 }
 
-// keys adds two states for each variable, one that reads its name and an equals
-// sign and one that reads its name only. What follows them is for the caller.
+// keys adds two states for each variable: one that reads its name and an equals sign, and
+// one that reads only its name. The caller sets the states after them.
 func (p *program) keys(delimiter string, vars []variable) []int {
 	states := make([]int, 0, 2*len(vars)+1)
 	for _, v := range vars {

@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// Limits on what is parsed and matched. They are far above what routing
-// patterns need and keep the cost of one match in check.
+// Limits on what is parsed and matched. They far exceed what routing patterns need, and
+// keep the cost of one match in check.
 const (
 	MaxTemplate  = 4 << 10 // bytes in a template
 	MaxVariables = 64      // variables in a template
@@ -25,8 +25,7 @@ const maxPrefix = 9999
 // unlimited is the prefix length of a variable without one.
 const unlimited = -1
 
-// A Template is a parsed URI template. It is immutable and may be used by
-// several goroutines at once.
+// A Template is a parsed URI template. It is immutable and safe for concurrent use.
 type Template struct {
 	source  string
 	parts   []part
@@ -35,7 +34,7 @@ type Template struct {
 	program program
 }
 
-// again is a name that stands in several expressions.
+// again is a name that appears in several expressions.
 type again struct {
 	name        string
 	expressions uint64 // their bits
@@ -56,7 +55,7 @@ type variable struct {
 	bit     uint64 // of the expression
 }
 
-// ParseError says what is wrong with a template and where.
+// ParseError describes what is wrong with a template, and where.
 type ParseError struct {
 	Template string
 	Offset   int // in bytes, from 0
@@ -67,12 +66,12 @@ func (e *ParseError) Error() string {
 	return fmt.Sprintf("uritemplate: %q at offset %d: %s", e.Template, e.Offset, e.Reason)
 }
 
-// IsTemplate reports whether s is meant as a template rather than as a URI, that
-// is, whether it has a brace, which no URI may contain.
+// IsTemplate reports whether s is meant as a template rather than as a URI, that is,
+// whether it contains a brace, which no URI may contain.
 func IsTemplate(s string) bool { return strings.ContainsAny(s, "{}") }
 
-// Parse parses a template of any level of RFC 6570. Text without expressions is a
-// template too; it matches only itself. An error is a *[ParseError].
+// Parse parses a template of any level of RFC 6570. Text without expressions is also a
+// template, which matches only itself. An error is a *[ParseError].
 func Parse(s string) (*Template, error) {
 	p := parser{src: s}
 	if len(s) > MaxTemplate {
@@ -92,7 +91,7 @@ func Parse(s string) (*Template, error) {
 	return &Template{source: s, parts: p.parts, names: p.names, again: repeated(p.parts), program: compile(p.parts)}, nil
 }
 
-// repeated finds the names that stand in several expressions.
+// repeated returns the names that appear in several expressions.
 func repeated(parts []part) []again {
 	var names []again
 	for _, part := range parts {
@@ -121,7 +120,7 @@ type parser struct {
 	pos   int
 	parts []part
 	names []string
-	count int // of variables, repeated ones included
+	count int // of variables, including repeated ones
 }
 
 func (p *parser) errorf(offset int, format string, args ...any) error {
@@ -166,7 +165,7 @@ func (p *parser) literalChar() (int, error) {
 	return 1, nil
 }
 
-// expression reads one expression, braces included.
+// expression reads one expression, including its braces.
 func (p *parser) expression() error {
 	open := p.pos
 	length := strings.IndexAny(p.src[open+1:], "{}")

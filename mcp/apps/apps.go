@@ -24,7 +24,7 @@ const MIMEType = "text/html;profile=mcp-app"
 // Version is the revision of the protocol between a page and its host.
 const Version = "2026-01-26"
 
-// scheme begins the URIs of pages.
+// scheme is the beginning of the URIs of pages.
 const scheme = "ui://"
 
 // The members of _meta.
@@ -34,29 +34,29 @@ const (
 	metaDigest = "com.github.go-psi/digest" // of pages
 )
 
-// Visibility says who can use a tool.
+// A Visibility is a side that can use a tool.
 type Visibility string
 
-// The visibilities. A tool without any is for both.
+// The visibilities. A tool without a visibility is for both.
 const (
 	ForModel Visibility = "model"
 	ForApp   Visibility = "app"
 )
 
-// ToolMeta is what the description of a tool says about its page: the member ui of _meta.
+// ToolMeta is the metadata of a tool about its page: the member ui of its _meta.
 type ToolMeta struct {
 	ResourceURI string       `json:"resourceUri,omitempty"` // of the page; "" means that there is none
 	Visibility  []Visibility `json:"visibility,omitempty"`  // nil means both
 	Extra       mcp.Extra    `json:",embed"`
 }
 
-// IsFor reports whether the tool is visible to v. Every tool without ToolMeta is for the model
-// and for apps.
+// IsFor reports whether the tool is visible to v. A tool without ToolMeta, whose m is nil,
+// is for the model and for apps.
 func (m *ToolMeta) IsFor(v Visibility) bool {
 	return m == nil || m.Visibility == nil || slices.Contains(m.Visibility, v)
 }
 
-// check returns what is wrong with the metadata.
+// check returns an error if the metadata is invalid.
 func (m *ToolMeta) check() error {
 	if m.ResourceURI != "" && !isPageURI(m.ResourceURI) {
 		return fmt.Errorf("the page %.200q is not a URI such as ui://airline/seats", m.ResourceURI)
@@ -74,13 +74,14 @@ func isPageURI(uri string) bool {
 	return ok && rest != ""
 }
 
-// Tool returns a copy of t, with nil for the zero Tool, that is shown with a page. Page is the
-// URI under which the page is registered, or "" for a tool without a page of its own that has
-// a visibility. Without a visibility the tool is for the model and for apps. The content of
-// the tool's result must make sense without the page: models read it, and so do clients that
-// show no pages.
+// Tool returns a copy of t that is shown with a page. If t is nil, the zero Tool is copied.
+// page is the URI under which the page is registered, or "" for a tool that has a
+// visibility but no page. If no visibility is given, the tool is for the model and for
+// apps. The content of the tool's result must make sense without the page, because it is
+// read by models and by clients that show no pages.
 //
-// Tool panics if the page is not a URI that begins with ui://.
+// Tool panics if page is not a URI that begins with ui://, if a visibility is invalid, or
+// if neither a page nor a visibility is given.
 func Tool(t *mcp.Tool, page string, visibility ...Visibility) *mcp.Tool {
 	m := &ToolMeta{ResourceURI: page, Visibility: visibility}
 	err := m.check()
@@ -99,8 +100,9 @@ func Tool(t *mcp.Tool, page string, visibility ...Visibility) *mcp.Tool {
 	return &c
 }
 
-// FlatKey returns a copy of t, which [Tool] has made, that names its page also under the key
-// "ui/resourceUri" of _meta. The key is deprecated; some hosts read no other.
+// FlatKey returns a copy of t, which must be a result of [Tool], that also names its page
+// under the deprecated key "ui/resourceUri" of _meta. Some hosts read only this key.
+// FlatKey panics if t names no page.
 func FlatKey(t *mcp.Tool) *mcp.Tool {
 	m, err := MetaOf(t)
 	if err != nil || m == nil || m.ResourceURI == "" {
@@ -112,8 +114,8 @@ func FlatKey(t *mcp.Tool) *mcp.Tool {
 	return &c
 }
 
-// MetaOf returns what the description of a tool says about its page and its visibility, nil if
-// it says nothing. It returns an error if that is malformed; such a tool must not be used.
+// MetaOf returns the metadata of a tool about its page and its visibility, or nil if there
+// is none. It returns an error if the metadata is malformed; such a tool must not be used.
 func MetaOf(t *mcp.Tool) (*ToolMeta, error) {
 	if t == nil {
 		return nil, nil
@@ -140,13 +142,13 @@ func MetaOf(t *mcp.Tool) (*ToolMeta, error) {
 	return m, nil
 }
 
-// PageMeta is what a page needs of its host: the member ui of the _meta of its resource.
+// PageMeta is what a page needs from its host: the member ui of the _meta of its resource.
 type PageMeta struct {
 	CSP         *CSP         `json:"csp,omitzero"` // nil means that the page loads nothing and connects to nothing
 	Permissions *Permissions `json:"permissions,omitzero"`
-	// Domain asks for an origin of its own. What it is depends on the host.
+	// Domain requests a separate origin for the page. Its format depends on the host.
 	Domain string `json:"domain,omitempty"`
-	// PrefersBorder asks for a border, or for none. Nil leaves it to the host.
+	// PrefersBorder requests a border, or no border. Nil leaves the choice to the host.
 	PrefersBorder *bool     `json:"prefersBorder,omitzero"`
 	Extra         mcp.Extra `json:",embed"`
 }
@@ -154,14 +156,14 @@ type PageMeta struct {
 // A CSP lists the origins that a page uses, such as "https://cdn.example" or
 // "https://*.example".
 type CSP struct {
-	ConnectDomains  []string  `json:"connectDomains,omitempty"`  // of requests and web sockets
-	ResourceDomains []string  `json:"resourceDomains,omitempty"` // of scripts, styles, images, fonts and media
-	FrameDomains    []string  `json:"frameDomains,omitempty"`    // of frames
-	BaseURIDomains  []string  `json:"baseUriDomains,omitempty"`  // of a base element
+	ConnectDomains  []string  `json:"connectDomains,omitempty"`  // for requests and WebSockets
+	ResourceDomains []string  `json:"resourceDomains,omitempty"` // for scripts, styles, images, fonts and media
+	FrameDomains    []string  `json:"frameDomains,omitempty"`    // for frames
+	BaseURIDomains  []string  `json:"baseUriDomains,omitempty"`  // for the base element
 	Extra           mcp.Extra `json:",embed"`
 }
 
-// Permissions are what a page asks for. A host need not grant them.
+// Permissions are the permissions that a page requests. A host need not grant them.
 type Permissions struct {
 	Camera, Microphone, Geolocation, ClipboardWrite bool
 }
@@ -194,7 +196,7 @@ func (p *Permissions) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// clientSettings are what clients declare.
+// clientSettings are the settings of the extension that clients declare.
 var clientSettings = json.RawMessage(`{"mimeTypes":["` + MIMEType + `"]}`)
 
 // supports reports whether a client shows pages.

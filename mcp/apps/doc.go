@@ -1,22 +1,22 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Package apps is for MCP Apps, the extension io.modelcontextprotocol/ui of the specification:
-// tools that are shown with a page, which runs in a sandbox of the host and can call tools
-// back.
+// Package apps implements MCP Apps, the extension io.modelcontextprotocol/ui of the
+// specification: tools that are shown with a page. The page runs in a sandbox of the host
+// and can itself call tools.
 //
-// A server registers a page, and names it in the description of a tool:
+// A server registers a page and names it in the description of a tool:
 //
 //	mux.Resource("ui://airline/seats", apps.Page(files, "seats.html", nil))
 //	mux.Tool("seat_map", mcp.ToolFunc(seatMap, apps.Tool(&mcp.Tool{Description: "Shows free seats."}, "ui://airline/seats")))
 //	mux.Tool("reserve_seat", mcp.ToolFunc(reserve, apps.Tool(nil, "ui://airline/seats", apps.ForApp)))
 //
-// Clients that do not know the extension call the tool as any other, and use its text. Tools
-// that are for apps only are in every list; [HideAppTools] hides them from clients that would
-// show them to a model. [Check] finds mistakes, in a test.
+// Clients that do not know the extension call the tool like any other and use its text.
+// Tools that are only for apps are in every list; [HideAppTools] hides them from clients
+// that would show them to a model. Call [Check] in a test to find mistakes.
 //
-// A host declares the extension with [Client], which keeps such tools from the model, and
-// reads pages with [Read]. What it has to enforce in the browser follows from the
-// [Document]: a content security policy, and the attributes of the frame. Package
+// A host declares the extension with [Client], which hides such tools from the model, and
+// reads pages with [Read]. The resulting [Document] determines what the host has to enforce
+// in the browser: a content security policy and the attributes of the frame. Package
 // [github.com/go-psi/psi/mcp/apps/host] is a small host for browsers.
 package apps

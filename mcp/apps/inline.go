@@ -21,7 +21,7 @@ import (
 	"github.com/go-psi/psi/internal/filetype"
 )
 
-// An inliner makes a page one text: it puts the files that the page refers to into it.
+// An inliner turns a page into a single text by inlining the files that it refers to.
 type inliner struct {
 	fsys fs.FS // nil if there are no files
 	dir  string
@@ -34,7 +34,7 @@ func (in *inliner) inline(data []byte) (string, error) {
 	}
 	var out bytes.Buffer
 	z := html.NewTokenizer(bytes.NewReader(data))
-	isStyle := false // of the next token
+	isStyle := false // the next token is the text of a style element
 	for line := 1; ; {
 		kind := z.Next()
 		raw := append([]byte{}, z.Raw()...)
@@ -74,7 +74,7 @@ func (in *inliner) inline(data []byte) (string, error) {
 	}
 }
 
-// element returns what replaces a start tag, "" if it stays as it is.
+// element returns the replacement of a start tag, or "" if the tag is unchanged.
 func (in *inliner) element(t *html.Token) (string, error) {
 	switch t.DataAtom {
 	case atom.Script:
@@ -107,7 +107,7 @@ func (in *inliner) script(t *html.Token) (string, error) {
 	return t.String() + endOfScript.ReplaceAllString(string(text), `<\$1`), nil // its end tag is in the page
 }
 
-// endOfScript is what would end a script within its text.
+// endOfScript matches what would end a script inside its text.
 var endOfScript = regexp.MustCompile(`(?i)<(/script|!--)`)
 
 func (in *inliner) link(t *html.Token) (string, error) {
@@ -158,7 +158,7 @@ func (in *inliner) media(t *html.Token) (string, error) {
 	return changed, nil
 }
 
-// data replaces a relative URL in an attribute with the file.
+// data replaces a relative URL in an attribute by a data URL of the file.
 func (in *inliner) data(t *html.Token, name string) (string, error) {
 	uri, err := in.dataURI(attribute(t, name))
 	if err != nil {
@@ -172,10 +172,10 @@ func (in *inliner) data(t *html.Token, name string) (string, error) {
 	return t.String(), nil
 }
 
-// cssURL is a URL in a style sheet.
+// cssURL matches a URL in a style sheet.
 var cssURL = regexp.MustCompile(`url\(\s*(?:"([^"]*)"|'([^']*)'|([^"')\s]*))\s*\)`)
 
-// styles replaces the relative URLs in a style sheet.
+// styles replaces the relative URLs in a style sheet by data URLs.
 func (in *inliner) styles(text, dir string) (string, error) {
 	var problem error
 	text = cssURL.ReplaceAllStringFunc(text, func(match string) string {
@@ -229,13 +229,13 @@ func (in *inliner) read(ref string) ([]byte, error) {
 	return data, err
 }
 
-// isRelative reports whether a reference is one to a file of the page.
+// isRelative reports whether a reference names a file of the page.
 func isRelative(ref string) bool {
 	u, err := url.Parse(ref)
 	return err == nil && ref != "" && u.Scheme == "" && u.Host == "" && u.Path != ""
 }
 
-// mustBeDeclared returns an error if a list of the CSP does not have the origin of a URL.
+// mustBeDeclared returns an error unless a list of the CSP contains the origin of a URL.
 func (in *inliner) mustBeDeclared(ref, list string) error {
 	u, err := url.Parse(ref)
 	switch {
@@ -249,7 +249,7 @@ func (in *inliner) mustBeDeclared(ref, list string) error {
 	return fmt.Errorf("%q is loaded from elsewhere, and Options.CSP.%s does not have its origin", ref, list)
 }
 
-// allows reports whether a list has the origin of a URL.
+// allows reports whether a list contains the origin of a URL.
 func (c *CSP) allows(list string, u *url.URL) bool {
 	sources := map[string][]string{"ResourceDomains": c.ResourceDomains, "FrameDomains": c.FrameDomains, "BaseURIDomains": c.BaseURIDomains}[list]
 	for _, s := range sources {

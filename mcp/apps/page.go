@@ -21,39 +21,40 @@ import (
 
 // Options configure [Page] and [Template]. Nil means the zero Options.
 type Options struct {
-	// Resource describes the page in lists. Nil means the zero Resource, whose name is that
-	// of the file or template.
+	// Resource describes the page in lists. If it has no name, the name of the file or
+	// template is used. Nil means the zero Resource.
 	Resource *mcp.Resource
 	// CSP lists the origins that the page uses.
 	CSP *CSP
-	// Permissions are what the page asks for.
+	// Permissions are the permissions that the page requests.
 	Permissions Permissions
-	// Domain asks for an origin of its own, which depends on the host.
+	// Domain requests a separate origin for the page. Its format depends on the host.
 	Domain string
-	// Border asks for a border, or for none. Nil leaves it to the host.
+	// Border requests a border, or no border. Nil leaves the choice to the host.
 	Border *bool
-	// Assets are the files that a [Template] refers to. Those of a [Page] are in its own
-	// file system. Nil means none.
+	// Assets holds the files that a [Template] refers to. The files of a [Page] are in its
+	// own file system. Nil means no files.
 	Assets fs.FS
 	// Cache holds the cache hints of the page. The zero value means private and not to be
-	// kept.
+	// cached.
 	Cache mcp.Cacheable
 }
 
-// maxPage bounds the size of a page with what is inlined, in bytes.
+// maxPage bounds the size of a page, including inlined files, in bytes.
 const maxPage = 16 << 20
 
-// Page returns the handler of a page: an HTML file. Register it under a URI that begins with
-// ui://:
+// Page returns the handler of a page, which is an HTML file. Register it under a URI that
+// begins with ui://:
 //
 //	mux.Resource("ui://airline/seats", apps.Page(files, "seats.html", nil))
 //
-// A page is one text. Scripts, style sheets and images that it names by relative URLs are read
-// from the file system, and become part of it. What it names by absolute URLs must be in
+// A page is a single text. Scripts, style sheets and images that it names by relative URLs
+// are read from the file system and inlined. The origins of its absolute URLs must be in
 // Options.CSP.
 //
 // The file is read once. Page panics if the file does not exist, does not begin with
-// <!doctype html>, or loads what it must not, and if the CSP is malformed.
+// <!doctype html>, or refers to something that cannot be inlined and is not in the CSP, or
+// if the CSP is malformed.
 func Page(fsys fs.FS, name string, opts *Options) mcp.Handler {
 	if fsys == nil {
 		panic("apps.Page: the file system is nil")
@@ -72,12 +73,13 @@ func Page(fsys fs.FS, name string, opts *Options) mcp.Handler {
 	return p
 }
 
-// Template returns the handler of a page that is made anew whenever it is read: the template,
-// executed with the value that data returns. Nil data means the value nil. Hosts may keep a
-// page and show it again, so what depends on a call belongs into the result of the tool.
+// Template returns the handler of a page that is generated whenever it is read: the
+// template is executed with the value that data returns. If data is nil, the value is nil.
+// Hosts may cache a page and show it again, so anything that depends on a call belongs in
+// the result of the tool.
 //
-// Template panics if the template is nil, or the CSP is malformed. What is wrong with the text
-// is the error of the request.
+// Template panics if the template is nil or the CSP is malformed. If the generated text is
+// invalid, the request fails.
 func Template(t *template.Template, data func(ctx context.Context) (any, error), opts *Options) mcp.Handler {
 	if t == nil {
 		panic("apps.Template: the template is nil")
@@ -161,7 +163,7 @@ func digestOf(text string) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// isDocument reports whether a text begins as an HTML document does.
+// isDocument reports whether a text begins like an HTML document.
 func isDocument(text string) bool {
 	const doctype = "<!doctype html"
 	text = strings.TrimLeft(strings.TrimPrefix(text, "\ufeff"), " \t\r\n")

@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// source is an origin in a content security policy, such as https://*.example:8443/path. It
-// has no character that ends a source or a directive.
+// source matches an origin in a content security policy, such as
+// https://*.example:8443/path. It excludes the characters that end a source or a directive.
 var source = regexp.MustCompile(`^((https?|wss?)://)?(\*\.)?[a-zA-Z0-9_-]+(\.[a-zA-Z0-9_-]+)*(:([0-9]{1,5}|\*))?(/[a-zA-Z0-9._~!$&()*+=:@%/-]*)?$`)
 
-// maxSources bounds the sources of one list.
+// maxSources bounds the number of sources in one list.
 const maxSources = 200
 
-// lists returns the lists of the policy by their names.
+// lists returns the lists of the policy by name.
 func (c *CSP) lists() map[string][]string {
 	return map[string][]string{
 		"connectDomains": c.ConnectDomains, "resourceDomains": c.ResourceDomains,
@@ -24,8 +24,8 @@ func (c *CSP) lists() map[string][]string {
 	}
 }
 
-// Validate returns an error if a domain is not an origin. A page could otherwise write directives of
-// its own into the policy that is to confine it.
+// Validate returns an error if a domain is not an origin or a list is too long. Otherwise a
+// page could write its own directives into the policy that confines it.
 func (c *CSP) Validate() error {
 	for name, list := range c.lists() {
 		if len(list) > maxSources {
@@ -40,9 +40,9 @@ func (c *CSP) Validate() error {
 	return nil
 }
 
-// Policy returns the value of the header Content-Security-Policy under which a page with the
-// metadata runs. Without a CSP, a page has inline scripts and styles only, and connects to
-// nothing. Forms cannot be sent in either case.
+// Policy returns the value of the header Content-Security-Policy for a page with the
+// metadata. Without a CSP, a page can use only inline scripts and styles, and cannot
+// connect to anything. Forms can never be submitted.
 func (m *PageMeta) Policy() string {
 	c := m.CSP
 	connect := "'none'"
@@ -76,7 +76,8 @@ func join(first string, more []string) string {
 	return strings.Join(append([]string{first}, more...), " ")
 }
 
-// Allow returns the value of the attribute allow of a frame that grants the permissions.
+// Allow returns the value of the attribute allow of a frame that grants the permissions. It
+// returns "" if p is nil.
 func (p *Permissions) Allow() string {
 	if p == nil {
 		return ""
@@ -93,8 +94,9 @@ func (p *Permissions) Allow() string {
 	return strings.Join(granted, "; ")
 }
 
-// The values of the attribute sandbox: of the frame with the proxy, which has an origin of its
-// own, and of the frame within it with the page, which then has an opaque one.
+// The values of the attribute sandbox. SandboxProxy is for the frame with the proxy, which
+// has its own origin. SandboxPage is for the frame with the page inside it, which then has
+// an opaque origin.
 const (
 	SandboxProxy = "allow-scripts allow-same-origin allow-forms"
 	SandboxPage  = "allow-scripts allow-forms"

@@ -15,7 +15,7 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// A Document is a page as a host has read it.
+// A Document is a page that a host has read.
 type Document struct {
 	URI    string
 	HTML   string
@@ -37,9 +37,10 @@ func (e *PageError) Error() string {
 // Unwrap returns e.Err.
 func (e *PageError) Unwrap() error { return e.Err }
 
-// Read reads a page. What it needs is said by its contents or, if they say nothing, by its
-// entry in the list of resources. Read returns a [*PageError] if the URI does not begin with
-// ui://, if the resource is not HTML with the right MIME type, or if its metadata is malformed.
+// Read reads a page. The metadata is taken from the contents of the resource or, if they
+// have none, from its entry in the list of resources. Read returns a [*PageError] if the
+// URI does not begin with ui://, if the resource is not HTML with the right MIME type, or
+// if its metadata is malformed.
 func Read(ctx context.Context, c *mcp.Conn, uri string) (*Document, error) {
 	send := func(ctx context.Context, req *mcp.Request) (mcp.Result, error) { return core.Send(ctx, c, req) }
 	return read(ctx, mcp.HandlerFunc(send), uri)
@@ -97,7 +98,8 @@ func (d *Document) check(kind string) error {
 	return nil
 }
 
-// isMIMEType reports whether a type is that of pages, however it is written.
+// isMIMEType reports whether kind is the MIME type of pages, ignoring case, spaces and
+// quotes.
 func isMIMEType(kind string) bool {
 	kind = strings.ReplaceAll(strings.ReplaceAll(strings.ToLower(kind), " ", ""), `"`, "")
 	return kind == MIMEType
@@ -117,7 +119,8 @@ func (d *Document) setMeta(raw []byte) error {
 	return nil
 }
 
-// listedMeta returns the member ui of the _meta in the list of resources, nil if there is none.
+// listedMeta returns the member ui of the _meta in the list of resources, or nil if there
+// is none.
 func listedMeta(ctx context.Context, h mcp.Handler, uri string) ([]byte, error) {
 	var p mcp.ListParams
 	for range maxPages {
@@ -150,10 +153,10 @@ func listedMeta(ctx context.Context, h mcp.Handler, uri string) ([]byte, error) 
 	return nil, nil
 }
 
-// Check reads the tools of a server, which is a mux or a connection, and returns everything
-// that hosts would find wrong with its apps: metadata that is malformed, a page that does not
-// exist or is not one, a tool for models without a description, which a client that shows no
-// pages could not use. Call it in a test.
+// Check reads the tools of a server, which is a mux or a connection, and returns all
+// problems that hosts would find in its apps: malformed metadata, a page that does not
+// exist or is not a page, and a tool for models without a description, which clients that
+// show no pages could not use. Call it in a test.
 func Check(ctx context.Context, server mcp.Handler) error {
 	if server == nil {
 		return errors.New("apps: Check: the server is nil")

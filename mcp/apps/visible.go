@@ -13,13 +13,13 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// Client returns the extension of a host, for [mcp.ClientOptions].Extensions. It declares that
-// the client shows pages, and keeps tools apart: requests are those of the model, which has
-// the tools for models in its lists and can call no other, unless their context is one of
-// [AsApp].
+// Client returns the extension of a host, for [mcp.ClientOptions].Extensions. It declares
+// that the client shows pages, and separates the tools of the model and of apps. Requests
+// are made on behalf of the model, which can list and call only the tools for models,
+// unless their context comes from [AsApp].
 //
-// It is not for the client of a gateway, which must pass on all tools: one with Forward passes
-// on what its callers declare.
+// Client is not for the client of a gateway, which must pass on all tools: a client with
+// Forward passes on what its callers declare.
 func Client() mcp.ClientExtension { return clientExtension{} }
 
 type clientExtension struct{}
@@ -40,13 +40,13 @@ func (clientExtension) Middleware(*mcp.Conn) mcp.Middleware {
 	})
 }
 
-// AsApp returns a context for requests that a page makes. A connection whose client has
-// [Client] then lists the tools for apps, and calls no other.
+// AsApp returns a context for requests made by a page. With it, a connection whose client
+// has the extension [Client] can list and call only the tools for apps.
 func AsApp(ctx context.Context) context.Context { return appside.Context(ctx) }
 
-// HideAppTools returns middleware for a server or a gateway that hides tools for apps only
-// from clients that do not declare the extension: they would show them to a model. Such tools
-// are neither listed nor called then. Use it around a whole mux.
+// HideAppTools returns middleware for a server or a gateway that hides tools that are only
+// for apps from clients that do not declare the extension, because these would show them to
+// a model. Such clients can neither list nor call the tools. Use it around a whole mux.
 func HideAppTools() mcp.Middleware {
 	return newSeparator(func(_ context.Context, req *mcp.Request) Visibility {
 		if supports(req.ClientCapabilities()) {
@@ -56,7 +56,7 @@ func HideAppTools() mcp.Middleware {
 	})
 }
 
-// A VisibilityError means that a tool is not for the side that has called it.
+// A VisibilityError means that a tool is not for the side that called it.
 type VisibilityError struct {
 	Tool   string
 	Caller Visibility
@@ -67,16 +67,16 @@ func (e *VisibilityError) Error() string {
 	return fmt.Sprintf("apps: the tool %.200q is for the %s only, and the %s has called it", e.Tool, other, e.Caller)
 }
 
-// Unwrap returns the error for a peer: to it, the tool does not exist.
+// Unwrap returns the error that peers see: the tool does not exist.
 func (e *VisibilityError) Unwrap() error { return mcp.NewUnknownNameError("tool", e.Tool) }
 
-// A separator shows each side its tools.
+// A separator shows each side only its own tools.
 type separator struct {
 	next   mcp.Handler
-	caller func(context.Context, *mcp.Request) Visibility // "" for one that gets all tools
+	caller func(context.Context, *mcp.Request) Visibility // "" for a caller that sees all tools
 
 	mu    sync.Mutex
-	known map[string]*ToolMeta // what lists have said of tools
+	known map[string]*ToolMeta // metadata in lists, by the name of the tool
 }
 
 func newSeparator(caller func(context.Context, *mcp.Request) Visibility) mcp.Middleware {
@@ -100,8 +100,8 @@ func (s *separator) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Result,
 	return s.next.ServeMCP(ctx, req)
 }
 
-// list removes the tools that are not for the caller. A tool whose metadata is malformed is
-// for nobody.
+// list removes the tools that are not for the caller. A tool with malformed metadata is for
+// no caller.
 func (s *separator) list(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 	res, err := s.next.ServeMCP(ctx, req)
 	list, ok := res.(*mcp.ListToolsResult)
@@ -123,17 +123,17 @@ func (s *separator) list(ctx context.Context, req *mcp.Request) (mcp.Result, err
 	return &c, nil
 }
 
-// Bounds of what is remembered, and of the lists that are read for one call.
+// Limits on the remembered tools and on the pages of lists that are read for one call.
 const (
 	maxKnown = 10_000
 	maxPages = 100
 )
 
-// nobody is the metadata of a tool whose own is malformed.
+// nobody replaces the metadata of a tool whose own is malformed.
 var nobody = &ToolMeta{Visibility: []Visibility{}}
 
-// learn remembers what a list says. Other tools than those with metadata are remembered, too,
-// so that a call need not look for them.
+// learn remembers the metadata of the tools in a list. Tools without metadata are
+// remembered, too, so that a call need not look for them.
 func (s *separator) learn(tools []*mcp.Tool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,9 +156,10 @@ func (s *separator) knows(name string) (*ToolMeta, bool) {
 	return m, ok
 }
 
-// check returns an error if the caller must not call a tool. If no list had the tool yet, the
-// lists are read. A tool that is in none is not one with a page. It is not remembered: it may
-// be added, or be in the lists of another caller, and its name can be anything.
+// check returns an error if the caller must not call a tool. If the tool is not known yet,
+// check reads the lists. A tool that is in no list has no page and may be called. It is not
+// remembered, because it may be added later, may be in the lists of another caller, and can
+// have any name.
 func (s *separator) check(ctx context.Context, req *mcp.Request, caller Visibility) error {
 	name := req.Name()
 	m, ok := s.knows(name)
@@ -182,7 +183,7 @@ func (s *separator) check(ctx context.Context, req *mcp.Request, caller Visibili
 	return nil
 }
 
-// listPage lists a page of tools on behalf of the sender of a request.
+// listPage lists a page of tools on behalf of the sender of req.
 func listPage(ctx context.Context, h mcp.Handler, req *mcp.Request, p *mcp.ListParams) (*mcp.ListToolsResult, error) {
 	inner, err := mcp.NewRequest(mcp.MethodListTools, p)
 	if err != nil {

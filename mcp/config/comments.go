@@ -5,14 +5,14 @@ package config
 
 import "bytes"
 
-// withoutComments replaces comments and trailing commas by spaces, so that offsets stay the
-// same, and a byte order mark as well. It does not change data.
+// withoutComments returns a copy of data in which comments, trailing commas and a byte order
+// mark are replaced with spaces, so that offsets stay the same.
 func withoutComments(data []byte) []byte {
 	out := bytes.Clone(data)
 	if bytes.HasPrefix(out, []byte("\ufeff")) {
 		blank(out[:3])
 	}
-	comma := -1 // a comma that nothing but space has followed
+	comma := -1 // index of a comma followed only by white space and comments, or -1
 	for i := 0; i < len(out); {
 		switch c := out[i]; c {
 		case '"':
@@ -39,7 +39,7 @@ func withoutComments(data []byte) []byte {
 	return out
 }
 
-// endOfString returns the index after the string that begins at i.
+// endOfString returns the index after the end of the string that begins at i.
 func endOfString(data []byte, i int) int {
 	for i++; i < len(data); i++ {
 		switch data[i] {
@@ -52,12 +52,13 @@ func endOfString(data []byte, i int) int {
 	return len(data)
 }
 
-// endOfComment returns the index after the comment that begins at i, and i if none does.
+// endOfComment returns the index after the end of the comment that begins at i, or i if there
+// is none.
 func endOfComment(data []byte, i int) int {
 	rest := data[i:]
 	for _, kind := range []struct {
 		begin, end string
-		endLength  int // of the end that belongs to the comment
+		endLength  int // number of bytes of end that belong to the comment
 	}{{"//", "\n", 0}, {"/*", "*/", 2}} {
 		if !bytes.HasPrefix(rest, []byte(kind.begin)) {
 			continue
@@ -70,7 +71,7 @@ func endOfComment(data []byte, i int) int {
 	return i
 }
 
-// blank replaces everything but line feeds by spaces.
+// blank replaces everything except line feeds with spaces.
 func blank(data []byte) {
 	for i, c := range data {
 		if c != '\n' {

@@ -11,15 +11,16 @@ import (
 	"strings"
 )
 
-// maxEnvFile bounds the size of an environment file in bytes.
+// maxEnvFile is the maximum size of an environment file in bytes.
 const maxEnvFile = 1 << 20
 
-// envName matches a name in an environment file. Those of some programs have dots and hyphens.
+// envName matches a name in an environment file. Some programs use dots and hyphens in names.
 var envName = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
 
-// readEnvFile reads the variables of a file, as NAME=value: one on each line, which may begin
-// with "export". Empty lines and those that begin with # are skipped, and so are comments after a
-// value, which begin with a space and #. A value may be in quotes. Variables in it are not replaced.
+// readEnvFile reads variables from a file and returns them as NAME=value. Each line has one
+// variable and may begin with "export". Empty lines and lines that begin with # are skipped.
+// A value may be quoted, and may be followed by white space and a comment that begins with #.
+// Variables in values are not replaced.
 func (x *expander) readEnvFile(path string) (env []string, err error) {
 	if path, err = x.path(path); err != nil {
 		return nil, err
@@ -52,7 +53,7 @@ func (x *expander) readEnvFile(path string) (env []string, err error) {
 	return env, nil
 }
 
-// envValue returns a value without the quotes around it and without the comment after it.
+// envValue returns a value without surrounding quotes and without a trailing comment.
 func envValue(text string) string {
 	if text != "" && (text[0] == '"' || text[0] == '\'') {
 		for i := 1; i < len(text); i++ {
@@ -69,7 +70,7 @@ func envValue(text string) string {
 	return text
 }
 
-// isEmptyOrComment reports whether a value can end before rest.
+// isEmptyOrComment reports whether rest, the text after a quoted value, is empty or a comment.
 func isEmptyOrComment(rest string) bool {
 	comment := strings.TrimLeft(rest, " \t")
 	return rest == "" || len(comment) < len(rest) && strings.HasPrefix(comment, "#")

@@ -15,21 +15,22 @@ import (
 	"strings"
 )
 
-// variable matches a variable: what is between the braces.
+// variable matches a variable and captures the text between the braces.
 var variable = regexp.MustCompile(`\$\{([^{}]*)\}`)
 
-// variableName matches the name of a variable of the environment, such as ProgramFiles(x86) of Windows.
+// variableName matches the name of an environment variable, including ProgramFiles(x86) on
+// Windows.
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\(x86\))?$`)
 
-// An expander replaces the variables in the members of a server.
+// An expander replaces variables in the members of a server.
 type expander struct {
 	server *Server
 	opts   Options
-	err    error // the first one
+	err    error // the first error
 }
 
-// expand returns the value of a member with its variables replaced. Their values are not
-// looked at again.
+// expand returns the value of a member with its variables replaced. Replacements are not
+// expanded again.
 func (x *expander) expand(ctx context.Context, member, value string) string {
 	return variable.ReplaceAllStringFunc(value, func(match string) string {
 		text, err := x.value(ctx, match[2:len(match)-1])
@@ -77,7 +78,7 @@ func (x *expander) workspace() (string, error) {
 	return os.Getwd()
 }
 
-// path returns a path below the workspace, unless it is absolute.
+// path resolves a relative path against the workspace.
 func (x *expander) path(path string) (string, error) {
 	if filepath.IsAbs(path) {
 		return path, nil
@@ -86,7 +87,7 @@ func (x *expander) path(path string) (string, error) {
 	return filepath.Join(dir, path), err
 }
 
-// input returns the user's answer to an input. The user is asked once.
+// input returns the user's answer to an input. Each input is asked for only once.
 func (f *File) input(ctx context.Context, id string, ask func(context.Context, Input) (string, error)) (string, error) {
 	if f == nil {
 		return "", errors.New("there are no inputs without a file")

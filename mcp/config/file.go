@@ -23,23 +23,24 @@ import (
 type File struct {
 	Path    string
 	Servers []*Server // sorted by name
-	Inputs  []Input   // those of VS Code that ${input:ID} refers to
+	Inputs  []Input   // inputs of VS Code, referenced by ${input:ID}
 
-	mu      sync.Mutex // held while the user answers
+	mu      sync.Mutex // guards answers; held while the user is asked
 	answers map[string]string
 }
 
-// An Input is a value that the user enters, such as an API key.
+// An Input is a value entered by the user, such as an API key.
 type Input struct {
 	ID          string   `json:"id"`
-	Type        string   `json:"type"` // "promptString", "pickString" or another one of VS Code
+	Type        string   `json:"type"` // "promptString", "pickString" or another type of VS Code
 	Description string   `json:"description"`
 	Default     string   `json:"default"`
-	Password    bool     `json:"password"` // not to be shown
-	Options     []string `json:"options"`  // to pick from
+	Password    bool     `json:"password"` // do not display the value
+	Options     []string `json:"options"`  // the choices
 }
 
-// wireInput is an input as files have it: an option may be an object with a label and a value.
+// wireInput is an input as it appears in files. An option may be an object with a label and a
+// value.
 type wireInput struct {
 	Input
 
@@ -64,7 +65,7 @@ func (w *wireInput) input() Input {
 	return in
 }
 
-// scalarText returns the text of a string, a number or a boolean, "" for anything else.
+// scalarText returns the text of a string, a number or a boolean, or "" for anything else.
 func scalarText(raw jsontext.Value) (text string) {
 	switch raw.Kind() {
 	case '"':
@@ -75,10 +76,11 @@ func scalarText(raw jsontext.Value) (text string) {
 	return text
 }
 
-// maxFile bounds the size of a file in bytes. Some hosts keep much else in theirs.
+// maxFile is the maximum size of a file in bytes. It is large because some hosts store other
+// data in the same file.
 const maxFile = 64 << 20
 
-// Load reads a file. See [Parse].
+// Load reads and parses a file; see [Parse].
 func Load(path string) (*File, error) {
 	f, err := os.Open(path) //nolint:gosec // the caller chooses the file
 	if err != nil {
@@ -92,9 +94,9 @@ func Load(path string) (*File, error) {
 	return Parse(path, data)
 }
 
-// Parse reads the contents of a file. The path is for errors. It is an error if the file is
-// not a JSON object, comments and trailing commas aside, or has no servers. A server that
-// cannot be used is one of the file's nevertheless: its [Server.Transport] returns the error.
+// Parse parses the contents of a file. The path is used in errors. Parse returns an error if
+// the file is not a JSON object, apart from comments and trailing commas, or has no servers.
+// An invalid server does not make Parse fail; its [Server.Transport] returns the error.
 func Parse(path string, data []byte) (*File, error) {
 	if len(data) > maxFile {
 		return nil, fmt.Errorf("config: %s: the file has more than %d bytes", path, maxFile)
@@ -102,10 +104,11 @@ func Parse(path string, data []byte) (*File, error) {
 	plain := withoutComments(data)
 	var root struct {
 		MCPServers map[string]jsontext.Value `json:"mcpServers"`
-		Servers    map[string]jsontext.Value `json:"servers"` // of VS Code
+		Servers    map[string]jsontext.Value `json:"servers"` // VS Code
 		Inputs     []wireInput               `json:"inputs"`
 	}
-	// Hosts keep much else in their files. Servers are decoded strictly, one by one.
+	// Be lenient here, because hosts store other data in their files. Servers are decoded
+	// strictly, one by one.
 	if err := strictjson.UnmarshalWith(jsontext.AllowInvalidUTF8(true), plain, &root); err != nil {
 		return nil, fmt.Errorf("config: %s: %s", path, problem(plain, err))
 	}
@@ -130,7 +133,8 @@ func Parse(path string, data []byte) (*File, error) {
 	return f, nil
 }
 
-// problem describes why a file could not be decoded, with the line if it is malformed.
+// problem describes why a file could not be decoded. It includes the line number of a syntax
+// error.
 func problem(data []byte, err error) string {
 	var syntax *jsontext.SyntacticError
 	if !errors.As(err, &syntax) {
@@ -144,7 +148,8 @@ func problem(data []byte, err error) string {
 	return fmt.Sprintf("line %d: %v", line, syntax.Err)
 }
 
-// Server returns the server with a name. The error for an unknown name suggests one.
+// Server returns the server with the given name. The error for an unknown name may suggest a
+// similar one.
 func (f *File) Server(name string) (*Server, error) {
 	var names []string
 	if f == nil {

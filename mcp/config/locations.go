@@ -8,15 +8,15 @@ import (
 	"path/filepath"
 )
 
-// A Location is the file in which a host keeps the servers of its user.
+// A Location is the configuration file in which a host lists the servers of a user.
 type Location struct {
 	Host string // such as "Claude Desktop"
 	Path string
 }
 
-// Locations returns where well-known hosts keep the servers of the current user, on this
-// system. The files need not exist. Files that belong to a project, such as .mcp.json or
-// .vscode/mcp.json, are not among them: they come with the project.
+// Locations returns the configuration files of well-known hosts for the current user on this
+// system. The files need not exist. Project files, such as .mcp.json or .vscode/mcp.json, are
+// not included, because they come with the project.
 func Locations() []Location {
 	var all []Location
 	add := func(host, dir string, err error, path ...string) {

@@ -14,49 +14,49 @@ import (
 	"github.com/go-psi/psi/internal/strictjson"
 )
 
-// A Server is a server of a [File]: a command or a URL. Its values are those of the file, in
-// which variables have not been replaced yet; [Server.Transport] does that. The zero Server is
-// neither.
+// A Server is a server in a [File]: either a command or a URL. Variables in its fields have
+// not been replaced; [Server.Transport] replaces them. The zero Server is neither a command
+// nor a URL.
 type Server struct {
 	Name string
-	Type string // "stdio", "http" or "sse"; "" if it is not known
+	Type string // "stdio", "http" or "sse"; "" if unknown
 
 	// Command is the program of a server on standard input and output. Dir is its working
-	// directory: "" means that of this process, and a relative one is below
-	// [Options].Workspace. EnvFile names a file with lines such as NAME=value, which Env
-	// takes precedence over.
+	// directory; "" means the directory of this process, and relative paths are relative to
+	// [Options].Workspace. EnvFile names a file with lines of the form NAME=value. Env takes
+	// precedence over it.
 	Command      string
 	Args         []string
 	Env          map[string]string
 	EnvFile, Dir string
 
-	// URL is that of a server over HTTP, and Headers are sent with every request.
+	// URL is the URL of an HTTP server. Headers are sent with every request.
 	URL     string
 	Headers map[string]string
 
-	// Disabled means that the host does not use the server. Transport does not look at it.
+	// Disabled means that the host does not use the server. Transport ignores it.
 	Disabled bool
-	// IncludeTools are the names of the tools that the host uses, nil if it uses all but
-	// ExcludeTools; see [Server.UsesTool]. Transport does not look at them.
+	// IncludeTools are the names of the tools that the host uses. Nil means all tools except
+	// ExcludeTools; see [Server.UsesTool]. Transport ignores them.
 	IncludeTools, ExcludeTools []string
 
-	file  *File    // nil for a Server that was not parsed
+	file  *File    // nil if the Server was not parsed from a file
 	unset []string // variables that are null in "env"
 	err   error    // why the server cannot be used
 }
 
-// wireServer is a server as files have it.
+// wireServer is a server as it appears in files.
 type wireServer struct {
 	Type          string                    `json:"type"`
-	Transport     string                    `json:"transport"` // of some hosts, in place of type
+	Transport     string                    `json:"transport"` // used by some hosts instead of type
 	Command       string                    `json:"command"`
 	Args          []string                  `json:"args"`
 	Env           map[string]jsontext.Value `json:"env"`
 	EnvFile       string                    `json:"envFile"`
 	Dir           string                    `json:"cwd"`
 	URL           string                    `json:"url"`
-	ServerURL     string                    `json:"serverUrl"` // of Windsurf
-	HTTPURL       string                    `json:"httpUrl"`   // of Gemini CLI
+	ServerURL     string                    `json:"serverUrl"` // Windsurf
+	HTTPURL       string                    `json:"httpUrl"`   // Gemini CLI
 	Headers       map[string]string         `json:"headers"`
 	Disabled      bool                      `json:"disabled"`
 	Enabled       *bool                     `json:"enabled"`
@@ -65,7 +65,7 @@ type wireServer struct {
 	DisabledTools []string                  `json:"disabledTools"`
 }
 
-// types are the values of "type", and what they mean.
+// types maps the values of "type" in files to the values of [Server].Type.
 var types = map[string]string{
 	"": "", "stdio": "stdio", "local": "stdio", "sse": "sse",
 	"http": "http", "streamable-http": "http", "streamable_http": "http", "streamableHttp": "http", "streamable": "http",
@@ -87,13 +87,13 @@ func (f *File) parseServer(name string, raw jsontext.Value) *Server {
 	return s
 }
 
-// UsesTool reports whether the host uses a tool of the server: one that is not among
-// ExcludeTools, and among IncludeTools unless they are nil.
+// UsesTool reports whether the host uses a tool of the server: the tool is not in
+// ExcludeTools, and it is in IncludeTools unless IncludeTools is nil.
 func (s *Server) UsesTool(name string) bool {
 	return !slices.Contains(s.ExcludeTools, name) && (s.IncludeTools == nil || slices.Contains(s.IncludeTools, name))
 }
 
-// setType sets the type, from what the file says or from the other members.
+// setType sets the type to the given one or, if it is empty, infers it from the other fields.
 func (s *Server) setType(given string) error {
 	kind, known := types[given]
 	switch {
@@ -117,8 +117,8 @@ func (s *Server) setType(given string) error {
 	return nil
 }
 
-// setEnv sets the environment, whose values may be strings, numbers and booleans. A variable
-// that is null is removed from those that the command would get anyway.
+// setEnv sets the environment. Values may be strings, numbers or booleans. A variable that is
+// null is removed from the default environment of the command.
 func (s *Server) setEnv(env map[string]jsontext.Value) error {
 	if len(env) > 0 {
 		s.Env = map[string]string{}

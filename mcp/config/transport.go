@@ -25,20 +25,20 @@ import (
 
 // Options configure [Server.Transport]. Nil means the zero Options.
 type Options struct {
-	// LookupEnv returns the value of a variable of the environment, for ${NAME}. Nil means
+	// LookupEnv returns the value of an environment variable, for ${NAME}. Nil means
 	// os.LookupEnv.
 	LookupEnv func(name string) (value string, ok bool)
 	// Workspace is ${workspaceFolder}. "" means the working directory.
 	Workspace string
-	// Input asks the user for an input of VS Code. It is called once for each input of a
-	// file. Nil means that servers with inputs cannot be used.
+	// Input asks the user for an input of VS Code. It is called again for an input of a file
+	// only if it returned an error. If Input is nil, servers with inputs cannot be used.
 	Input func(ctx context.Context, in Input) (string, error)
 
 	// Command configures the transports of commands. It may be nil.
 	Command *mcpstdio.CommandOptions
-	// HTTP returns options of the transport to a URL, for example with a client that logs
-	// in. Headers of the file replace those of the options. HTTP may be nil, and may return
-	// nil.
+	// HTTP returns the options of the transport to a URL, for example with a client that
+	// logs in. Headers in the file override headers in the options. HTTP may be nil, and may
+	// return nil.
 	HTTP func(url string) (*mcphttp.TransportOptions, error)
 }
 
@@ -53,9 +53,9 @@ func (o *Options) withDefaults() Options {
 	return opts
 }
 
-// Transport returns the transport to the server, with all variables replaced. Nothing is
-// started or connected yet. It returns an error if the server is malformed in its file, or if
-// a variable has no value; the context is that of [Options].Input. opts may be nil.
+// Transport returns the transport to the server, with all variables replaced. It does not
+// start the command or connect. It returns an error if the server is invalid in its file or a
+// variable has no value. ctx is passed to [Options].Input. opts may be nil.
 func (s *Server) Transport(ctx context.Context, opts *Options) (transport.Transport, error) {
 	if s == nil {
 		return nil, errNoServer
@@ -95,8 +95,9 @@ func (x *expander) command(ctx context.Context) (transport.Transport, error) {
 	return mcpstdio.NewCommand(cmd, x.opts.Command), nil
 }
 
-// lookUp returns the file of a program. Hosts look for it in the PATH that the command gets, which a
-// file sets where theirs does not have it. A program that is not there is looked up as usual.
+// lookUp returns the path of a program. Like the hosts, it searches the PATH of the command's
+// environment, which a file may set because the PATH of the host lacks the program. A program
+// that is not found there is returned unchanged, to be looked up as usual.
 func lookUp(program string, env []string) string {
 	if program != filepath.Base(program) {
 		return program
@@ -116,8 +117,8 @@ func lookUp(program string, env []string) string {
 	return program
 }
 
-// environ returns the environment of the command: of several values of a variable, the last
-// one counts.
+// environ returns the environment of the command. If a variable appears more than once, the
+// last value is used.
 func (x *expander) environ(ctx context.Context) ([]string, error) {
 	s := x.server
 	env := slices.DeleteFunc(mcpstdio.Environ(), func(pair string) bool {

@@ -12,9 +12,8 @@ import (
 )
 
 // Check wraps a transport and checks every message in both directions against the
-// specification, for the revision that the connection speaks. A violation fails the
-// test; the message is passed on unchanged. [Connect], [Dial] and [Run] do this for
-// every connection.
+// specification, using the revision of the connection. A violation fails the test; the
+// message is still delivered unchanged. [Connect], [Dial] and [Run] check every connection.
 func Check(tb testing.TB, t transport.Transport) transport.Transport {
 	if t == nil {
 		panic("mcptest: the transport to check is nil")
@@ -63,8 +62,8 @@ func (w *checkedWire) Send(ctx context.Context, m *transport.Outgoing) error {
 	return err
 }
 
-// Close stops checking before it closes the wire: the test may be over when the last
-// messages arrive.
+// Close stops checking before it closes the wire, because the test may have ended when the
+// last messages arrive.
 func (w *checkedWire) Close() error {
 	w.checker.stop()
 	return w.Conn.Close()

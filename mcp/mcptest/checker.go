@@ -15,33 +15,32 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// checker checks the messages of one connection. It knows the requests in flight and
-// what both sides have declared.
+// A checker checks the messages of one connection. It tracks the requests in flight and the
+// capabilities declared by both sides.
 type checker struct {
 	tb testing.TB
 
-	mu      sync.Mutex // guards what follows; methods named ...Locked need it
+	mu      sync.Mutex // guards the fields below; methods named ...Locked require it
 	stopped bool
-	calls   map[mcp.ID]*checkedCall // in flight or given up, by id
-	ended   map[mcp.ID]bool         // subscriptions that the server has ended
+	calls   map[mcp.ID]*checkedCall // in flight or abandoned, by id
+	ended   map[mcp.ID]bool         // subscriptions that have ended, by id
 	legacy  legacyRules
 }
 
-// checkedCall is a request of the client.
+// A checkedCall is a request of the client.
 type checkedCall struct {
 	req      *mcp.Request
 	rules    rules
-	givenUp  bool     // the client does not wait any longer; the server may not know yet
-	progress *float64 // last reported
+	givenUp  bool     // the client no longer waits; the server may not know yet
+	progress *float64 // last reported value
 
-	acknowledged bool     // the subscription was
-	accepted     []string // methods of its notifications
+	acknowledged bool     // the subscription was acknowledged
+	accepted     []string // methods of the notifications covered by the subscription
 }
 
 var core = mcp.Internal(seam.Key{})
 
-// requestOf returns the request or notification that m is, without its params if they
-// cannot be read.
+// requestOf returns m as a request or notification, without its params if they are invalid.
 func requestOf(m *transport.Message) *mcp.Request {
 	req, _ := core.NewRequest(m)
 	return req
@@ -57,14 +56,14 @@ func (c *checker) stop() {
 	c.stopped = true
 }
 
-// reportLocked fails the test with the rule that a message breaks, unless violation is nil.
+// reportLocked fails the test with the rule that message violates, unless violation is nil.
 func (c *checker) reportLocked(sender string, message any, violation error) {
 	if violation != nil && !c.stopped {
 		c.tb.Errorf("mcptest: %v: the %s sent %.400s", violation, sender, message)
 	}
 }
 
-// called checks a request of the client and remembers it.
+// called checks and records a request of the client.
 func (c *checker) called(version string, body []byte) *checkedCall {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -79,7 +78,7 @@ func (c *checker) called(version string, body []byte) *checkedCall {
 	return call
 }
 
-// rulesLocked returns the rules of a version.
+// rulesLocked returns the rules of a protocol version.
 func (c *checker) rulesLocked(version string) rules {
 	if !slices.Contains(mcp.ModernVersions(), version) {
 		return &c.legacy
@@ -105,7 +104,7 @@ func (c *checker) checkCallLocked(call *checkedCall) error {
 	return call.rules.checkRequest(call.req)
 }
 
-// returned checks the answer to a request; it is nil if none came.
+// returned checks the response to a request. r is nil if there was none.
 func (c *checker) returned(call *checkedCall, r *transport.Message) {
 	if call == nil {
 		return
@@ -150,15 +149,15 @@ func (c *checker) sent(version string, body []byte) {
 	}
 }
 
-// unsent lets the client send a response again: it could not be sent.
+// unsent records that a response could not be sent, so the client may send it again.
 func (c *checker) unsent(id mcp.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.legacy.unsent(id)
 }
 
-// received checks what the server sends other than answers. The id is that of the
-// request on whose stream it came, zero if the transport does not know it.
+// received checks messages of the server other than responses. about is the id of the request
+// on whose stream the message arrived, or zero if unknown.
 func (c *checker) received(m transport.Message, about mcp.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -17,9 +17,9 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// pendingAnswers fails the test when the server answers a request twice, or one that was
-// not made. Clients ignore such responses, so [Check] does not see them: the streams and
-// HTTP exchanges of the [Paths] are checked one level below.
+// pendingAnswers fails the test if the server sends a second response to a request, or a
+// response without a request. Clients ignore such responses, so [Check] does not see them.
+// Therefore, the streams and HTTP exchanges of [Paths] are checked one level below.
 type pendingAnswers struct {
 	tb testing.TB
 
@@ -31,7 +31,7 @@ func newPendingAnswers(tb testing.TB) *pendingAnswers {
 	return &pendingAnswers{tb: tb, ids: map[mcp.ID]bool{}}
 }
 
-// sent notes what the client sends.
+// sent records the id of a request sent by the client.
 func (p *pendingAnswers) sent(message []byte) {
 	if m, err := transport.ParseMessage(message); err == nil && m.IsRequest() {
 		p.mu.Lock()
@@ -40,7 +40,7 @@ func (p *pendingAnswers) sent(message []byte) {
 	}
 }
 
-// received checks what the server sends.
+// received checks the responses in data, which the server sent.
 func (p *pendingAnswers) received(data []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -55,7 +55,7 @@ func (p *pendingAnswers) received(data []byte) {
 	}
 }
 
-// checkedStream is the client's end of a stream.
+// A checkedStream is the client's end of a stream whose responses are checked.
 type checkedStream struct {
 	transport.Stream
 	pending *pendingAnswers
@@ -74,8 +74,8 @@ func (s *checkedStream) Read(ctx context.Context) ([]byte, error) {
 	return data, err
 }
 
-// checkedHTTP checks the responses in the answer to a POST. If accept is not empty, it
-// also replaces the Accept header.
+// checkedHTTP checks the responses to a POST request. If accept is not empty, it also
+// replaces the Accept header.
 type checkedHTTP struct {
 	tb     testing.TB
 	next   http.RoundTripper
@@ -106,12 +106,13 @@ func (c *checkedHTTP) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// checkedBody checks the responses in a body: it is one message, or each event is one.
+// A checkedBody checks the responses in an HTTP body. The body is one message or, if isStream
+// is true, a stream of events with one message each.
 type checkedBody struct {
 	io.ReadCloser
 	isStream bool
 	pending  *pendingAnswers
-	unread   []byte // the beginning of the next line or, in JSON, all that was read
+	unread   []byte // the start of the next line or, for JSON, everything read so far
 }
 
 func (b *checkedBody) Read(p []byte) (int, error) {

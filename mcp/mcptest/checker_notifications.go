@@ -39,10 +39,10 @@ func (c *checker) checkNotificationLocked(note *mcp.Request, about mcp.ID) error
 	if mcp.IsMethod(note.Method) {
 		return errors.New("it is a notification of clients")
 	}
-	return nil // of an extension
+	return nil // defined by an extension
 }
 
-// checkProgressLocked checks that progress names a request in flight and increases.
+// checkProgressLocked checks that progress belongs to a request in flight and increases.
 func (c *checker) checkProgressLocked(note *mcp.Request) error {
 	var p mcp.ProgressParams
 	if err := note.Decode(&p); err != nil {
@@ -61,7 +61,7 @@ func (c *checker) checkProgressLocked(note *mcp.Request) error {
 	return fmt.Errorf("no request in flight has the progress token %s", p.ProgressToken)
 }
 
-// checkLogLocked checks that a request in flight asked for a log message of this level.
+// checkLogLocked checks that a request in flight asked for log messages of this level.
 func (c *checker) checkLogLocked(note *mcp.Request, about mcp.ID) error {
 	level, err := levelOf(note)
 	if err != nil {
@@ -88,14 +88,16 @@ func levelOf(note *mcp.Request) (mcp.LoggingLevel, error) {
 	return p.Level, nil
 }
 
-// reaches reports whether a message of a level is wanted where least is asked for.
+// reaches reports whether level is at least as severe as least. It is false if least is not a
+// valid level.
 func reaches(level, least mcp.LoggingLevel) bool {
 	have, _ := level.Level()
 	want, ok := least.Level()
 	return ok && have >= want
 }
 
-// checkCancelledLocked checks that a server ends a subscription: before or after its result.
+// checkCancelledLocked checks that the server cancels only subscriptions. The notification
+// may arrive before or after the result of the subscription.
 func (c *checker) checkCancelledLocked(note *mcp.Request) error {
 	var p mcp.CancelledParams
 	if err := note.Decode(&p); err != nil {
@@ -157,7 +159,7 @@ func (c *checker) checkChangeLocked(note *mcp.Request) error {
 	return nil
 }
 
-// changeMethods returns the notifications of the changes in a filter.
+// changeMethods returns the methods of the notifications selected by a filter.
 func changeMethods(f *mcp.SubscriptionFilter) []string {
 	return methodsOf(f.ToolsListChanged, f.PromptsListChanged, f.ResourcesListChanged, len(f.ResourceSubscriptions) > 0)
 }

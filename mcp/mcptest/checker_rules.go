@@ -17,8 +17,8 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// rules are those of one era: for the requests, notifications and responses of the client,
-// and for the results and errors that answer its requests.
+// rules are the rules of one era, for the requests, notifications and responses of the
+// client, and for the results and errors that the server returns.
 type rules interface {
 	checkRequest(req *mcp.Request) error
 	checkClientNotification(method string) error
@@ -29,7 +29,7 @@ type rules interface {
 
 type modernRules struct{}
 
-// resultMembers are the members that a complete result must have, by method: "a.b" is a
+// resultMembers are the members that a complete result must have, by method. "a.b" means
 // member b of each item of the list a.
 var resultMembers = map[string][]string{
 	mcp.MethodDiscover:              {"supportedVersions", "capabilities"},
@@ -43,7 +43,7 @@ var resultMembers = map[string][]string{
 	mcp.MethodComplete:              {"completion"},
 }
 
-// cacheableMethods are those whose results must say how long they may be kept.
+// cacheableMethods are the methods whose results must have cache hints.
 var cacheableMethods = []string{
 	mcp.MethodDiscover, mcp.MethodListTools, mcp.MethodListPrompts, mcp.MethodListResources, mcp.MethodListResourceTemplates, mcp.MethodReadResource,
 }
@@ -70,14 +70,15 @@ func (modernRules) checkClientNotification(method string) error {
 	case mcp.IsMethod(method):
 		return errors.New("it is a notification of servers")
 	}
-	return nil // of an extension
+	return nil // defined by an extension
 }
 
 func (modernRules) checkResponse(mcp.ID) error {
 	return fmt.Errorf("clients send no responses in %s", mcp.LatestVersion)
 }
 
-// checkQuestion checks that a client may be asked a question, in either era.
+// checkQuestion checks, for either era, that the client has declared the capability for a
+// question.
 func checkQuestion(caps *mcp.ClientCapabilities, q mcp.InputRequest) error {
 	var declared bool
 	switch q.Method {
@@ -110,7 +111,7 @@ func (modernRules) checkError(e *transport.Error) error {
 	return checkError(e)
 }
 
-// checkError checks what the errors of both eras have in common.
+// checkError checks the rules for errors that both eras share.
 func checkError(e *transport.Error) error {
 	known := []int{mcp.CodeParseError, mcp.CodeInvalidRequest, mcp.CodeMethodNotFound, mcp.CodeInvalidParams, mcp.CodeInternalError}
 	if -32768 <= e.Code && e.Code < -32099 && !slices.Contains(known, e.Code) {
@@ -129,7 +130,7 @@ func checkError(e *transport.Error) error {
 
 type object = map[string]json.RawMessage
 
-// result has the members of results that are checked.
+// A result holds the members of a result that are checked.
 type result struct {
 	mcp.Cacheable
 	ResultType    *string                     `json:"resultType"`
@@ -141,7 +142,7 @@ type result struct {
 	all object
 }
 
-// parseResult decodes a result, and checks what the results of both eras have in common.
+// parseResult decodes a result and checks the rules that both eras share.
 func parseResult(raw json.RawMessage) (*result, error) {
 	res := new(result)
 	if err := errors.Join(jsonv2.Unmarshal(raw, res), jsonv2.Unmarshal(raw, &res.all)); err != nil {
@@ -181,7 +182,7 @@ func errNoExtension(kind string) error {
 	return fmt.Errorf("the client declared no extension with results of the type %q", kind)
 }
 
-// checkComplete checks a result that answers the request for good.
+// checkComplete checks a final result.
 func checkComplete(req *mcp.Request, res *result) error {
 	if id := res.Meta[mcp.MetaSubscriptionID]; req.Method == mcp.MethodListen && string(id) != req.ID.String() {
 		return fmt.Errorf("_meta: %s is %q; want %s", mcp.MetaSubscriptionID, id, req.ID)
@@ -200,7 +201,7 @@ func checkComplete(req *mcp.Request, res *result) error {
 	return checkMembers(res.Others, resultMembers[req.Method])
 }
 
-// checkInputRequired checks a result that asks the client.
+// checkInputRequired checks a result that asks the client questions.
 func checkInputRequired(req *mcp.Request, res *result) error {
 	switch req.Method {
 	case mcp.MethodCallTool, mcp.MethodGetPrompt, mcp.MethodReadResource:
@@ -218,7 +219,8 @@ func checkInputRequired(req *mcp.Request, res *result) error {
 	return nil
 }
 
-// checkMembers checks that an object has members, given as in resultMembers.
+// checkMembers checks that an object has the members given by paths, in the form used by
+// resultMembers.
 func checkMembers(o object, paths []string) error {
 	for _, path := range paths {
 		list, member, isItem := strings.Cut(path, ".")

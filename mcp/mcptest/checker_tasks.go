@@ -17,7 +17,8 @@ import (
 // taskStates are the states of a task, in both eras.
 var taskStates = []string{"working", "input_required", "completed", "failed", "cancelled"}
 
-// checkTask checks the members that every task has. The TTL has another name in each era.
+// checkTask checks the members that every task has. ttl is the name of the TTL member, which
+// differs between the eras.
 func checkTask(o object, ttl string) error {
 	var state string
 	var created, updated time.Time
@@ -37,7 +38,7 @@ func checkTask(o object, ttl string) error {
 	return nil
 }
 
-// taskMembers are the members that a task of the extension has in a state.
+// taskMembers are the members that a task of the extension must have, by state.
 var taskMembers = map[string]string{"input_required": "inputRequests", "completed": "result", "failed": "error"}
 
 // checkNewerTask checks the result of tasks/get, or the params of notifications/tasks.
@@ -46,7 +47,7 @@ func checkNewerTask(o object) error {
 		return err
 	}
 	var state string
-	_ = jsonv2.Unmarshal(o["status"], &state) // checked
+	_ = jsonv2.Unmarshal(o["status"], &state) // checked by checkTask
 	if member := taskMembers[state]; member != "" && o[member] == nil {
 		return fmt.Errorf("the member %s is missing", member)
 	}

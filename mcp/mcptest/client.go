@@ -14,27 +14,27 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// self identifies the clients of this package.
+// self is the implementation info of the clients of this package.
 var self = mcp.Implementation{Name: "mcptest", Version: "v0.0.0"}
 
-// A Client describes the client of a test. The zero Client is anonymous and answers no
-// questions. It may be used any number of times, but must not be changed after its
+// A Client configures the client of a test. The zero Client is unauthenticated and answers no
+// questions. A Client may be used any number of times, but must not be modified after its
 // first use.
 type Client struct {
-	// Options are the options of the client. An empty Version means the newest
-	// revision; [Client.Run] uses it for the era it belongs to. A nil Logger writes to
-	// the output of the test.
+	// Options are the options of the client. An empty Version means the newest revision. If
+	// Version is a legacy revision, [Client.Run] uses it for the legacy era. A nil Logger
+	// writes to the output of the test.
 	Options mcp.ClientOptions
-	// Principal is the authenticated caller as the server sees it, nil for none.
+	// Principal is the authenticated caller as seen by the server, or nil for none.
 	Principal *mcp.Principal
 	// Header is added to every HTTP request.
 	Header http.Header
 	// IgnoreLeaks are functions or packages whose goroutines may outlive a run; see
-	// [NoLeaks]. One that is empty turns the check for leaks off.
+	// [NoLeaks]. An empty string disables the check for leaks.
 	IgnoreLeaks []string
 }
 
-// Accept returns the answer of a user who fills in a form with the fields of content.
+// Accept returns the result of a user accepting a form filled in with the fields of content.
 // It panics if content cannot be encoded.
 func Accept(content any) *mcp.ElicitResult {
 	return &mcp.ElicitResult{Action: mcp.ActionAccept, Content: must(jsonv2.Marshal(content, jsonv2.Deterministic(true)))}
@@ -46,9 +46,9 @@ func Connect(tb testing.TB, h mcp.Handler) *mcp.Conn {
 	return new(Client).Connect(tb, h)
 }
 
-// Connect connects to h in memory and checks all messages; see [Check]. It fails the
-// test if it cannot connect. Client and server are closed when the test ends. Connect
-// works inside a testing/synctest bubble.
+// Connect connects to h in memory and checks all messages; see [Check]. If it cannot connect,
+// it fails the test. Client and server are closed when the test ends. Connect works inside a
+// testing/synctest bubble.
 func (cl *Client) Connect(tb testing.TB, h mcp.Handler) *mcp.Conn {
 	tb.Helper()
 	return cl.dial(tb, serveMemory(tb, cl, h), cmp.Or(cl.Options.Version, mcp.LatestVersion))
@@ -66,23 +66,21 @@ func RunNew(t *testing.T, newHandler func(t *testing.T) mcp.Handler, fn func(t *
 	new(Client).RunNew(t, newHandler, fn)
 }
 
-// Run runs fn as a subtest for every era of the protocol on every one of the [Paths],
-// each with a connection of its own to h. The subtests are named modern/memory,
-// legacy/http-sse and so on, and run one after the other. All messages are checked; see
-// [Check]. A subtest also fails if a goroutine is left behind when client and server
-// have been closed; [NoLeaks] says what is not counted.
+// Run runs fn as a subtest for every era of the protocol on each of the [Paths], with a
+// separate connection to h. The subtests are named modern/memory, legacy/http-sse and so on,
+// and run sequentially. All messages are checked; see [Check]. A subtest also fails if it
+// leaks goroutines after client and server have been closed; see [NoLeaks] for exceptions.
 //
-// All subtests share h: what one of them changes in it, the next one finds. If that
+// All subtests share h, so each one sees the changes made to it by the previous ones. If that
 // matters, use RunNew.
 func (cl *Client) Run(t *testing.T, h mcp.Handler, fn func(t *testing.T, c *mcp.Conn)) {
 	t.Helper()
 	cl.RunNew(t, func(*testing.T) mcp.Handler { return h }, fn)
 }
 
-// RunNew is like Run, but each subtest has a handler of its own, which newHandler
-// returns. Use it for handlers with state that calls change, such as rate limits, caches
-// or stored data. Functions that newHandler passes to t.Cleanup run after client and
-// server have been closed.
+// RunNew is like Run, but each subtest uses a new handler returned by newHandler. Use it for
+// handlers with mutable state, such as rate limits, caches or stored data. Functions that
+// newHandler passes to t.Cleanup run after client and server have been closed.
 func (cl *Client) RunNew(t *testing.T, newHandler func(t *testing.T) mcp.Handler, fn func(t *testing.T, c *mcp.Conn)) {
 	t.Helper()
 	for _, path := range Paths() {
@@ -107,8 +105,8 @@ func (cl *Client) dial(tb testing.TB, transport transport.Transport, version str
 	return Dial(tb, transport, &opts)
 }
 
-// Dial connects to a server until the test ends, and checks all messages; see [Check].
-// It fails the test if it cannot connect.
+// Dial connects to a server and checks all messages; see [Check]. If it cannot connect, it
+// fails the test. The connection is closed when the test ends.
 func Dial(tb testing.TB, transport transport.Transport, opts *mcp.ClientOptions) *mcp.Conn {
 	tb.Helper()
 	c, err := mcp.NewClient(self.Name, self.Version, opts).Connect(tb.Context(), Check(tb, transport))

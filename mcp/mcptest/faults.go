@@ -11,18 +11,18 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// A Fault says what goes wrong with a message on its way to the server. The zero Fault
-// delivers it.
+// A Fault describes what goes wrong with a message on its way to the server. The zero Fault
+// delivers the message normally.
 type Fault struct {
-	Delay     time.Duration // deliver it late
-	Drop      bool          // do not deliver it; a request is never answered
-	Duplicate bool          // deliver it twice, with the same id
-	Cut       bool          // break the connection first
-	Err       error         // do not deliver it, but fail with this error, such as mcp.ErrSessionLost
+	Delay     time.Duration // delay the message
+	Drop      bool          // do not deliver the message; a request is never answered
+	Duplicate bool          // deliver the message twice, with the same id
+	Cut       bool          // close the connection first
+	Err       error         // do not deliver the message, and return this error, such as mcp.ErrSessionLost
 }
 
-// Faulty wraps a transport and calls fault for every message to the server. n counts the
-// messages of a connection from 1.
+// Faulty wraps a transport and calls fault for every message sent to the server. n is the
+// number of the message on its connection, starting at 1.
 func Faulty(t transport.Transport, fault func(n int, m *transport.Outgoing) Fault) transport.Transport {
 	if t == nil || fault == nil {
 		panic("mcptest: Faulty: the transport and the function must not be nil")
@@ -81,7 +81,7 @@ func (w *faultyWire) Call(ctx context.Context, m *transport.Outgoing) (*transpor
 			return nil, w.Err()
 		}
 	case f.Duplicate:
-		_ = w.Conn.Send(ctx, m) // its answer is ignored
+		_ = w.Conn.Send(ctx, m) // the client ignores the response
 	}
 	return w.Conn.Call(ctx, m)
 }

@@ -11,18 +11,20 @@ import (
 	"time"
 )
 
-// NoLeaks fails the test if goroutines that were started after the call are still
-// running when the test ends. Call it first: cleanup functions run last to first.
-// Goroutines that are about to end get a moment to do so.
+// NoLeaks fails the test if goroutines started after the call are still running when the test
+// ends. Call it first, because cleanup functions run in reverse order. Goroutines that are
+// about to end are given a moment to do so.
 //
-// It does not report a goroutine that took the place of another one of the same function,
-// as the workers of a pool or of an open connection do, goroutines that wait on an idle
-// HTTP connection, which net/http keeps for the next request, or those whose stack contains one of the texts of ignore. Name a
-// function or a package there to allow what stays open after the test on purpose, such
-// as the pool of a database: "database/sql.". The empty text matches every stack.
+// NoLeaks does not report:
+//   - goroutines that replace another one running the same function, such as the workers of a
+//     pool or of an open connection;
+//   - goroutines of idle HTTP connections, which net/http keeps for the next request;
+//   - goroutines whose stack contains one of the strings in ignore. Use them to name functions
+//     or packages that intentionally outlive the test, such as a database pool:
+//     "database/sql.". The empty string matches every stack.
 //
-// NoLeaks has no effect in a parallel test, because the goroutines of other tests cannot
-// be told from its own.
+// NoLeaks has no effect in a parallel test, because it cannot distinguish the goroutines of
+// other tests from those of its own.
 func NoLeaks(tb testing.TB, ignore ...string) {
 	tb.Helper()
 	before := goroutines()
@@ -42,18 +44,18 @@ func NoLeaks(tb testing.TB, ignore ...string) {
 	})
 }
 
-// isParallel reports whether the test or one that it belongs to is parallel. Only Setenv
-// tells: it panics then.
+// isParallel reports whether the test or one of its parents is parallel. The only way to find
+// out is Setenv, which panics in that case.
 func isParallel(tb testing.TB) (parallel bool) {
 	defer func() { parallel = recover() != nil }()
 	tb.Setenv("MCPTEST_PARALLEL", "no")
 	return false
 }
 
-// patience bounds the last pause; all pauses together take up to twice as long.
+// patience is the maximum length of a pause. All pauses together take up to twice as long.
 const patience = time.Second
 
-// goroutines returns the stacks of all goroutines except the calling one, by names such
+// goroutines returns the stacks of all goroutines except the calling one, keyed by names such
 // as "goroutine 7".
 func goroutines() map[string]string {
 	buf := make([]byte, 1<<20)
@@ -69,9 +71,9 @@ func goroutines() map[string]string {
 	return stacks
 }
 
-// startedSince returns the stacks of new goroutines, except those of package testing, of
-// idle connections, those that contain one of the texts of ignore, and as many of a
-// function as have ended.
+// startedSince returns the stacks of the goroutines that are not in before. It omits
+// goroutines of package testing and of idle connections, and stacks that contain a string of
+// ignore. For each function, it also omits as many goroutines as have ended.
 func startedSince(before map[string]string, ignore []string) []string {
 	now, ended := goroutines(), map[string]int{}
 	for id, stack := range before {
@@ -93,11 +95,11 @@ func startedSince(before map[string]string, ignore []string) []string {
 	return started
 }
 
-// functionOf returns the name of the function that a goroutine was started with: that of
-// the outermost frame.
+// functionOf returns the name of the function that a goroutine was started with, which is the
+// function of the outermost frame.
 func functionOf(stack string) string {
 	frames, _, _ := strings.Cut(stack, "\ncreated by ")
-	lines := strings.Split(frames, "\n") // two for each frame: the call, and its place in a file
+	lines := strings.Split(frames, "\n") // two for each frame: the call and its position
 	call := lines[max(0, len(lines)-2)]
 	return call[:max(0, strings.LastIndexByte(call, '('))]
 }
@@ -106,9 +108,9 @@ func containsAny(stack string, texts []string) bool {
 	return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(stack, text) })
 }
 
-// isIdleConnection reports whether a goroutine belongs to an HTTP connection that no
-// request uses. A connection in use has another goroutine that shows it: that of the
-// handler, the one that sends the request, or the one that waits for the end of a body.
+// isIdleConnection reports whether a goroutine belongs to an HTTP connection that may be idle.
+// A connection in use is detected by another goroutine: it runs the handler, sends the
+// request, or waits for the end of a body.
 func isIdleConnection(stack string) bool {
 	reads := strings.Contains(stack, "\nnet/http.(*persistConn).readLoop(") || strings.Contains(stack, "\nnet/http.(*conn).serve(")
 	return reads && strings.Contains(stack, "\nbufio.(*Reader).Peek(") || containsAny(stack, []string{

@@ -18,23 +18,23 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// legacyRules are the rules of the older revisions.
+// legacyRules are the rules of the legacy revisions.
 type legacyRules struct {
-	session *checkedSession       // nil unless initialize was answered
+	session *checkedSession       // nil until initialize has been answered
 	asked   map[mcp.ID]askedState // requests of the server, by id
 }
 
-// checkedSession is what initialize has negotiated.
+// A checkedSession is the state of a session, as negotiated by initialize.
 type checkedSession struct {
 	client      mcp.ClientCapabilities
-	changes     []string         // methods of notifications that the server has declared
+	changes     []string         // methods of change notifications that the server has declared
 	logging     bool             // declared by the server
 	level       mcp.LoggingLevel // "" means that the server chooses
 	initialized bool
 }
 
-// askedState is the state of a request of the server. Requests that were never made have
-// the zero state.
+// An askedState is the state of a request of the server. It is zero for requests that were
+// never sent.
 type askedState int
 
 const (
@@ -45,7 +45,7 @@ const (
 
 func newLegacyRules() legacyRules { return legacyRules{asked: map[mcp.ID]askedState{}} }
 
-// isLegacyRequest reports whether a request is one of clients of the legacy era only.
+// isLegacyRequest reports whether clients send a request in the legacy era only.
 func isLegacyRequest(method string) bool {
 	switch method {
 	case revision.Initialize, revision.Ping, revision.SetLevel, revision.Subscribe, revision.Unsubscribe:
@@ -54,8 +54,8 @@ func isLegacyRequest(method string) bool {
 	return false
 }
 
-// isLegacyClientNotification reports whether a notification is one that clients send in the
-// legacy era only.
+// isLegacyClientNotification reports whether clients send a notification in the legacy era
+// only.
 func isLegacyClientNotification(method string) bool {
 	return method == revision.Initialized || method == mcp.NotificationProgress || method == revision.RootsListChanged
 }
@@ -91,7 +91,7 @@ func (r *legacyRules) checkResponse(id mcp.ID) error {
 	return nil
 }
 
-// unsent lets the client send an answer again: it could not be sent.
+// unsent records that a response could not be sent, so the client may send it again.
 func (r *legacyRules) unsent(id mcp.ID) {
 	if r.asked[id] == wasAnswered {
 		r.asked[id] = answerOptional
@@ -126,7 +126,7 @@ func (r *legacyRules) checkResult(req *mcp.Request, raw json.RawMessage) error {
 	return checkMembers(res.Others, resultMembers[req.Method])
 }
 
-// checkInitialize checks the answer to initialize, which begins a session.
+// checkInitialize checks the result of initialize, which starts a session.
 func (r *legacyRules) checkInitialize(req *mcp.Request, res *result) error {
 	if err := checkMembers(res.Others, []string{"protocolVersion", "capabilities", "serverInfo"}); err != nil {
 		return err
@@ -153,7 +153,7 @@ func (r *legacyRules) checkInitialize(req *mcp.Request, res *result) error {
 	return nil
 }
 
-// declaredChanges returns the notifications that a server has declared to send.
+// declaredChanges returns the methods of the change notifications that a server has declared.
 func declaredChanges(s *mcp.ServerCapabilities) []string {
 	tools, prompts, resources := s.Tools, s.Prompts, s.Resources
 	return methodsOf(tools != nil && tools.ListChanged, prompts != nil && prompts.ListChanged,
@@ -170,7 +170,8 @@ func (c *checker) isConnectingLocked() bool {
 	return false
 }
 
-// checkServerRequestLocked checks a request of the server, which only the legacy era has.
+// checkServerRequestLocked checks a request of the server, which exists only in the legacy
+// era.
 func (c *checker) checkServerRequestLocked(req *mcp.Request) error {
 	r := &c.legacy
 	if r.asked[req.ID] == answerDue {
@@ -188,13 +189,13 @@ func (c *checker) checkServerRequestLocked(req *mcp.Request) error {
 	return checkQuestion(&r.session.client, mcp.InputRequest{Method: req.Method, Params: req.Params()})
 }
 
-// checkLegacyNotificationLocked checks a notification of the server, if the legacy era has
-// rules of its own for it.
+// checkLegacyNotificationLocked checks a notification of the server if the legacy era has its
+// own rules for it, and reports whether it has.
 func (c *checker) checkLegacyNotificationLocked(note *mcp.Request) (isLegacy bool, err error) {
 	s := c.legacy.session
 	switch {
 	case s == nil && c.isConnectingLocked():
-		return true, nil // the answer to initialize may have arrived and not been checked
+		return true, nil // the result of initialize may have arrived but not been checked yet
 	case s == nil && note.Method == revision.TaskStatus, s != nil && note.Method == tasking.NotificationTask:
 		return true, errors.New("it is a notification of the other era")
 	case s == nil:
@@ -229,7 +230,7 @@ func (s *checkedSession) checkLog(note *mcp.Request) error {
 	return nil
 }
 
-// checkCancelled checks that the server cancels a request of its own.
+// checkCancelled checks that the server cancels one of its own requests.
 func (r *legacyRules) checkCancelled(note *mcp.Request) error {
 	var p mcp.CancelledParams
 	if err := note.Decode(&p); err != nil {
@@ -238,14 +239,14 @@ func (r *legacyRules) checkCancelled(note *mcp.Request) error {
 	switch r.asked[p.RequestID] {
 	case answerDue:
 		r.asked[p.RequestID] = answerOptional
-	case answerOptional, wasAnswered: // the answer may have crossed it
+	case answerOptional, wasAnswered: // the answer may have crossed the cancellation
 	default:
 		return fmt.Errorf("the server made no request %s", p.RequestID)
 	}
 	return nil
 }
 
-// checkChange checks that the server has declared that it reports such changes.
+// checkChange checks that the server has declared a change notification.
 func (s *checkedSession) checkChange(method string) error {
 	if !slices.Contains(s.changes, method) {
 		return errors.New("the server did not declare that it reports such changes")
@@ -262,7 +263,8 @@ func checkOlderTask(raw json.RawMessage) error {
 	return checkTask(o, "ttl")
 }
 
-// checkOlderResult checks a result about a task of 2025-11-25, and reports whether it is one.
+// checkOlderResult checks a result about a task of 2025-11-25. isTask reports whether it is
+// one.
 func checkOlderResult(req *mcp.Request, res *result) (isTask bool, err error) {
 	switch req.Method {
 	case mcp.MethodCallTool:

@@ -12,7 +12,7 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// Versions returns the newest revision of each era that can be spoken, newest first.
+// Versions returns the newest revision of each era that the path supports, newest first.
 func (p Path) Versions() []string {
 	legacy := mcp.LegacyVersions()[0]
 	if p.Legacy {
@@ -21,8 +21,8 @@ func (p Path) Versions() []string {
 	return []string{mcp.LatestVersion, legacy}
 }
 
-// eraOf returns the name of the era of a version, and the version to test in it: in the
-// legacy era the one of the options, if that is legacy.
+// eraOf returns the name of the era of version, and the version to test in that era. In the
+// legacy era, it is Options.Version if that is a legacy revision.
 func (cl *Client) eraOf(version string) (era, tested string) {
 	if version == mcp.LatestVersion {
 		return "modern", version

@@ -16,17 +16,16 @@ import (
 	"github.com/go-psi/psi/mcpstdio"
 )
 
-// A Path is a way from a client to a server in the process of the test.
+// A Path is a way to connect a client to a server within the test process.
 type Path struct {
 	Name   string
-	Legacy bool // only the legacy era can be spoken
+	Legacy bool // supports only the legacy era
 
 	serve func(tb testing.TB, cl *Client, h mcp.Handler) transport.Transport
 }
 
-// Paths returns all paths: in memory, lines of bytes as over standard input and output,
-// a Unix domain socket, streamable HTTP with each of its two kinds of answers, and
-// HTTP+SSE.
+// Paths returns all paths: in memory, lines as over standard input and output, a Unix domain
+// socket, streamable HTTP with JSON and with event streams, and HTTP+SSE.
 func Paths() []Path {
 	return []Path{
 		{Name: "memory", serve: serveMemory},
@@ -38,7 +37,7 @@ func Paths() []Path {
 	}
 }
 
-// Serve serves h until the test ends and returns the transport to it.
+// Serve serves h until the test ends and returns a transport to it.
 func (p Path) Serve(tb testing.TB, h mcp.Handler) transport.Transport {
 	tb.Helper()
 	if p.serve == nil {
@@ -47,8 +46,7 @@ func (p Path) Serve(tb testing.TB, h mcp.Handler) transport.Transport {
 	return p.serve(tb, new(Client), h)
 }
 
-// serveMemory serves in process. That path has no principal, so a client with one gets
-// a pipe.
+// serveMemory serves over an in-memory pipe.
 func serveMemory(tb testing.TB, cl *Client, h mcp.Handler) transport.Transport {
 	return transport.FromStream(func(context.Context) (transport.Stream, error) {
 		near, far := transport.Pipe()
@@ -57,7 +55,7 @@ func serveMemory(tb testing.TB, cl *Client, h mcp.Handler) transport.Transport {
 	})
 }
 
-// serveStdio serves lines of bytes, as over standard input and output.
+// serveStdio serves over a pair of byte pipes, as over standard input and output.
 func serveStdio(tb testing.TB, cl *Client, h mcp.Handler) transport.Transport {
 	return transport.FromStream(func(context.Context) (transport.Stream, error) {
 		in, toServer := io.Pipe()

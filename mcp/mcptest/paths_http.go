@@ -15,8 +15,8 @@ import (
 
 const typeStream = "text/event-stream"
 
-// serveHTTP serves streamable HTTP to a client that accepts the given type alone, or
-// both if it is empty.
+// serveHTTP serves streamable HTTP to a client that accepts only the given content type, or
+// both types if it is empty.
 func serveHTTP(accept string) func(tb testing.TB, cl *Client, h mcp.Handler) transport.Transport {
 	return func(tb testing.TB, cl *Client, h mcp.Handler) transport.Transport {
 		url, opts := onLoopback(tb, cl, mcphttp.NewHandler(h, &mcphttp.Options{Logger: logger(tb)}), accept)
@@ -29,11 +29,11 @@ type endpoint interface {
 	Shutdown(ctx context.Context) error
 }
 
-// onLoopback serves an endpoint on a loopback port until the test ends, and returns its
-// URL and the options of the client.
+// onLoopback serves an endpoint on a loopback port until the test ends. It returns the URL
+// and the options of the client.
 func onLoopback(tb testing.TB, cl *Client, e endpoint, accept string) (url string, opts *mcphttp.TransportOptions) {
 	base := &http.Transport{}
-	tb.Cleanup(base.CloseIdleConnections) // after the server was closed
+	tb.Cleanup(base.CloseIdleConnections) // runs after the server has been closed
 	url = Serve(tb, authenticate(cl.Principal, e))
 	tb.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), closeTimeout)
@@ -46,7 +46,7 @@ func onLoopback(tb testing.TB, cl *Client, e endpoint, accept string) (url strin
 	return url, &mcphttp.TransportOptions{Client: client, Header: cl.Header, Logger: logger(tb)}
 }
 
-// authenticate stands in for the middleware that authenticates callers.
+// authenticate replaces the middleware that authenticates callers.
 func authenticate(p *mcp.Principal, next http.Handler) http.Handler {
 	if p == nil {
 		return next

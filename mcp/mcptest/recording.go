@@ -17,15 +17,15 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// Record wraps a transport and writes what passes it to w, with secrets redacted; see
+// Record wraps a transport and writes its messages to w, with secrets redacted; see
 // [recording.Recorder]. It panics if t or w is nil.
 func Record(t transport.Transport, w io.Writer) transport.Transport {
 	return recording.NewRecorder(w, nil).Transport(t)
 }
 
-// Replay returns a replay of the recording that r has: a server for a client, or a client for
-// a server. It fails the test if the recording cannot be read, and when the test ends if a
-// client has sent what the recording does not have. Opts may be nil.
+// Replay returns a replay of the recording in r: a server for a client, or a client for a
+// server. It fails the test if the recording cannot be read. When the test ends, it fails the
+// test if a client sent something that is not in the recording. opts may be nil.
 func Replay(tb testing.TB, r io.Reader, opts *recording.ReplayOptions) *recording.Replay {
 	tb.Helper()
 	rec, err := recording.Read(r, nil)
@@ -41,14 +41,13 @@ func Replay(tb testing.TB, r io.Reader, opts *recording.ReplayOptions) *recordin
 	return replay
 }
 
-// Golden compares a recording with the one in a file, and fails the test with the first
-// difference; see [recording.Compare]. If the flag -update is set, it writes the file
-// instead, unless there is no difference. The flag is that of the package under test, which
-// has to define it:
+// Golden compares a recording with the one in a file and fails the test with the first
+// difference; see [recording.Compare]. If the flag -update is set and there is a difference,
+// it writes the file instead. The package under test must define the flag:
 //
 //	var _ = flag.Bool("update", false, "rewrite the golden files")
 //
-// Opts may be nil.
+// opts may be nil.
 func Golden(tb testing.TB, file string, recorded []byte, opts *recording.CompareOptions) {
 	tb.Helper()
 	got, err := recording.Read(bytes.NewReader(recorded), nil)

@@ -25,18 +25,18 @@ func NewRequest(method string, params any) *mcp.Request {
 
 var lastID atomic.Int64
 
-// NewRequest returns a request of the newest revision as a server receives it: with an
-// id, and with the metadata that every request must have. Members that params has in its
-// _meta are kept; the progress token is the request's id unless it has one. If
-// Options.Capabilities is nil, the client can be asked everything.
+// NewRequest returns a request of the newest revision as a server receives it: with an id and
+// the metadata that every request must have. Members of _meta in params are kept. If there is
+// no progress token, the id of the request is used. If Options.Capabilities is nil, the
+// client has all capabilities.
 //
-// Params are as in [mcp.NewRequest]; NewRequest panics if they cannot be encoded.
+// The params are as in [mcp.NewRequest]; NewRequest panics if they cannot be encoded.
 func (cl *Client) NewRequest(method string, params any) *mcp.Request {
 	bare := must(mcp.NewRequest(method, params))
 	members := map[string]json.RawMessage{}
 	if raw := bare.Params(); raw != nil {
 		if err := jsonv2.Unmarshal(raw, &members); err != nil {
-			panic(err) // NewRequest has checked that they are an object
+			panic(err) // mcp.NewRequest has checked that they are an object
 		}
 	}
 	id, meta := mcp.IntID(lastID.Add(1)), bare.Meta()
@@ -47,7 +47,7 @@ func (cl *Client) NewRequest(method string, params any) *mcp.Request {
 	return req
 }
 
-// must panics if a value of the test cannot be encoded.
+// must returns v, and panics if err is not nil.
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic("mcptest: " + err.Error())
@@ -55,7 +55,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// addMeta adds the metadata of the modern era that is missing.
+// addMeta adds missing metadata of the modern era.
 func (cl *Client) addMeta(meta *mcp.Meta, id mcp.ID) {
 	addDefault := func(key string, value any) {
 		if _, ok := (*meta)[key]; !ok {
@@ -80,9 +80,9 @@ func allCapabilities() *mcp.ClientCapabilities {
 	}
 }
 
-// Do serves req with h, as a transport would, and returns the outcome and the
-// notifications about the request. It is cancelled with the context of the test. What a
-// server would log, such as the stack of a panic, is written to the output of the test.
+// Do serves req with h, as a transport would, and returns the result, the notifications about
+// the request, and the error. The request is cancelled with the context of the test. Logs,
+// such as the stack of a panic, are written to the output of the test.
 func Do(tb testing.TB, h mcp.Handler, req *mcp.Request) (mcp.Result, *Recorder, error) {
 	tb.Helper()
 	if h == nil {
@@ -93,10 +93,10 @@ func Do(tb testing.TB, h mcp.Handler, req *mcp.Request) (mcp.Result, *Recorder, 
 	return res, rec, err
 }
 
-// As returns middleware that makes p the caller of every request, like authentication
-// that knows nobody else. Use it where a [Client] cannot be, such as around the handler
-// of [mcp.InProcess] or below an HTTP router. Sessions of the legacy era belong to the
-// caller that the transport knows, who is not p.
+// As returns middleware that makes p the authenticated caller of every request. Use it where
+// a [Client] cannot be used, such as around the handler of [mcp.InProcess] or below an HTTP
+// router. Sessions of the legacy era still belong to the caller that the transport
+// authenticated, which is not p.
 func As(p *mcp.Principal) mcp.Middleware {
 	return func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
@@ -123,8 +123,8 @@ func (n Notification) Decode(v any) error {
 	return jsonv2.Unmarshal(n.Params, v)
 }
 
-// A Recorder records notifications, in order. The zero
-// Recorder is empty. It is safe for concurrent use.
+// A Recorder records notifications in order. The zero Recorder is empty and ready to use. It
+// is safe for concurrent use.
 type Recorder struct {
 	mu       sync.Mutex
 	recorded []Notification

@@ -16,20 +16,20 @@ import (
 )
 
 // Serve serves h on a loopback port until the test ends, and returns its URL, such as
-// "http://127.0.0.1:41234". Use it to test a whole router, with its authentication and
-// routes, and [Dial] to connect to an endpoint below the URL.
+// "http://127.0.0.1:41234". Use it to test a whole router, including authentication and
+// routes. Use [Dial] to connect to an endpoint below the URL.
 //
-// When the test ends, Serve closes all connections and waits for the requests in flight,
-// whose contexts are cancelled. The test fails if a request has not ended after 10
-// seconds. In contrast, httptest.Server.Close waits without end for streams that a client
-// keeps open, such as that of a legacy session.
+// When the test ends, Serve closes all connections, which cancels the contexts of the
+// requests in flight, and waits for these requests. The test fails if a request has not ended
+// after 10 seconds. In contrast, httptest.Server.Close waits indefinitely for streams that a
+// client keeps open, such as the stream of a legacy session.
 func Serve(tb testing.TB, h http.Handler) (url string) {
 	tb.Helper()
 	return ServeFunc(tb, func(string) http.Handler { return h })
 }
 
-// ServeFunc is like Serve for a handler that needs to know its URL, such as one that
-// publishes metadata.
+// ServeFunc is like Serve, but for a handler that needs to know its URL, for example because
+// it publishes metadata.
 func ServeFunc(tb testing.TB, newHandler func(url string) http.Handler) (url string) {
 	tb.Helper()
 	if newHandler == nil {
@@ -42,7 +42,7 @@ func ServeFunc(tb testing.TB, newHandler func(url string) http.Handler) (url str
 	s.Config.ErrorLog = slog.NewLogLogger(logger(tb).Handler(), slog.LevelError)
 	s.Start()
 	tb.Cleanup(func() {
-		_ = s.Config.Close() // that of s waits
+		_ = s.Config.Close() // s.Close would wait for the requests
 		if left := requests.wait(); left != "" {
 			tb.Errorf("mcptest: requests do not end when their context is cancelled: %s", left)
 		}
@@ -50,16 +50,16 @@ func ServeFunc(tb testing.TB, newHandler func(url string) http.Handler) (url str
 	return url
 }
 
-// closeTimeout bounds how long a server may take to end.
+// closeTimeout limits how long a server may take to shut down.
 const closeTimeout = 10 * time.Second
 
-// requestsInFlight passes on requests, and counts those that have not ended.
+// requestsInFlight forwards requests to handler, and counts those in flight.
 type requestsInFlight struct {
 	handler http.Handler
 
 	mu    sync.Mutex
 	count map[string]int // by method and path
-	idle  chan struct{}  // closed when the last one ends; nil unless wait waits
+	idle  chan struct{}  // closed when the last request ends; nil unless wait is waiting
 }
 
 func (f *requestsInFlight) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -81,7 +81,8 @@ func (f *requestsInFlight) add(name string, n int) {
 	}
 }
 
-// wait waits for all requests, up to closeTimeout. It returns the names of the others.
+// wait waits up to closeTimeout for all requests to end. It returns the names of the
+// remaining ones.
 func (f *requestsInFlight) wait() (left string) {
 	idle := make(chan struct{})
 	f.mu.Lock()

@@ -11,59 +11,59 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// A ClientTrace is a set of functions that a client calls when something happens that its
-// results do not show. Any of them may be nil. They may be called by several goroutines at
-// once, also after the call that is traced has returned, and must not block: the client
-// waits for them. What they are given must not be changed.
+// A ClientTrace is a set of hooks that a client runs at events that its results do not show.
+// Any hook may be nil. Hooks may be called concurrently, and after the traced call has
+// returned. They must not block, because the client waits for them, and must not modify
+// their arguments.
 //
-// A trace in the context of the methods Connect, ConnectVersion and Maintain of a client is
-// that of the connection: of everything that has no trace of its own. A trace in the context
-// of a call is that of the call. Without a trace nothing is called, and nothing allocated.
+// A trace in the context passed to Connect, ConnectVersion or Maintain of a client applies to
+// the connection: to all events that have no trace of their own. A trace in the context of a
+// call applies to the call. Without a trace, nothing is called or allocated.
 type ClientTrace struct {
-	// ProbeSent is called before a request is sent to find out which revision the server
-	// speaks: server/discover, or initialize.
+	// ProbeSent is called before a server/discover or initialize request is sent to find out
+	// which revision the server speaks.
 	ProbeSent func(method string)
-	// EraChosen is called once it is decided which revision a connection speaks.
+	// EraChosen is called when the revision of a connection has been chosen.
 	EraChosen func(EraInfo)
-	// CacheHit is called when something remembered is used instead of asking for it.
+	// CacheHit is called when a cached value is used instead of sending a request.
 	CacheHit func(CacheInfo)
-	// Question is called before a function of the client, or its middleware, answers a
-	// question of the server, and Answered after that.
+	// Question is called before the client, or its middleware, answers a question of the
+	// server. Answered is called afterwards.
 	Question func(QuestionInfo)
 	Answered func(QuestionInfo)
 	// Round is called before a request is sent again with the answers to questions. Legacy
-	// servers ask while they serve a request, which is not sent again.
+	// servers ask while they serve the request, which is not sent again.
 	Round func(RoundInfo)
-	// Retry is called before a request that failed is sent again.
+	// Retry is called before a failed request is sent again.
 	Retry func(RetryInfo)
-	// Reconnect is called before a connection, a session or a stream that has ended is opened
-	// again.
+	// Reconnect is called before a connection, session or stream that has ended is reopened.
 	Reconnect func(ReconnectInfo)
-	// Challenge is called when an HTTP server refuses a request because of its sender.
+	// Challenge is called when an HTTP server rejects a request because of its sender.
 	Challenge func(ChallengeInfo)
-	// WireWrite is called with each message before the transport gets it, and WireRead with
-	// each one that the transport has read, as they are in the revision that is spoken.
-	// A message that belongs to no call, or does not say to which, is one of the connection.
+	// WireWrite is called with each message before it is passed to the transport, and
+	// WireRead with each message that the transport has read, in the form of the negotiated
+	// revision. A message that cannot be attributed to a call belongs to the connection.
 	WireWrite func(WireInfo)
 	WireRead  func(WireInfo)
 }
 
-// EraInfo says which revision a connection speaks.
+// EraInfo describes the choice of a connection's revision.
 type EraInfo struct {
 	Version string
-	// Reason is why, for people.
+	// Reason is a human-readable explanation of the choice.
 	Reason string
-	// Guess reports that the server has not said it explicitly. It is not remembered then.
+	// Guess reports that the server did not state its revision. A guess is not cached.
 	Guess bool
 }
 
-// CacheInfo describes what was remembered.
+// CacheInfo describes a cached value.
 type CacheInfo struct {
-	// Kind is "version" for that of a legacy server, "schema" for the output schema of a tool,
-	// a method for a result in a cache of package middleware, and "token" for a stored token
-	// of package oauth.
+	// Kind is "version" for the version of a legacy server, "schema" for the output schema of
+	// a tool, "token" for a stored token of package oauth, or a method for a result cached by
+	// package middleware.
 	Kind string
-	// Name is that of the tool, prompt or resource, or the URL of a server; "" if there is no name.
+	// Name is the name of the tool or prompt, or the URI of the resource, or the URL of the
+	// server; it is "" if there is none.
 	Name string
 }
 
@@ -71,8 +71,8 @@ type CacheInfo struct {
 type QuestionInfo struct {
 	Method string
 	Params json.RawMessage
-	// Answer is the answer, Err the reason if there is no answer, and Duration how long it took. They are
-	// zero before the question is answered.
+	// Answer is the answer. If there is no answer, Err is the reason. Duration is the time
+	// that answering took. All three are zero before the question is answered.
 	Answer   json.RawMessage
 	Err      error
 	Duration time.Duration
@@ -81,9 +81,9 @@ type QuestionInfo struct {
 // RoundInfo describes a request that is sent again with answers.
 type RoundInfo struct {
 	Method, Name string
-	// Round is how often the request is sent, 2 the first time that it is sent again.
+	// Round counts how often the request is sent. It is 2 when the request is first repeated.
 	Round int
-	// Questions is how many were answered.
+	// Questions is the number of questions that were answered.
 	Questions int
 }
 
@@ -92,42 +92,43 @@ type RetryInfo struct {
 	// Method and Name are those of the request. They are "" for an HTTP request of package
 	// oauth.
 	Method, Name string
-	Err          error
+	// Err is the reason why the request failed.
+	Err error
 	// Delay is how long the client has waited since the request failed.
 	Delay time.Duration
 }
 
-// ReconnectInfo describes what is opened again.
+// ReconnectInfo describes a connection, session or stream that is reopened.
 type ReconnectInfo struct {
 	// Kind is "connection", "session" or "stream".
 	Kind string
-	// Err is why the last one ended or could not be opened.
+	// Err is the reason why the previous one ended or could not be opened.
 	Err error
 }
 
-// ChallengeInfo describes a refusal.
+// ChallengeInfo describes an HTTP response that rejects a request.
 type ChallengeInfo struct {
 	Status int                 // 401 or 403
-	Header map[string][]string // of the response, with WWW-Authenticate
+	Header map[string][]string // the response header, including WWW-Authenticate
 }
 
-// WireInfo describes a message on its way.
+// WireInfo describes a message that is sent or received.
 type WireInfo struct {
 	ID     transport.ID // zero for a notification
 	Method string       // "" for a response
-	// About is the ID of the request whose stream carried a message of the server, zero if
-	// it came on no such stream.
+	// About is the ID of the request whose stream carried a message of the server. It is zero
+	// if there is no such stream.
 	About transport.ID
-	// Message is the message as JSON. It is nil if the server's message could not be read, and
-	// Err says why.
+	// Message is the message as JSON. If a message of the server could not be read, Message is
+	// nil and Err is the reason.
 	Message json.RawMessage
 	Err     error
 }
 
 type clientTraceKey struct{}
 
-// WithClientTrace returns a context with a trace. If ctx has one already, the functions of
-// both are called, those of t first. A nil t means none.
+// WithClientTrace returns a context with the trace t. If ctx already has a trace, the hooks of
+// both are called, those of t first. If t is nil, WithClientTrace returns ctx.
 func WithClientTrace(ctx context.Context, t *ClientTrace) context.Context {
 	if t == nil {
 		return ctx
@@ -138,14 +139,14 @@ func WithClientTrace(ctx context.Context, t *ClientTrace) context.Context {
 	return context.WithValue(ctx, clientTraceKey{}, t)
 }
 
-// ClientTraceFromContext returns the trace of a context, nil if it has none. Middleware and
-// transports call its functions, those that are not nil.
+// ClientTraceFromContext returns the trace of a context, or nil if it has none. It is meant for
+// middleware and transports, which call the hooks that are not nil.
 func ClientTraceFromContext(ctx context.Context) *ClientTrace {
 	t, _ := ctx.Value(clientTraceKey{}).(*ClientTrace)
 	return t
 }
 
-// followedBy returns a trace that calls the functions of t and then those of next.
+// followedBy returns a trace that calls the hooks of t and then those of next.
 func (t *ClientTrace) followedBy(next *ClientTrace) *ClientTrace {
 	return &ClientTrace{
 		ProbeSent: inTurn(t.ProbeSent, next.ProbeSent),
@@ -162,7 +163,7 @@ func (t *ClientTrace) followedBy(next *ClientTrace) *ClientTrace {
 	}
 }
 
-// inTurn returns a function that calls two others, either of which may be nil.
+// inTurn returns a function that calls first and then second. Either may be nil.
 func inTurn[T any](first, second func(T)) func(T) {
 	switch {
 	case first == nil:

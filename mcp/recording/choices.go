@@ -10,8 +10,8 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// choices are the values that a server has chosen, such as cursors, by those that it chose
-// in the recording.
+// choices maps values that the server chose in the recording, such as cursors, to the
+// values that the live server chose.
 type choices struct {
 	ids    map[transport.ID]transport.ID // of the server's requests
 	values map[string]string             // by kind, call and recorded value
@@ -23,7 +23,7 @@ func newChoices() *choices {
 
 func (c *choices) addID(recorded, live transport.ID) { c.ids[recorded.Canonical()] = live }
 
-// id returns the ID of a request of the server.
+// id returns the live ID of a server request.
 func (c *choices) id(recorded transport.ID) transport.ID {
 	if live, ok := c.ids[recorded.Canonical()]; ok {
 		return live
@@ -31,8 +31,8 @@ func (c *choices) id(recorded transport.ID) transport.ID {
 	return recorded
 }
 
-// learn notes what a server has chosen in a result or params. States, which are redacted,
-// belong to a call.
+// learn records the values that a server chose in a result or params. States, which are
+// redacted, belong to a call.
 func (c *choices) learn(call string, recorded, live json.RawMessage) {
 	c.walk("", call, decode(recorded), decode(live))
 }
@@ -58,7 +58,8 @@ func (c *choices) walk(name, call string, recorded, live any) {
 	}
 }
 
-// isChosen reports whether a server chooses the value of a member, which its client repeats.
+// isChosen reports whether the value of a member is chosen by the server and repeated by
+// the client.
 func isChosen(name string) bool {
 	switch kinds[name] {
 	case "cursor", "state", "task", "elicitation":
@@ -75,7 +76,7 @@ func choiceKey(name, call, value string) string {
 	return strings.Join([]string{kind, call, value}, "\x00")
 }
 
-// replaced returns params with what the server has chosen.
+// replaced returns params with the recorded values replaced by live ones.
 func (c *choices) replaced(params json.RawMessage, call string) json.RawMessage {
 	v := decode(params)
 	if !c.replace("", call, &v) {
@@ -84,7 +85,7 @@ func (c *choices) replaced(params json.RawMessage, call string) json.RawMessage 
 	return json.RawMessage(asText(v))
 }
 
-// replace replaces what the server has chosen in a value, and reports whether it did.
+// replace replaces recorded values in v by live ones, and reports whether it changed v.
 func (c *choices) replace(name, call string, v *any) (changed bool) {
 	switch old := (*v).(type) {
 	case map[string]any:
@@ -105,7 +106,8 @@ func (c *choices) replace(name, call string, v *any) (changed bool) {
 	return changed
 }
 
-// callKey names a request without the answers that a client adds when it repeats it.
+// callKey identifies a request, without the answers that a client adds when it repeats the
+// request.
 func callKey(m *transport.Message) string {
 	flat := matchable(m)
 	if params, ok := flat["params"].(map[string]any); ok {

@@ -17,14 +17,14 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// Drive connects to a server and sends it what the client sent in the recording, each
-// message after those of the server that precede it. It compares what the server sends with
-// the recording, as [Compare] does, and returns the first difference as a [*DifferenceError], or
-// the error of a connection. A message of the server that the recording does not have is
-// ignored.
+// Drive connects to a server and sends it the messages of the recorded client, each after
+// the server messages that precede it. It compares what the server sends with the
+// recording, as [Compare] does. It returns the first difference as a [*DifferenceError], or
+// the error of a connection. Server messages that are not in the recording are ignored.
 //
-// States, cursors and IDs of tasks that the server chose are replaced by those that it
-// chooses now. Redacted values are sent as they are in the recording.
+// States, cursors and task IDs that the server chose in the recording are replaced by the
+// ones that it chooses during the replay. Redacted values are sent as they are in the
+// recording.
 func (r *Replay) Drive(ctx context.Context, t transport.Transport) error {
 	r.mustBeMade()
 	if t == nil {
@@ -54,7 +54,7 @@ func (r *Replay) Drive(ctx context.Context, t transport.Transport) error {
 	return nil
 }
 
-// inOrder returns the entries of all sessions.
+// inOrder returns the entries of all sessions, ordered by line.
 func inOrder(sessions []*session) []*Entry {
 	var all []*Entry
 	for _, s := range sessions {
@@ -64,7 +64,7 @@ func inOrder(sessions []*session) []*Entry {
 	return all
 }
 
-// fakeClient is a connection of a client that is a recording.
+// fakeClient plays the client of a recording on one connection.
 type fakeClient struct {
 	replay     *Replay
 	conn       transport.Conn
@@ -89,7 +89,7 @@ type fakeCall struct {
 	err     error
 }
 
-// A receivedMessage is a message of the server, as a recorder would have written it.
+// A receivedMessage is a server message as a recorder would have written it.
 type receivedMessage struct {
 	transport.Message
 	plain transport.Message // not redacted
@@ -102,7 +102,8 @@ func newFakeClient(r *Replay) *fakeClient {
 	}
 }
 
-// connect opens the connection. If that failed in the recording, it must fail.
+// connect opens the connection. It returns an error only if the connection did not fail in
+// the recording.
 func (c *fakeClient) connect(ctx context.Context, t transport.Transport, first *Entry) error {
 	c.conn, c.connectErr = t.Connect(ctx, c.receive)
 	if isConnectFailure(first) || c.connectErr == nil {
@@ -111,7 +112,7 @@ func (c *fakeClient) connect(ctx context.Context, t transport.Transport, first *
 	return fmt.Errorf("recording: line %d: not connected: %w", first.Line, c.connectErr)
 }
 
-// isConnectFailure reports whether an entry is that of a connection that was not made.
+// isConnectFailure reports whether an entry records a failed attempt to connect.
 func isConnectFailure(e *Entry) bool {
 	return e.Failure != nil && e.Failure.ID.IsZero() && e.Failure.Kind != Lost
 }
@@ -141,7 +142,7 @@ func (c *fakeClient) receive(m transport.Message, _ transport.ID) {
 	c.arrived = make(chan struct{})
 }
 
-// play does what an entry says, or waits for the server to do it.
+// play performs the action of an entry, or waits for the server to perform it.
 func (c *fakeClient) play(ctx context.Context, e *Entry) error {
 	switch f := e.Failure; {
 	case isConnectFailure(e):
@@ -193,14 +194,14 @@ func (c *fakeClient) send(ctx context.Context, e *Entry) error {
 	calling, cancel := context.WithCancel(ctx)
 	call := &fakeCall{request: &e.parsed, cancel: cancel, done: make(chan struct{})}
 	c.calls[m.ID.Canonical()] = call
-	go func() { // until the call is answered or the Replay is over, which cancels it
+	go func() { // runs until the call is answered, or cancelled at the end of the Replay
 		defer close(call.done)
 		call.answer, call.err = c.conn.Call(calling, out)
 	}()
 	return nil
 }
 
-// outgoing returns a message with what a transport needs to know about it.
+// outgoing returns a message with the details that a transport needs.
 func (c *fakeClient) outgoing(e *Entry, m *transport.Message) *transport.Outgoing {
 	out := &transport.Outgoing{ID: m.ID, Method: m.Method, Version: c.version, Body: encode(m)}
 	if v := text(jsonscan.Member(jsonscan.Member(m.Params, "_meta"), mcp.MetaProtocolVersion)); v != "" {
@@ -215,7 +216,7 @@ func (c *fakeClient) outgoing(e *Entry, m *transport.Message) *transport.Outgoin
 	return out
 }
 
-// text returns the string in raw, "" if raw is not a string.
+// text returns the string in raw, or "" if raw is not a string.
 func text(raw json.RawMessage) string {
 	if len(raw) == 0 || raw[0] != '"' {
 		return ""
@@ -240,7 +241,7 @@ func (c *fakeClient) await(ctx context.Context, e *Entry, id transport.ID) (*fak
 	}
 }
 
-// cancelCall gives up a call, as the client did.
+// cancelCall cancels a call, as the client did.
 func (c *fakeClient) cancelCall(ctx context.Context, e *Entry) error {
 	if call := c.calls[e.Failure.ID.Canonical()]; call != nil {
 		call.cancel()
@@ -249,7 +250,7 @@ func (c *fakeClient) cancelCall(ctx context.Context, e *Entry) error {
 	return err
 }
 
-// expectFailure waits for a call that fails as in the recording.
+// expectFailure waits until a call fails as in the recording.
 func (c *fakeClient) expectFailure(ctx context.Context, e *Entry) error {
 	call, err := c.await(ctx, e, e.Failure.ID)
 	switch {
@@ -281,7 +282,7 @@ func (c *fakeClient) expectResponse(ctx context.Context, e *Entry) error {
 	return c.compare(e, &got)
 }
 
-// compare returns the difference between an entry and a message of the server.
+// compare returns the difference between an entry and a server message, or nil.
 func (c *fakeClient) compare(e *Entry, got *transport.Message) error {
 	want := c.wanted.message(ToClient, &e.parsed)
 	if d := differ("", want, c.got.message(ToClient, got), c.replay.opts.Ignore); d != nil {
@@ -291,8 +292,8 @@ func (c *fakeClient) compare(e *Entry, got *transport.Message) error {
 	return nil
 }
 
-// expectMessage waits for a request or notification of the server. Those of several streams
-// may come in any order.
+// expectMessage waits for a request or notification from the server. Messages on different
+// streams may arrive in any order.
 func (c *fakeClient) expectMessage(ctx context.Context, e *Entry) error {
 	ctx, cancel := context.WithTimeout(ctx, c.replay.opts.Wait)
 	defer cancel()
@@ -315,8 +316,8 @@ func (c *fakeClient) expectMessage(ctx context.Context, e *Entry) error {
 	}
 }
 
-// takeLocked removes a message that is that of an entry. Otherwise it returns how the first
-// one of the same method differs.
+// takeLocked removes the first received message that matches an entry. If there is none, it
+// returns the difference from the first message with the same method.
 func (c *fakeClient) takeLocked(e *Entry) (found bool, nearest error) {
 	for i := range c.received {
 		m := &c.received[i]
@@ -333,7 +334,7 @@ func (c *fakeClient) takeLocked(e *Entry) (found bool, nearest error) {
 			c.received = slices.Delete(c.received, i, i+1)
 			return true, nil
 		}
-		c.wanted, c.got = wanted, got // as if it had not been compared
+		c.wanted, c.got = wanted, got // undo the comparison
 		nearest = cmp.Or(nearest, err)
 	}
 	return false, nearest

@@ -14,16 +14,16 @@ import (
 	"github.com/go-psi/psi/internal/printable"
 )
 
-// A DifferenceError is the first difference between two recordings, or between a recording and
-// what a replay receives.
+// A DifferenceError is the first difference between two recordings, or between a recording
+// and the messages that a replay receives.
 type DifferenceError struct {
-	// Line is the line in the first recording, and Other the one in the second. 0 means
+	// Line is the line in the first recording, and Other the line in the second. 0 means
 	// that a recording has no such line.
 	Line, Other int
-	// Path is the member that differs, such as message.result.content[0].text.
+	// Path is the path of the differing member, such as message.result.content[0].text.
 	Path string
-	// Want and Got are the two values, normalized, as JSON. Both are "" if a member or a
-	// line is missing on one side, and Missing says on which.
+	// Want and Got are the two values, normalized, as JSON. If a member or a line is
+	// missing on one side, both are "" and Missing says which side lacks it.
 	Want, Got string
 	Missing   string
 }
@@ -46,7 +46,7 @@ func (d *DifferenceError) Error() string {
 	return fmt.Sprintf("%s: got %s, want %s", where, shorten(d.Got), shorten(d.Want))
 }
 
-// shorten returns a value for an error, on one line.
+// shorten returns a value on one line, shortened for an error message.
 func shorten(value string) string {
 	const most = 300
 	value = printable.Line(value)
@@ -58,15 +58,16 @@ func shorten(value string) string {
 
 // CompareOptions configure [Compare]. Nil means the zero CompareOptions.
 type CompareOptions struct {
-	// Ignore reports whether a member may differ, by its path, such as
-	// message.params._meta or message.result.content[0].text. Nil means that none may.
+	// Ignore reports whether the member at path may differ. Examples of paths are
+	// message.params._meta and message.result.content[0].text. Nil means that no member may
+	// differ.
 	Ignore func(path string) bool
 }
 
-// Compare returns the first difference between two recordings as a [*DifferenceError], nil if
-// there is none. Times and the order of members do not matter. IDs, cursors, progress tokens,
-// states, names of sessions, and IDs of tasks may be others in the second recording, if they
-// appear at the same places. Nil means an empty recording or no options.
+// Compare returns the first difference between two recordings as a [*DifferenceError], or
+// nil if there is none. Times and the order of members are ignored. IDs, cursors, progress
+// tokens, states, session names and task IDs may differ if they appear at the same places.
+// A nil recording is empty. Opts may be nil.
 func Compare(want, got *Recording, opts *CompareOptions) error {
 	var ignore func(string) bool
 	if opts != nil {
@@ -88,7 +89,7 @@ func Compare(want, got *Recording, opts *CompareOptions) error {
 	return nil
 }
 
-// normalEntry is an entry as it is compared.
+// A normalEntry is an entry in the form in which it is compared.
 type normalEntry struct {
 	line    int
 	summary string
@@ -118,7 +119,7 @@ func normalized(r *Recording) []normalEntry {
 	return all
 }
 
-// summary says what an entry is.
+// summary describes an entry.
 func (e *Entry) summary() string {
 	m := &e.parsed
 	switch {
@@ -134,7 +135,7 @@ func (e *Entry) summary() string {
 	return "the request " + strconv.Quote(m.Method)
 }
 
-// differ returns the first difference of two values, nil if there is none.
+// differ returns the first difference between two values, or nil if there is none.
 func differ(path string, want, got any, ignore func(string) bool) *DifferenceError {
 	if path != "" && ignore != nil && ignore(path) {
 		return nil

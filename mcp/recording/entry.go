@@ -15,7 +15,7 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// A Direction says which side received a message.
+// A Direction states which side received a message.
 type Direction string
 
 // The directions of messages.
@@ -27,13 +27,13 @@ const (
 // An Era is one of the two eras of the protocol.
 type Era string
 
-// The eras: modern requests name their revision, legacy ones belong to a session.
+// Modern requests name their revision; legacy requests belong to a session.
 const (
 	Modern Era = "modern"
 	Legacy Era = "legacy"
 )
 
-// eraOf returns the era of a version, which is "" before a legacy session has one.
+// eraOf returns the era of a version. The version is "" until a legacy session has one.
 func eraOf(version string) Era {
 	if slices.Contains(mcp.ModernVersions(), version) {
 		return Modern
@@ -41,44 +41,47 @@ func eraOf(version string) Era {
 	return Legacy
 }
 
-// An Entry is one line of a recording: a message, or the failure that took the place of one.
+// An Entry is one line of a recording: a message, or a failure in place of one.
 type Entry struct {
-	// Line is the number of the line, from 1. It is set by [Read].
+	// Line is the line number, starting at 1. It is set by [Read].
 	Line int `json:"-"`
 	// Time is when the message was sent or received.
 	Time      time.Time `json:"time"`
 	Direction Direction `json:"direction"`
-	// Era is that of the message, or of the last request if the message does not say.
+	// Era is the era of the message, or of the last request if the message does not
+	// indicate one.
 	Era Era `json:"era"`
 	// Session names the connection of a client or, at a server, the session. It is "" for
-	// requests that a server receives outside of a session. It is no session ID, which is a
-	// secret.
+	// requests that a server receives outside of a session. It is not the session ID, which
+	// is a secret.
 	Session string `json:"session,omitzero"`
 	// Stream reports that the connection is a byte stream to one server process.
 	Stream bool `json:"stream,omitzero"`
-	// About is the ID of the request whose stream carried the message, zero if there is none.
+	// About is the ID of the request whose stream carried the message, or zero if there is
+	// none.
 	About transport.ID `json:"about,omitzero"`
-	// Header has the arguments of a request that are mirrored in headers (x-mcp-header).
+	// Header contains the arguments of a request that are mirrored in headers
+	// (x-mcp-header).
 	Header map[string]string `json:"header,omitempty"`
 	// Message is the JSON-RPC message, redacted. It is nil if there is a Failure.
 	Message json.RawMessage `json:"message,omitzero"`
-	// Omitted is the size of a message in bytes that was too long, or nested too deeply, to be
-	// recorded. Message then has neither its params nor its result. 0 means that the message
-	// is complete.
+	// Omitted is the size in bytes of a message that was too long, or nested too deeply, to
+	// be recorded. Message then has neither params nor result. 0 means that the message is
+	// complete.
 	Omitted int `json:"omitted,omitzero"`
-	// Failure is why there is no message, nil if there is one.
+	// Failure is the reason why there is no message, or nil if there is one.
 	Failure *Failure `json:"failure,omitzero"`
 
 	parsed transport.Message
 }
 
-// A Failure is an event that is no message.
+// A Failure is an event other than a message.
 type Failure struct {
-	// ID is that of the request that failed, zero if no connection was made or the
+	// ID is the ID of the failed request. It is zero if no connection was made or if the
 	// connection may have lost messages.
 	ID   transport.ID `json:"id,omitzero"`
 	Kind FailureKind  `json:"kind"`
-	// Text is the text of the error, redacted.
+	// Text is the error text, redacted.
 	Text string `json:"text,omitzero"`
 	// Ended reports that the connection had ended.
 	Ended bool `json:"ended,omitzero"`
@@ -87,12 +90,12 @@ type Failure struct {
 // A FailureKind is the kind of a [Failure].
 type FailureKind string
 
-// The kinds of failures. All but Cancelled, Lost and Failed are the errors of package
-// transport with such names.
+// The kinds of failures. Except for Cancelled, Lost and Failed, they correspond to the
+// errors of package transport with the same names.
 const (
-	Cancelled     FailureKind = "cancelled" // the client did not wait for the answer
+	Cancelled     FailureKind = "cancelled" // the client did not wait for the response
 	Lost          FailureKind = "lost"      // messages that belong to no request may be missing
-	Failed        FailureKind = "failed"    // for any other reason
+	Failed        FailureKind = "failed"    // any other reason
 	NotUnderstood FailureKind = "not-understood"
 	SessionLost   FailureKind = "session-lost"
 	Unauthorized  FailureKind = "unauthorized"
@@ -122,7 +125,7 @@ func kindOf(err error) FailureKind {
 	return Failed
 }
 
-// A failureError is the error of a replayed failure. Its text is that of the recording.
+// A failureError is the error of a replayed failure, with the recorded text.
 type failureError struct {
 	text string
 	kind error // nil for Failed
@@ -143,13 +146,13 @@ func (f *Failure) error() error {
 	return e
 }
 
-// append appends the line of an entry.
+// append appends the entry to dst as a line.
 func (e *Entry) append(dst []byte) []byte {
 	dst = append(dst, strictjson.MustMarshal(e)...)
 	return append(dst, '\n')
 }
 
-// parse reads the message of an entry, and checks the entry.
+// parse validates the entry and parses its message.
 func (e *Entry) parse() (err error) {
 	switch {
 	case e.Direction != ToServer && e.Direction != ToClient:

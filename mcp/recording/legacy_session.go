@@ -15,14 +15,14 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// learnVersion learns the version of a session from the answer to initialize.
+// learnVersion records the version of a session from the response to initialize.
 func (c *fakeClient) learnVersion(call *fakeCall) {
 	if call.request.Method == revision.Initialize {
 		c.version = text(jsonscan.Member(call.answer.Result, "protocolVersion"))
 	}
 }
 
-// deleteClient deletes what describes the client from the params of initialize.
+// deleteClient removes the description of the client from the params of initialize.
 func deleteClient(method string, params map[string]any) {
 	if method == revision.Initialize {
 		delete(params, "clientInfo")
@@ -30,8 +30,8 @@ func deleteClient(method string, params map[string]any) {
 	}
 }
 
-// sessionName returns a name for the session of a request, from which its ID cannot be
-// inferred.
+// sessionName returns a name for the session of a request. The session ID cannot be
+// inferred from it.
 func sessionName(ctx context.Context) string {
 	s := mcp.SessionFromContext(ctx)
 	if s == nil {
@@ -41,8 +41,8 @@ func sessionName(ctx context.Context) string {
 	return hex.EncodeToString(sum[:4])
 }
 
-// modernParams returns the params of a request with the metadata that one of the newest
-// revision has.
+// modernParams returns the params of a request with the metadata that requests of the
+// newest revision have.
 func modernParams(req *mcp.Request) json.RawMessage {
 	raw := req.Params()
 	if core.IsModern(req) || req.Version() == "" {
@@ -61,8 +61,8 @@ func modernParams(req *mcp.Request) json.RawMessage {
 	return appendRest(append([]byte(`{"_meta":`), meta...), raw, "_meta")
 }
 
-// appendRest continues an object with the members of another one, which may be nil, except
-// some, and closes it.
+// appendRest appends the members of an object, which may be nil, to the object begun in
+// dst, except for the named ones, and closes it.
 func appendRest(dst, object []byte, except ...string) []byte {
 	if !jsonscan.IsObject(object) {
 		return append(dst, '}')

@@ -14,13 +14,13 @@ import (
 
 var core = mcp.Internal(seam.Key{})
 
-// Middleware returns middleware that records what a server is asked: requests, the
-// notifications about them, and results, as the newest revision has them. Era is that of the
-// client. The IDs are those of the recorder, because clients may use the same. What a
-// translator or another middleware around it does is not recorded.
+// Middleware returns middleware that records the requests to a server, the notifications
+// about them, and the results, in the form of the newest revision. Era is the era of the
+// client. The recorder assigns the IDs, because different clients may use the same ones.
+// The effects of translators and other middleware around it are not recorded.
 //
-// The handshake of a legacy session and what concerns it alone do not reach handlers, and
-// are not recorded.
+// The handshake of a legacy session and other messages that concern only the session do not
+// reach handlers and are not recorded.
 func (r *Recorder) Middleware() mcp.Middleware {
 	r.mustBeMade()
 	return mcp.NewMiddleware(func(next mcp.Handler) mcp.Handler {
@@ -43,7 +43,7 @@ func (r *Recorder) serve(ctx context.Context, next mcp.Handler, req *mcp.Request
 	e.Direction = ToClient
 	about := e
 	about.About = numbered.ID
-	ids := newNames() // a subscription has that of its request in what is sent on it
+	ids := newNames() // messages of a subscription contain the ID of its request
 	ids.add(&transport.Message{ID: req.ID}, &transport.Message{ID: numbered.ID})
 	stop := core.Observe(req, func(method string, params json.RawMessage) {
 		r.write(about, transport.AppendNotification(nil, method, ids.renamed(params)))
@@ -58,7 +58,7 @@ func (r *Recorder) serve(ctx context.Context, next mcp.Handler, req *mcp.Request
 	return res, err
 }
 
-// writeOutcome records what became of a request. The client does not get the response to one
+// writeOutcome records the outcome of a request. A client gets no response to a request
 // that it has cancelled.
 func (r *Recorder) writeOutcome(ctx context.Context, e Entry, req *mcp.Request, ids *names, res mcp.Result, err error) {
 	if ctx.Err() != nil {

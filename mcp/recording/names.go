@@ -15,7 +15,7 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// names are the IDs and progress tokens of a client, by those of the recording.
+// names maps the IDs and progress tokens of the recording to the live ones of the client.
 type names struct {
 	mu     sync.Mutex
 	ids    map[transport.ID]transport.ID
@@ -26,7 +26,7 @@ func newNames() *names {
 	return &names{ids: map[transport.ID]transport.ID{}, tokens: map[transport.ID]transport.ID{}}
 }
 
-// add notes that a message of the client is one of the recording.
+// add records that the client has sent live, which corresponds to recorded.
 func (n *names) add(recorded, live *transport.Message) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -39,21 +39,21 @@ func progressToken(m *transport.Message) transport.ID {
 	return token.Canonical()
 }
 
-// all returns the IDs of the client.
+// all returns the client's IDs.
 func (n *names) all() iter.Seq[transport.ID] {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return slices.Values(slices.Collect(maps.Values(n.ids)))
 }
 
-// live returns the ID of the client for one of the recording.
+// live returns the client's ID for an ID of the recording.
 func (n *names) live(recorded transport.ID) transport.ID {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.ids[recorded.Canonical()]
 }
 
-// response returns a response of the recording for the client.
+// response returns a recorded response with the client's IDs and tokens.
 func (n *names) response(recorded *transport.Message) *transport.Message {
 	m := *recorded
 	m.ID = n.live(m.ID)
@@ -61,14 +61,14 @@ func (n *names) response(recorded *transport.Message) *transport.Message {
 	return &m
 }
 
-// notification returns a request or notification of the recording for the client.
+// notification returns a recorded request or notification with the client's IDs and tokens.
 func (n *names) notification(recorded *transport.Message) transport.Message {
 	m := *recorded
 	m.Params = n.renamed(m.Params)
 	return m
 }
 
-// renamed returns params or a result with the IDs and tokens of the client.
+// renamed returns params or a result with the client's IDs and tokens.
 func (n *names) renamed(raw json.RawMessage) json.RawMessage {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -16,8 +16,8 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// kinds are the members whose values a server or client chooses freely, by the name of what
-// they hold.
+// kinds maps the members whose values a server or client chooses freely to the kind of the
+// value.
 var kinds = map[string]string{
 	"requestId": "id", mcp.MetaSubscriptionID: "id",
 	"progressToken": "progress token",
@@ -28,9 +28,9 @@ var kinds = map[string]string{
 	"elicitationId": "elicitation",
 }
 
-// A normalizer replaces values that differ each time a conversation is held: identifiers by
-// the order in which they appear, and times. It holds what appeared in one session. The
-// zero normalizer replaces times only.
+// A normalizer replaces values that differ between runs: identifiers by numbers in order of
+// first appearance, and times by a placeholder. It tracks the identifiers of one session.
+// The zero normalizer replaces only times.
 type normalizer struct {
 	numbers map[string]int // by kind and value
 	counts  map[string]int // by kind
@@ -40,7 +40,7 @@ func newNormalizer() *normalizer {
 	return &normalizer{numbers: map[string]int{}, counts: map[string]int{}}
 }
 
-// number returns the name of a value by the order in which those of its kind appeared.
+// number returns a placeholder for a value, numbered by first appearance among its kind.
 func (n *normalizer) number(kind, value string) string {
 	key := kind + "\x00" + value
 	if _, known := n.numbers[key]; !known {
@@ -50,7 +50,7 @@ func (n *normalizer) number(kind, value string) string {
 	return fmt.Sprintf("(%s %d)", kind, n.numbers[key])
 }
 
-// id returns the name of an ID of one side.
+// id returns the normalized form of an ID chosen by owner, or nil if the ID is zero.
 func (n *normalizer) id(owner Direction, id transport.ID) any {
 	if id.IsZero() {
 		return nil
@@ -61,7 +61,7 @@ func (n *normalizer) id(owner Direction, id transport.ID) any {
 	return n.number("id "+string(owner), id.Canonical().String())
 }
 
-// entry returns what is compared of an entry.
+// entry returns the parts of an entry that are compared.
 func (n *normalizer) entry(e *Entry) map[string]any {
 	flat := map[string]any{"direction": string(e.Direction), "era": string(e.Era), "about": n.id(ToServer, e.About)}
 	if e.Omitted > 0 {
@@ -75,7 +75,7 @@ func (n *normalizer) entry(e *Entry) map[string]any {
 	return flat
 }
 
-// message returns what is compared of a message in one direction.
+// message returns the parts of a message that are compared.
 func (n *normalizer) message(d Direction, m *transport.Message) map[string]any {
 	flat := map[string]any{}
 	owner := d // of the request
@@ -107,13 +107,13 @@ func opposite(d Direction) Direction {
 	return ToServer
 }
 
-// decode decodes JSON that was read before. Nil is null.
+// decode decodes JSON that has been parsed before. Nil means null.
 func decode(raw json.RawMessage) (v any) {
 	if raw == nil {
 		return nil
 	}
 	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber() // so that no digit is lost
+	d.UseNumber() // preserve all digits
 	if d.Decode(&v) != nil {
 		return string(raw)
 	}

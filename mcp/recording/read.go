@@ -17,8 +17,8 @@ import (
 
 // ReadOptions configure [Read]. Nil means the zero ReadOptions.
 type ReadOptions struct {
-	// MaxLine and MaxSize bound the length of a line and the size of the whole recording, in
-	// bytes: a recording is held in memory. 0 or less means 32 MiB and 512 MiB.
+	// MaxLine and MaxSize limit the length of a line and the size of the whole recording in
+	// bytes, because a recording is held in memory. 0 or less means 32 MiB and 512 MiB.
 	MaxLine, MaxSize int
 }
 
@@ -32,15 +32,15 @@ func (o *ReadOptions) withDefaults() ReadOptions {
 	return opts
 }
 
-// A Recording is a recorded conversation. It is made by [Read], and not changed after that.
-// The zero Recording is empty.
+// A Recording is a recorded conversation. It is created by [Read] and does not change. The
+// zero Recording is empty.
 type Recording struct{ entries []Entry }
 
-// Entries returns the entries of the recording, in order. What they refer to must not be
-// changed.
+// Entries returns the entries of the recording in order. The data that they refer to must
+// not be modified.
 func (r *Recording) Entries() []Entry { return slices.Clone(r.entries) }
 
-// Read reads a recording. Its error names the line that it cannot read. Blank lines are
+// Read reads a recording. Its error names the line that could not be read. Blank lines are
 // skipped. Opts may be nil.
 func Read(r io.Reader, opts *ReadOptions) (*Recording, error) {
 	if r == nil {
@@ -73,7 +73,7 @@ func Read(r io.Reader, opts *ReadOptions) (*Recording, error) {
 	return rec, nil
 }
 
-// readEntry reads a line.
+// readEntry parses a line.
 func readEntry(line []byte, number int) (e Entry, err error) {
 	if err := strictjson.Unmarshal(bytes.Clone(line), &e); err != nil {
 		return e, fmt.Errorf("it is not an entry of a recording: %s", strictjson.Problem(err))

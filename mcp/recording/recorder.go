@@ -19,23 +19,24 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// Redaction are rules about secrets, in addition to those that always apply. Nil means the
-// zero Redaction.
+// Redaction adds rules for secrets to the rules that always apply. Nil means the zero
+// Redaction.
 //
-// Always redacted are members whose names indicate secrets, as [transport.WithLogging] says,
-// and in texts the values of settings, headers and URL parameters of such names, passwords in
-// URLs, private keys, JSON Web Tokens, and keys of well-known services. A redacted text is
-// "(redacted)", a number 0, a boolean false, so that messages keep their shape. The rules
-// cannot find every secret: read a recording before you pass it on.
+// Members whose names indicate secrets (see [transport.WithLogging]) are always redacted.
+// In text, so are the values of settings, headers and URL parameters with such names,
+// passwords in URLs, private keys, JSON Web Tokens, and keys of well-known services. A
+// redacted string becomes "(redacted)", a number 0 and a boolean false, so that messages
+// keep their shape. The rules cannot find every secret: review a recording before you share
+// it.
 type Redaction struct {
-	// Name reports whether the member of an object is a secret. Nil means no further names.
+	// Name reports whether the object member name is a secret. Nil means no further names.
 	Name func(name string) bool
-	// Text returns a text without the secrets in it. It is called for every string that does
+	// Text returns text without the secrets in it. It is called for every string that does
 	// not contain JSON. Nil means no further rules.
 	Text func(text string) string
 }
 
-// rules returns all rules.
+// rules returns the combined rules.
 func (r *Redaction) rules() *redact.Rules {
 	rules := &redact.Rules{Text: redact.Text}
 	if r == nil {
@@ -53,15 +54,15 @@ const defaultMaxMessage = 16 << 20
 
 // RecorderOptions configure a [Recorder]. Nil means the zero RecorderOptions.
 type RecorderOptions struct {
-	// Redaction are further rules about secrets. Nil means none.
+	// Redaction adds rules for secrets. Nil means no further rules.
 	Redaction *Redaction
-	// MaxMessage is the size in bytes up to which a message is recorded; see
-	// [Entry].Omitted. 0 or less means 16 MiB.
+	// MaxMessage is the maximum size of a recorded message in bytes; see [Entry].Omitted. 0
+	// or less means 16 MiB.
 	MaxMessage int
 }
 
 // A Recorder writes conversations to an [io.Writer]. It is safe for concurrent use. It must
-// be made by [NewRecorder].
+// be created by [NewRecorder].
 type Recorder struct {
 	opts  RecorderOptions
 	rules *redact.Rules
@@ -73,9 +74,9 @@ type Recorder struct {
 	err error
 }
 
-// NewRecorder returns a Recorder that writes to w. Each line is one Write. A message is
-// passed on once it is written, so a slow writer delays it; an error of the writer ends the
-// recording and not the conversation. Opts may be nil. NewRecorder panics if w is nil.
+// NewRecorder returns a Recorder that writes to w, with one Write for each line. A message
+// is passed on after it has been written, so a slow writer delays it. A write error ends
+// the recording, but not the conversation. Opts may be nil. NewRecorder panics if w is nil.
 func NewRecorder(w io.Writer, opts *RecorderOptions) *Recorder {
 	if w == nil {
 		panic("recording: NewRecorder: the writer is nil")
@@ -89,12 +90,12 @@ func NewRecorder(w io.Writer, opts *RecorderOptions) *Recorder {
 	return r
 }
 
-// mustBeMade panics if NewRecorder did not make the Recorder.
+// mustBeMade panics unless the Recorder was created by NewRecorder.
 func (r *Recorder) mustBeMade() {
 	made.Check(r != nil && r.w != nil, "recording: a Recorder", "NewRecorder")
 }
 
-// Err returns the error of the writer that ended the recording, nil if there was none.
+// Err returns the write error that ended the recording, or nil if there was none.
 func (r *Recorder) Err() error {
 	r.mustBeMade()
 	r.mu.Lock()
@@ -102,7 +103,7 @@ func (r *Recorder) Err() error {
 	return r.err
 }
 
-// write writes an entry with a message, which is redacted.
+// write writes an entry with the message m, redacted. M may be nil.
 func (r *Recorder) write(e Entry, m []byte) {
 	if size := len(m); size > r.opts.MaxMessage {
 		e.Omitted, m = size, withoutContent(m)
@@ -113,7 +114,7 @@ func (r *Recorder) write(e Entry, m []byte) {
 	if len(e.Message) > 0 && e.Message[0] != '{' { // nested too deeply to be redacted
 		e.Omitted, e.Message = len(m), withoutContent(m)
 	}
-	for key, value := range e.Header { // which mirrors an argument, that may be redacted
+	for key, value := range e.Header { // mirrors an argument, which may be redacted
 		if quoted := jsonscan.AppendString(nil, value); !bytes.Contains(e.Message, quoted[1:len(quoted)-1]) {
 			e.Header[key] = redact.Redacted
 		}
@@ -146,7 +147,7 @@ func withoutContent(message []byte) []byte {
 	return transport.AppendRequest(nil, m.ID, m.Method, nil)
 }
 
-// encode returns the JSON of a message that was read.
+// encode returns the JSON encoding of a received message.
 func encode(m *transport.Message) []byte {
 	switch {
 	case m.Error != nil:
@@ -157,8 +158,8 @@ func encode(m *transport.Message) []byte {
 	return transport.AppendRequest(nil, m.ID, m.Method, m.Params)
 }
 
-// Transport returns a transport that records what passes t, each connection as a session of
-// its own. It panics if t is nil.
+// Transport returns a transport that records the messages of t. Each connection is recorded
+// as a separate session. Transport panics if t is nil.
 func (r *Recorder) Transport(t transport.Transport) transport.Transport {
 	r.mustBeMade()
 	if t == nil {
@@ -219,7 +220,7 @@ func (c *recordedConn) sent(m *transport.Outgoing) Entry {
 	return e
 }
 
-// received records a message that answers no call.
+// received records a message that is not the response to a call.
 func (c *recordedConn) received(m *transport.Message, about transport.ID) {
 	e := c.entry(ToClient)
 	e.About = about

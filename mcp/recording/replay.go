@@ -17,31 +17,33 @@ import (
 
 // ReplayOptions configure a [Replay]. Nil means the zero ReplayOptions.
 type ReplayOptions struct {
-	// AnyOrder finds the answer to a message of the client by its method and arguments. If
-	// the recording has several, they are given in order, and the last one again and again.
-	// Otherwise the client must send the messages of the recording in order. Messages between
-	// which the server sent nothing may come in any order. It has no effect on [Replay.Drive].
+	// If AnyOrder is set, the answer to a client message is found by its method and
+	// arguments. If the recording has several answers, they are given in order, and the
+	// last one repeats. If AnyOrder is not set, the client must send the messages in the
+	// order of the recording, except that messages between which the server sent nothing
+	// may come in any order. AnyOrder has no effect on [Replay.Drive].
 	AnyOrder bool
-	// Ignore reports whether a member may differ from the recording, by its path, such as
-	// params.arguments.seed or result.content[0].text. Nil means that none may.
+	// Ignore reports whether the member at path may differ from the recording. Examples of
+	// paths are params.arguments.seed and result.content[0].text. Nil means that no member
+	// may differ.
 	Ignore func(path string) bool
-	// Redaction are the rules with which the conversation was recorded: what is received is
-	// redacted before it is compared. Nil means none but those that always apply.
+	// Redaction are the rules with which the conversation was recorded. Received messages
+	// are redacted before they are compared. Nil means only the rules that always apply.
 	Redaction *Redaction
-	// Wait is how long [Replay.Drive] waits for each message of the server. 0 or less means
-	// 10 seconds.
+	// Wait is how long [Replay.Drive] waits for each server message. 0 or less means 10
+	// seconds.
 	Wait time.Duration
 }
 
-// A Replay takes the place of one side of a recorded conversation. It is safe for concurrent
-// use, for one conversation: a Replay is used up. It must be made by [NewReplay].
+// A Replay takes the place of one side of a recorded conversation. It is safe for
+// concurrent use, but serves only one conversation. It must be created by [NewReplay].
 type Replay struct {
 	opts     ReplayOptions
 	rules    *redact.Rules
 	sessions []*session
 
 	mu        sync.Mutex
-	connected int   // sessions
+	connected int   // number of sessions used
 	err       error // the first message that did not match
 }
 
@@ -75,13 +77,13 @@ func NewReplay(rec *Recording, opts *ReplayOptions) *Replay {
 	return r
 }
 
-// mustBeMade panics if NewReplay did not make the Replay.
+// mustBeMade panics unless the Replay was created by NewReplay.
 func (r *Replay) mustBeMade() {
 	made.Check(r != nil && r.rules != nil, "recording: a Replay", "NewReplay")
 }
 
-// Err returns the first message of a client that did not match the recording, nil if all
-// did so far.
+// Err returns the error for the first client message that did not match the recording, or
+// nil if all have matched so far.
 func (r *Replay) Err() error {
 	r.mustBeMade()
 	r.mu.Lock()
@@ -89,7 +91,7 @@ func (r *Replay) Err() error {
 	return r.err
 }
 
-// fail stores and returns an error.
+// fail returns err and records it if it is the first error.
 func (r *Replay) fail(err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -110,10 +112,10 @@ func (r *Replay) nextSession() (*session, error) {
 	return r.sessions[r.connected-1], nil
 }
 
-// redacted returns a message as a recorder would have written it.
+// redacted parses a message as a recorder would have written it.
 func (r *Replay) redacted(message []byte) (transport.Message, error) {
 	return transport.ParseMessage(redact.JSON(message, r.rules))
 }
 
-// errOmitted is the error of a message whose content is not in the recording.
+// errOmitted is the error for a message whose content was not recorded.
 var errOmitted = errors.New("the message was too long to be recorded; see RecorderOptions.MaxMessage")

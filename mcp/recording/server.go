@@ -14,13 +14,13 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// Transport returns a transport to a server that answers as the recording does. Each
-// connection is the next session of the recording. A message that the recording does not have
-// fails with an error that names the line, and so does [Replay.Err].
+// Transport returns a transport to a server that answers as recorded. Each connection plays
+// the next session of the recording. A message that is not in the recording fails with an
+// error that names the line. [Replay.Err] returns this error, too.
 //
-// The server sends what is in the recording without delay, but nothing before the messages
-// of the client that precede it. What it sent on its own accord, such as a change of its
-// tools to a legacy client, may therefore come sooner than it did.
+// The server sends its recorded messages without delay, but not before the client messages
+// that precede them. Unsolicited messages, such as a change of the tool list for a legacy
+// client, may therefore arrive earlier than in the recording.
 func (r *Replay) Transport() transport.Transport {
 	r.mustBeMade()
 	return &fakeTransport{r}
@@ -52,13 +52,13 @@ func (t *fakeTransport) Connect(_ context.Context, receive transport.Receiver) (
 	return c, nil
 }
 
-// outcome is what becomes of a call.
+// An outcome is the result of a call: an answer or an error.
 type outcome struct {
 	answer *transport.Message
 	err    error
 }
 
-// fakeServer is a connection to a server that is a recording.
+// fakeServer is a connection to the server of a recording.
 type fakeServer struct {
 	replay  *Replay
 	entries []*Entry
@@ -70,12 +70,12 @@ type fakeServer struct {
 
 	receiving sync.Mutex // held while receive runs
 	mu        sync.Mutex
-	matched   []bool        // messages and cancellations of the client, by entry
+	matched   []bool        // client messages and cancellations, by entry
 	changed   chan struct{} // closed when matched changes
 	calls     map[transport.ID]chan outcome
 }
 
-// A script is what the server does, by the indexes of the entries.
+// A script is a sequence of entries that the server plays, by index.
 type script struct {
 	lines []int
 	names *names
@@ -83,7 +83,7 @@ type script struct {
 
 // start runs a script in a goroutine.
 func (c *fakeServer) start(s *script) {
-	go func() { // until it is done, or the connection has ended
+	go func() { // runs until it is done or the connection has ended
 		for _, i := range s.lines {
 			switch e := c.entries[i]; {
 			case e.Direction == ToClient:
@@ -97,7 +97,7 @@ func (c *fakeServer) start(s *script) {
 }
 
 // await waits until the client has sent the message of an entry. It returns false if the
-// connection ends before.
+// connection ends first.
 func (c *fakeServer) await(i int) bool {
 	for {
 		c.mu.Lock()
@@ -114,7 +114,7 @@ func (c *fakeServer) await(i int) bool {
 	}
 }
 
-// play sends the message of an entry to the client, or lets a call fail.
+// play sends the message of an entry to the client, or makes a call fail.
 func (c *fakeServer) play(e *Entry, names *names) {
 	switch f := e.Failure; {
 	case f != nil && f.Kind == Lost:
@@ -142,7 +142,7 @@ func (c *fakeServer) deliver(m transport.Message, about transport.ID) {
 	}
 }
 
-// answer ends a call.
+// answer completes a call.
 func (c *fakeServer) answer(id transport.ID, o outcome) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -152,7 +152,7 @@ func (c *fakeServer) answer(id transport.ID, o outcome) {
 	}
 }
 
-// abandon lets the calls of a script fail that the recording has no answer to.
+// abandon fails the calls of a script that have no response in the recording.
 func (c *fakeServer) abandon(s *script) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -187,7 +187,7 @@ func (c *fakeServer) Call(ctx context.Context, m *transport.Outgoing) (*transpor
 	}
 }
 
-// giveUp notes that the client does not wait for an answer any more.
+// giveUp records that the client no longer waits for a response.
 func (c *fakeServer) giveUp(live, recorded transport.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -211,7 +211,7 @@ func (c *fakeServer) Send(_ context.Context, m *transport.Outgoing) error {
 	return err
 }
 
-// accept finds the entry of a message of the client. Call receives the outcome of a request.
+// accept finds the entry of a client message. The outcome of a request is sent to call.
 func (c *fakeServer) accept(m *transport.Outgoing, call chan outcome) (line int, err error) {
 	if c.ctx.Err() != nil {
 		return 0, c.Err()
@@ -243,7 +243,7 @@ func (c *fakeServer) accept(m *transport.Outgoing, call chan outcome) (line int,
 	return line, nil
 }
 
-// find returns the entry of a message, and whether it was found before.
+// find returns the entry of a client message, and whether it was matched before.
 func (c *fakeServer) find(got *transport.Message) (line int, again bool, err error) {
 	candidates := c.candidates(got)
 	var nearest error
@@ -263,7 +263,7 @@ func (c *fakeServer) find(got *transport.Message) (line int, again bool, err err
 	return 0, false, &DifferenceError{Missing: "the client sends " + (&Entry{parsed: *got}).summary() + ", which the recording does not have"}
 }
 
-// candidates returns the entries that a message of the client may match.
+// candidates returns the entries that a client message may match.
 func (c *fakeServer) candidates(got *transport.Message) []int {
 	var open, before []int
 	for i, e := range c.entries {
@@ -282,7 +282,7 @@ func (c *fakeServer) candidates(got *transport.Message) []int {
 	return append(open, before...)
 }
 
-// differs returns how a message of the client differs from an entry.
+// differs returns the difference between an entry and a client message, or nil.
 func (c *fakeServer) differs(e *Entry, got *transport.Message) error {
 	want := matchable(&e.parsed)
 	if e.Omitted > 0 {
@@ -295,9 +295,9 @@ func (c *fakeServer) differs(e *Entry, got *transport.Message) error {
 	return nil
 }
 
-// matchable returns what must be the same in a message of a client and in that of the
-// recording. Metadata describes the client and not the message, and a client chooses the IDs
-// of its requests.
+// matchable returns the parts of a client message that must match the recording. Metadata
+// is left out because it describes the client and not the message, and request IDs because
+// the client chooses them.
 func matchable(m *transport.Message) map[string]any {
 	flat := new(normalizer).message(ToServer, m)
 	if m.Method == "" {
@@ -316,13 +316,13 @@ func matchable(m *transport.Message) map[string]any {
 	return flat
 }
 
-// belonging returns the entries that the server's part in a request or notification consists
-// of: its responses and what it sent about it, the answers of the client, and what follows
-// and belongs to no other one.
+// belonging returns the entries that form the server's part in a request or notification:
+// its responses and other messages about the request, the client's answers, and later
+// entries that belong to no other message.
 func (c *fakeServer) belonging(line int) []int {
 	lines := []int{line}
 	owners := map[ownerKey]int{} // of requests, by ID
-	latest := -1                 // what does not say whose it is belongs to the latest message of the client
+	latest := -1                 // entries that name no request belong to the latest client message
 	find := func(d Direction, id transport.ID) int {
 		if i, ok := owners[ownerKey{d, id.Canonical()}]; ok {
 			return i
@@ -352,13 +352,13 @@ func (c *fakeServer) belonging(line int) []int {
 	return lines
 }
 
-// An ownerKey names a request: its direction and ID.
+// An ownerKey identifies a request by direction and ID.
 type ownerKey struct {
 	direction Direction
 	id        transport.ID
 }
 
-// aboutOf returns the ID of the request that a message of the server is about, or zero.
+// aboutOf returns the ID of the request that a server message is about, or zero.
 func aboutOf(e *Entry) transport.ID {
 	if !e.About.IsZero() || e.parsed.Method != mcp.NotificationProgress {
 		return e.About

@@ -23,16 +23,17 @@ import (
 // Options configure [FS]. Nil means the zero Options.
 type Options struct {
 	// Prefix is the path before the directories, such as "acme/billing" for the skill
-	// skill://acme/billing/refunds/SKILL.md. Its elements have letters, digits, -, . and _.
+	// skill://acme/billing/refunds/SKILL.md. Its elements consist of letters, digits, -, .
+	// and _.
 	Prefix string
-	// PageSize is the number of skills or files on one page of a list. 0 means 100.
+	// PageSize is the number of skills or files per page of a list. 0 means 100.
 	PageSize int
 	// Cache holds the cache hints of lists and files. The zero value means private and not
-	// to be kept.
+	// to be cached.
 	Cache mcp.Cacheable
-	// Refresh is how long the directory is not looked at again when requests come: changes
-	// are seen that much later. 0 means a second; a negative value means that only Reload
-	// and Watch find changes.
+	// Refresh is the minimum time between checks of the directory by requests; changes may
+	// be noticed that much later. 0 means one second. If it is negative, only Reload and
+	// Watch detect changes.
 	Refresh time.Duration
 	// Logger receives diagnostic messages. Nil means slog.Default.
 	Logger *slog.Logger
@@ -60,23 +61,23 @@ type Catalog struct {
 	fsys    fs.FS
 	opts    Options
 	current atomic.Pointer[snapshot]
-	seen    atomic.Pointer[time.Time] // when the directory was looked at last
+	seen    atomic.Pointer[time.Time] // when the directory was last checked
 
 	reloading sync.Mutex // serializes changes; held while the muxes are changed
 	muxes     []*mcp.Mux
 	failed    error     // why the last reload failed
-	failedAt  time.Time // the directory is not read again at once
-	logged    string    // the problem that was logged last
+	failedAt  time.Time // when it failed; the directory is not read again immediately
+	logged    string    // the last logged problem
 }
 
-// FS reads and checks the skills of a file system: every directory with a file SKILL.md, at
-// any depth. A skill within a skill is a skill of its own, and its files belong to both.
-// Files and directories whose name begins with a dot are left out, as are symbolic links. A
-// file system that is an embed.FS or the FS of an [os.Root] never leads out of itself.
+// FS reads and validates the skills of a file system: every directory with a file SKILL.md,
+// at any depth. A skill inside another skill is a separate skill, and its files belong to
+// both. Files and directories whose names begin with a dot are ignored, as are symbolic
+// links. If fsys is an embed.FS or the FS of an [os.Root], no path leads outside it.
 //
-// The error names every skill that is not valid: without front matter, with a name that is
-// not that of its directory or is not unique, without a description, with more than
-// [MaxFiles] files or more than [MaxBytes] bytes.
+// The error names every invalid skill: a skill without front matter or description, whose
+// name differs from its directory or is not unique, or with more than [MaxFiles] files or
+// more than [MaxBytes] bytes.
 func FS(fsys fs.FS, opts *Options) (*Catalog, error) {
 	c := &Catalog{fsys: fsys, opts: opts.withDefaults()}
 	if fsys == nil {
@@ -102,20 +103,20 @@ func checkPrefix(prefix string) error {
 	return nil
 }
 
-// mustBeMade panics if FS did not make the catalog.
+// mustBeMade panics unless the Catalog was created by FS.
 func (c *Catalog) mustBeMade() {
 	made.Check(c != nil && c.fsys != nil, "skills: a Catalog", "FS")
 }
 
-// Skills returns the entries of the skills, by URI. They must not be changed.
+// Skills returns the entries of the skills, sorted by URI. They must not be modified.
 func (c *Catalog) Skills() []*Skill {
 	c.mustBeMade()
 	return slices.Clone(c.current.Load().sorted)
 }
 
-// Reload reads the directory again. If a skill is not valid, it returns an error, and the
-// catalog stays as it is. Clients of the muxes on which the catalog is registered are told
-// what has changed: lists of resources, and resources that they subscribe to.
+// Reload reads the directory again. If a skill is invalid, it returns an error and leaves
+// the catalog unchanged. Clients of the muxes on which the catalog is registered are
+// notified of changed lists of resources, and of changed resources to which they subscribe.
 func (c *Catalog) Reload() error {
 	c.mustBeMade()
 	c.reloading.Lock()
@@ -135,8 +136,8 @@ func (c *Catalog) reloadLocked() error {
 	return c.failed
 }
 
-// reloadAfter reloads the directory for a reader of s who has found that s is not true any
-// more, unless that has been done already, or has just failed.
+// reloadAfter reloads the directory for a reader that found s to be stale, unless that has
+// already been done or has just failed.
 func (c *Catalog) reloadAfter(s *snapshot) error {
 	c.reloading.Lock()
 	defer c.reloading.Unlock()
@@ -149,7 +150,7 @@ func (c *Catalog) reloadAfter(s *snapshot) error {
 	return c.reloadLocked()
 }
 
-// replace makes a snapshot the current one.
+// replace makes next the current snapshot.
 func (c *Catalog) replace(next *snapshot) error {
 	before := c.current.Load()
 	for i, mux := range c.muxes {
@@ -171,9 +172,9 @@ func (c *Catalog) replace(next *snapshot) error {
 	return nil
 }
 
-// Watch looks at the directory again and again until ctx is done, so that changes are
-// announced even if no request comes. It logs why a changed directory is not valid. Every is
-// the time between two looks; 0 or less means ten seconds.
+// Watch checks the directory periodically until ctx is done, so that changes are announced
+// even without requests. If a changed directory is invalid, Watch logs why. every is the
+// time between checks; 0 or less means ten seconds.
 func (c *Catalog) Watch(ctx context.Context, every time.Duration) {
 	c.mustBeMade()
 	if every <= 0 {
@@ -191,8 +192,8 @@ func (c *Catalog) Watch(ctx context.Context, every time.Duration) {
 	}
 }
 
-// load returns the current snapshot, after a look at the directory if the last one is too
-// long ago. Only one request looks, and the others do not wait for it.
+// load returns the current snapshot, after checking the directory if the last check is too
+// old. Only one request checks it; the others do not wait.
 func (c *Catalog) load(ctx context.Context) *snapshot {
 	last := c.seen.Load()
 	if c.opts.Refresh > 0 && time.Since(*last) >= c.opts.Refresh && c.seen.CompareAndSwap(last, new(time.Now())) {
@@ -201,8 +202,8 @@ func (c *Catalog) load(ctx context.Context) *snapshot {
 	return c.current.Load()
 }
 
-// lookAgain reloads the directory if files were written, added or removed. A problem is
-// logged once.
+// lookAgain reloads the directory if files were written, added or removed. It logs each
+// problem once.
 func (c *Catalog) lookAgain(ctx context.Context) {
 	prints, err := stamps(c.fsys)
 	if err == nil && maps.EqualFunc(prints, c.current.Load().prints, stamp.equal) {

@@ -13,16 +13,17 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// ErrNotSupported means that the server does not declare the extension, or not the method.
+// ErrNotSupported means that the server does not declare the extension, or not the
+// requested method.
 var ErrNotSupported = errors.New("skills: the server does not declare the extension " + Extension + ", or not this method of it")
 
-// maxPages bounds the pages of a list. A server can page on for ever.
+// maxPages bounds the pages of a list, because a server can return pages forever.
 const maxPages = 1000
 
-// List yields the skills of all pages of skills/list. It reads no file, and does not check
-// the entries: [Load] does, or [Skill.Validate]. A server may have skills that it does not
-// list, for which there is [Get]. List yields an error with a nil skill, and stops then; it is
-// [ErrNotSupported] if the server has no skills.
+// List yields the skills of all pages of skills/list. It reads no files and does not
+// validate the entries; use [Load] or [Skill.Validate] for that. A server may have skills
+// that it does not list; use [Get] for those. If an error occurs, List yields it with a nil
+// skill and stops. The error is [ErrNotSupported] if the server has no skills.
 func List(ctx context.Context, c *mcp.Conn) iter.Seq2[*Skill, error] {
 	return func(yield func(*Skill, error) bool) {
 		err := eachPage(func(cursor *string) (next *string, more bool, err error) {
@@ -38,11 +39,11 @@ func List(ctx context.Context, c *mcp.Conn) iter.Seq2[*Skill, error] {
 	}
 }
 
-// ReadDirectory yields the files and directories in a directory of skills, of all pages of
-// resources/directory/read. The URI is one that ReadDirectory has yielded before, or that of a
-// SKILL.md without its last segment. Directories have the MIME type inode/directory. It
-// yields an error with a nil resource, and stops then; it is [ErrNotSupported] if the server
-// cannot read directories.
+// ReadDirectory yields the files and directories in a directory of skills, from all pages
+// of resources/directory/read. uri is a URI that ReadDirectory has yielded before, or the
+// URI of a SKILL.md without its last segment. Directories have the MIME type
+// inode/directory. If an error occurs, ReadDirectory yields it with a nil resource and
+// stops. The error is [ErrNotSupported] if the server cannot read directories.
 func ReadDirectory(ctx context.Context, c *mcp.Conn, uri string) iter.Seq2[*mcp.Resource, error] {
 	return func(yield func(*mcp.Resource, error) bool) {
 		err := eachPage(func(cursor *string) (next *string, more bool, err error) {
@@ -58,7 +59,7 @@ func ReadDirectory(ctx context.Context, c *mcp.Conn, uri string) iter.Seq2[*mcp.
 	}
 }
 
-// yieldAll yields the items of a page, and reports whether more are wanted.
+// yieldAll yields the items of a page and reports whether more are wanted.
 func yieldAll[T any](items []*T, yield func(*T, error) bool) bool {
 	for _, item := range items {
 		if item != nil && !yield(item, nil) {
@@ -68,8 +69,8 @@ func yieldAll[T any](items []*T, yield func(*T, error) bool) bool {
 	return true
 }
 
-// eachPage calls read with the cursor of each page, nil for the first, while there is a next
-// one and more are wanted.
+// eachPage calls read with the cursor of each page, nil for the first, until there is no
+// next page or no more items are wanted.
 func eachPage(read func(cursor *string) (next *string, more bool, err error)) error {
 	var cursor *string
 	seen := map[string]bool{}
@@ -87,8 +88,8 @@ func eachPage(read func(cursor *string) (next *string, more bool, err error)) er
 	return mcp.ErrTooManyPages
 }
 
-// Get returns the entry of the skill with the URI of a SKILL.md, whether or not it is listed.
-// Use it to get the present entry of a skill that has changed.
+// Get returns the entry of a skill, whether or not it is listed. uri is the URI of its
+// SKILL.md. Use Get to get the current entry of a skill that has changed.
 func Get(ctx context.Context, c *mcp.Conn, uri string) (*Skill, error) {
 	var res GetResult
 	if err := call(ctx, c, MethodGet, &GetParams{URI: uri}, &res); err != nil {
@@ -100,7 +101,7 @@ func Get(ctx context.Context, c *mcp.Conn, uri string) (*Skill, error) {
 	return res.Skill, nil
 }
 
-// call sends a request of the extension, and decodes its result into res.
+// call sends a request of the extension and decodes its result into res.
 func call(ctx context.Context, c *mcp.Conn, method string, params, res any) error {
 	if !declares(c, method) {
 		return ErrNotSupported
@@ -123,7 +124,7 @@ func call(ctx context.Context, c *mcp.Conn, method string, params, res any) erro
 	return nil
 }
 
-// declares reports whether the server has a method of the extension.
+// declares reports whether the server supports a method of the extension.
 func declares(c *mcp.Conn, method string) bool {
 	caps := c.Server().Capabilities
 	if caps == nil || caps.Extensions[Extension] == nil {

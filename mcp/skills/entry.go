@@ -12,12 +12,12 @@ import (
 	"strings"
 )
 
-// directory returns the URI of the directory of the skill, without a slash at the end.
+// directory returns the URI of the directory of the skill, without a trailing slash.
 func (s *Skill) directory() string { return strings.TrimSuffix(s.URI, "/"+manifest) }
 
-// Validate returns what is wrong with an entry that came from a server: a URI that does not
-// end in the name of the skill and SKILL.md, files that are listed twice, have no digest or
-// are outside of the directory, or a skill that is larger than [MaxFiles] and [MaxBytes].
+// Validate returns an error if an entry that came from a server is invalid: if its URI does
+// not end in the name of the skill and SKILL.md, if files are listed twice, have no digest
+// or are outside the directory, or if the skill exceeds [MaxFiles] or [MaxBytes].
 func (s *Skill) Validate() error { return s.validate(MaxFiles, MaxBytes) }
 
 func (s *Skill) validate(maxFiles int, maxBytes int64) error {
@@ -46,7 +46,7 @@ func (s *Skill) check(maxFiles int, maxBytes int64) error {
 	return err
 }
 
-// names returns the files of the skill by their names in its directory.
+// names returns the files of the skill by their paths in its directory.
 func (s *Skill) names(maxFiles int, maxBytes int64) (map[string]File, error) {
 	if len(s.Files) > maxFiles {
 		return nil, fmt.Errorf("it has %d files, and the limit is %d", len(s.Files), maxFiles)
@@ -79,7 +79,7 @@ func (s *Skill) names(maxFiles int, maxBytes int64) (map[string]File, error) {
 	return files, nil
 }
 
-// nameOf returns the name of a file in the directory of the skill.
+// nameOf returns the path of a file in the directory of the skill.
 func (s *Skill) nameOf(f File) (string, error) {
 	escaped, inside := strings.CutPrefix(f.URI, s.directory()+"/")
 	name, err := url.PathUnescape(escaped)

@@ -24,7 +24,7 @@ import (
 	"github.com/go-psi/psi/internal/strictjson"
 )
 
-// Bounds of front matter. References in YAML can make a small text a huge value.
+// Limits of front matter. References in YAML can expand a small text into a huge value.
 const (
 	maxFrontmatter = 64 << 10 // bytes
 	maxValues      = 10_000
@@ -32,9 +32,9 @@ const (
 )
 
 // ParseFrontmatter returns the front matter of a SKILL.md: the YAML between a first line
-// "---" and the next one. Its values are those that JSON has; dates are texts. It returns an
-// error if there is no front matter, if it is no YAML, has a field twice, or has a value that
-// JSON does not have.
+// "---" and the next one. Its values are JSON values; dates are strings. It returns an
+// error if there is no front matter, if it is not YAML, has a field twice, or has a value
+// that JSON cannot represent.
 func ParseFrontmatter(text []byte) (Frontmatter, error) {
 	block, err := frontmatterIn(text)
 	if err != nil {
@@ -85,7 +85,7 @@ func frontmatterIn(text []byte) ([]byte, error) {
 
 func isDelimiter(line []byte) bool { return string(bytes.TrimRight(line, " \t\r")) == "---" }
 
-// A converter makes YAML values JSON values.
+// A converter converts YAML values to JSON values.
 type converter struct{ values int }
 
 func (c *converter) convert(n *yaml.Node, depth int) (any, error) {
@@ -160,16 +160,16 @@ func scalar(n *yaml.Node) (v any, err error) {
 
 var errNoNumber = errors.New("JSON has no such number; put it into quotes if it is a text")
 
-// Numbers of the core schema of YAML 1.2 (10.3.2).
+// Numbers in the core schema of YAML 1.2 (10.3.2).
 var (
 	integer = regexp.MustCompile(`^([-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+)$`)
 	float   = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
 	noFloat = regexp.MustCompile(`^([-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$`)
 )
 
-// plainScalar returns the value of a scalar by the core schema of YAML 1.2, as hosts in other
-// languages have it. The package that parses YAML knows the numbers of YAML 1.1 as well, such
-// as 1_000 and 014, and dates.
+// plainScalar returns the value of a scalar in the core schema of YAML 1.2, as hosts in
+// other languages interpret it. The YAML package also accepts dates and the numbers of YAML
+// 1.1, such as 1_000 and 014.
 func plainScalar(text string) (any, error) {
 	switch text {
 	case "", "~", "null", "Null", "NULL":
@@ -200,19 +200,19 @@ func parseInteger(text string) (jsontext.Value, error) {
 		text, base = text[2:], 16
 	}
 	n, ok := new(big.Int).SetString(text, base)
-	if !ok || n.BitLen() > 1023 { // no 64-bit floating point number is larger by much
+	if !ok || n.BitLen() > 1023 { // no float64 is much larger
 		return nil, errNoNumber
 	}
 	return jsontext.Value(n.String()), nil
 }
 
-// How many characters these fields have at most (agentskills.io).
+// Maximum lengths of fields, in characters (agentskills.io).
 const (
 	maxDescription   = 1024
 	maxCompatibility = 500
 )
 
-// check returns what is wrong with the front matter of a skill in a directory of a name.
+// check returns an error if the front matter is invalid for a skill in the directory dir.
 func (f Frontmatter) check(dir string) error {
 	name, description := f.Name(), f.Description()
 	switch {
@@ -230,13 +230,14 @@ func (f Frontmatter) check(dir string) error {
 	return nil
 }
 
-// isName reports whether the name is one of a skill (agentskills.io).
+// isName reports whether name is a valid name of a skill (agentskills.io).
 func isName(name string) bool {
 	return name != "" && len(name) <= 64 && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") == "" &&
 		name[0] != '-' && name[len(name)-1] != '-' && !strings.Contains(name, "--")
 }
 
-// canonical returns the values of the front matter, in which equal numbers are equal.
+// canonical returns the values of the front matter in a form in which equal numbers are
+// equal.
 func (f Frontmatter) canonical() map[string]any {
 	values := make(map[string]any, len(f))
 	for field, raw := range f {

@@ -15,15 +15,15 @@ import (
 	"time"
 )
 
-// FS returns the files of the skill as a file system that reads and verifies a file when it is
-// opened, as [Loaded.ReadFile] does. Directories are listed from the entry, without a request:
-// those of a dynamic skill are empty. Ctx is the context of all reads.
+// FS returns the files of the skill as a file system. Opening a file reads and verifies it,
+// as [Loaded.ReadFile] does. Directories are listed from the entry, without a request, so
+// the directories of a dynamic skill are empty. ctx is the context of all reads.
 func (l *Loaded) FS(ctx context.Context) fs.FS {
 	l.mustBeMade()
 	return &fileSystem{ctx, l}
 }
 
-// A fileSystem is a view of a skill for callers that have no context.
+// A fileSystem is a skill as a file system, for callers that have no context.
 type fileSystem struct {
 	ctx context.Context //nolint:containedctx // the methods of fs.FS have none
 	*Loaded
@@ -73,8 +73,8 @@ func (s *fileSystem) Stat(name string) (fs.FileInfo, error) {
 	return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrNotExist}
 }
 
-// entries returns what the entry of the skill has in a directory, by name, nil if there is no
-// such directory.
+// entries returns what the entry of the skill lists in a directory, sorted by name, or nil
+// if there is no such directory.
 func (s *fileSystem) entries(dir string) (entries []fs.DirEntry) {
 	seen := map[string]bool{}
 	for name, f := range s.files {
@@ -151,5 +151,5 @@ func (d *openDirectory) ReadDir(n int) ([]fs.DirEntry, error) {
 	return read, nil
 }
 
-// escape encodes a path for a URI.
+// escape escapes a path for a URI.
 func escape(name string) string { return (&url.URL{Path: name}).EscapedPath() }

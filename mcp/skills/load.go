@@ -19,9 +19,9 @@ import (
 
 var core = mcp.Internal(seam.Key{})
 
-// A VerificationError means that a file of a skill is not what the entry of the skill says: it
-// was changed, or tampered with. Its content must not be used. To go on, get the present entry
-// with [Get], ask the user again, and load the skill anew.
+// A VerificationError means that a file of a skill does not match the entry of the skill:
+// it was changed or tampered with. Its content must not be used. To continue, get the
+// current entry with [Get], ask the user again, and load the skill again.
 type VerificationError struct {
 	URI    string // of the file
 	Reason string
@@ -33,17 +33,17 @@ func (e *VerificationError) Error() string {
 
 // LoadOptions configure [Load]. Nil means the zero LoadOptions.
 type LoadOptions struct {
-	// MaxFiles and MaxBytes limit the size of the skill. 0 means the constants [MaxFiles] and
-	// [MaxBytes], which every server may use in full.
+	// MaxFiles and MaxBytes limit the size of the skill. 0 means the constants [MaxFiles]
+	// and [MaxBytes], which every server may use in full.
 	MaxFiles int
 	MaxBytes int64
-	// AllowDynamic loads skills whose files are generated, which cannot be verified: only the
-	// front matter is compared.
+	// AllowDynamic allows skills whose files are generated. Their files cannot be verified:
+	// only the front matter is compared.
 	AllowDynamic bool
 }
 
-// A Loaded is a skill that is in use. Its methods read files when they are called, and keep
-// what they have verified. It is safe for concurrent use.
+// A Loaded is a skill in use. Its methods read files when they are called and cache
+// verified files. A Loaded must be created by [Load] and is safe for concurrent use.
 type Loaded struct {
 	conn         *mcp.Conn
 	skill        *Skill
@@ -56,11 +56,13 @@ type Loaded struct {
 	size int64             // of kept
 }
 
-// Load reads the SKILL.md of a skill and verifies it: its size, its digest, and that its front
-// matter is that of the entry, field by field. It reads no other file. The skill must not be
-// changed afterwards. Load does not ask the user; see the comment of the package.
+// Load reads the SKILL.md of a skill and verifies its size, its digest, and that its front
+// matter equals the front matter of the entry, field by field. It reads no other file. The
+// skill must not be modified afterwards. Load does not ask the user; see the package
+// documentation.
 //
-// It returns a [*VerificationError] if SKILL.md is not what the entry says.
+// Load returns a [*VerificationError] if SKILL.md does not match the entry. opts may be
+// nil.
 func Load(ctx context.Context, c *mcp.Conn, skill *Skill, opts *LoadOptions) (*Loaded, error) {
 	if skill == nil {
 		return nil, errors.New("skills: Load: the skill is nil; List and Get return skills")
@@ -95,7 +97,7 @@ func Load(ctx context.Context, c *mcp.Conn, skill *Skill, opts *LoadOptions) (*L
 	return l, nil
 }
 
-// mustBeMade panics if Load did not make the skill.
+// mustBeMade panics unless the Loaded was created by Load.
 func (l *Loaded) mustBeMade() {
 	made.Check(l != nil && l.skill != nil, "skills: a Loaded", "Load")
 }
@@ -106,15 +108,15 @@ func (l *Loaded) Skill() *Skill {
 	return l.skill
 }
 
-// Instructions returns the text of SKILL.md, with its front matter.
+// Instructions returns the text of SKILL.md, including its front matter.
 func (l *Loaded) Instructions() string {
 	l.mustBeMade()
 	return l.instructions
 }
 
-// ReadFile reads and verifies a file, by its path in the directory of the skill, such as
-// "references/fees.md". A file that the entry does not have is a [*VerificationError], which
-// is an [fs.ErrNotExist]. The caller owns the data.
+// ReadFile reads and verifies a file. name is its path in the directory of the skill, such
+// as "references/fees.md". If the entry does not list the file, the error matches both
+// [*VerificationError] and [fs.ErrNotExist]. The caller owns the data.
 func (l *Loaded) ReadFile(ctx context.Context, name string) ([]byte, error) {
 	l.mustBeMade()
 	if !fs.ValidPath(name) || name == "." {
@@ -161,7 +163,8 @@ func (l *Loaded) keptFile(name string) []byte {
 	return nil
 }
 
-// keep keeps a file, and returns an error if the files of a dynamic skill become too large.
+// keep caches a file. It returns an error if the files of a dynamic skill exceed the
+// limits.
 func (l *Loaded) keep(name string, data []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -176,7 +179,7 @@ func (l *Loaded) keep(name string, data []byte) error {
 	return nil
 }
 
-// read reads a resource that is one file.
+// read reads a resource that consists of one file.
 func read(ctx context.Context, c *mcp.Conn, uri string) ([]byte, error) {
 	res, err := c.ReadResource(ctx, &mcp.ReadResourceParams{URI: uri})
 	if err != nil {

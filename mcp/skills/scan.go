@@ -19,13 +19,13 @@ import (
 	"github.com/go-psi/psi/internal/filetype"
 )
 
-// A snapshot is a directory of skills as it was when it was read. It is not changed.
+// A snapshot is the state of a directory of skills when it was read. It is immutable.
 type snapshot struct {
-	skills map[string]*Skill  // by the URI
-	sorted []*Skill           // by the URI
-	files  map[string]*file   // of skills, by the URI
-	dirs   map[string][]child // by the URI, sorted by name
-	prints map[string]stamp   // of all files, by the path
+	skills map[string]*Skill  // by URI
+	sorted []*Skill           // by URI
+	files  map[string]*file   // files of skills, by URI
+	dirs   map[string][]child // by URI; sorted by name
+	prints map[string]stamp   // stamps of all files, by path
 }
 
 // A file is a file of a skill.
@@ -34,7 +34,7 @@ type file struct {
 
 	path string // in the file system
 	kind string // MIME type
-	of   *Skill // if it is the SKILL.md of the skill
+	of   *Skill // the skill, if the file is its SKILL.md
 }
 
 // A child is a file or a directory in a directory.
@@ -53,14 +53,14 @@ type stamp struct {
 
 const (
 	scheme = "skill://"
-	// maxEntries bounds the files and directories that are looked at.
+	// maxEntries bounds the number of files and directories that are examined.
 	maxEntries = 65_536
-	// maxDirectories bounds the depth of a directory.
+	// maxDirectories bounds the nesting of directories.
 	maxDirectories = 32
 )
 
-// stamps returns the stamps of all regular files below the root. Names that begin with a dot
-// are left out, and so is what is neither a directory nor a regular file, such as a link.
+// stamps returns the stamps of all regular files below the root. It skips names that begin
+// with a dot, and anything that is neither a directory nor a regular file, such as a link.
 func stamps(fsys fs.FS) (map[string]stamp, error) {
 	found := map[string]stamp{}
 	entries := 0
@@ -94,8 +94,8 @@ func stamps(fsys fs.FS) (map[string]stamp, error) {
 	return found, err
 }
 
-// scan reads the skills below the root of a file system. The prefix is the beginning of their
-// URIs. All mistakes are reported at once.
+// scan reads the skills below the root of a file system. prefix is the beginning of the
+// paths in their URIs. The error contains all problems.
 func scan(fsys fs.FS, prefix string) (*snapshot, error) {
 	prints, err := stamps(fsys)
 	if err != nil {
@@ -128,7 +128,7 @@ func (s *snapshot) addSkill(fsys fs.FS, prefix, dir string, paths []string, read
 	if err != nil {
 		return err
 	}
-	if !utf8.Valid(text) { // which would be sent as binary data
+	if !utf8.Valid(text) { // it would be sent as binary data
 		return errors.New("it is not valid UTF-8")
 	}
 	skill := &Skill{URI: uriOf(prefix, path.Join(dir, manifest))}
@@ -165,8 +165,8 @@ func (s *snapshot) addSkill(fsys fs.FS, prefix, dir string, paths []string, read
 	return nil
 }
 
-// checkOwn is check for a skill that is served. It refuses what hosts may refuse, some of
-// them together with all other skills of the server.
+// checkOwn is check for a skill that is served. It also rejects what hosts may reject, in
+// some cases together with all other skills of the server.
 func (f Frontmatter) checkOwn(dir string) error {
 	var metadata map[string]string
 	if f["metadata"] != nil && !f.Get("metadata", &metadata) {
@@ -183,7 +183,7 @@ func (f Frontmatter) checkOwn(dir string) error {
 	return f.check(dir)
 }
 
-// addFile adds a file of a skill, which may be one of another skill as well.
+// addFile adds a file of a skill, which may also belong to another skill.
 func (s *snapshot) addFile(prefix string, f *file) {
 	if s.files[f.URI] == nil {
 		s.files[f.URI] = f
@@ -191,13 +191,13 @@ func (s *snapshot) addFile(prefix string, f *file) {
 	}
 }
 
-// addChild adds a file to its directory, and the directory to the one above.
+// addChild adds a file to its directory, and the directory to its parent.
 func (s *snapshot) addChild(prefix, name string, f *file) {
 	full := path.Join(prefix, name)
 	for {
 		dir, base := path.Split(full)
 		if dir == "" {
-			return // what is above has no URI
+			return // its parent has no URI
 		}
 		dir = path.Clean(dir)
 		siblings, known := s.dirs[uriOf("", dir)]
@@ -215,7 +215,7 @@ func (s *snapshot) sortChildren() {
 	}
 }
 
-// checkUnique returns an error for every name that two skills have.
+// checkUnique returns an error for each name that two skills have.
 func (s *snapshot) checkUnique() (problems []error) {
 	first := map[string]*Skill{}
 	for _, skill := range s.sorted {
@@ -251,7 +251,7 @@ func uriOf(prefix, name string) string {
 	return scheme + (&url.URL{Path: name}).EscapedPath()
 }
 
-// readFile reads a file that is not larger than a skill may be.
+// readFile reads a file that is not larger than the limit for skills.
 func readFile(fsys fs.FS, name string) ([]byte, error) {
 	f, err := fsys.Open(name)
 	if err != nil {

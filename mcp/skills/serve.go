@@ -16,13 +16,13 @@ import (
 )
 
 // Register registers the skills on a mux, or on a view of it, whose middleware then wraps
-// them: the methods of the extension, which the mux declares, and every file as a resource.
-// In resources/list stands the SKILL.md of each skill, with its name and description; the
-// other files are found by the instructions. Register panics if one of these is registered
-// already.
+// them: the methods of the extension, which the mux then declares, and every file as a
+// resource. resources/list contains the SKILL.md of each skill, with its name and
+// description; the other files are found through the instructions. Register panics if one
+// of these is already registered.
 //
-// A mux that mounts this one has the files, but not the methods: register the catalog there
-// as well if its clients shall list the skills.
+// A mux that mounts this one has the files but not the methods. If its clients should list
+// the skills, register the catalog there as well.
 func (c *Catalog) Register(mux *mcp.Mux) {
 	c.mustBeMade()
 	c.reloading.Lock()
@@ -39,8 +39,8 @@ func (c *Catalog) Register(mux *mcp.Mux) {
 	c.muxes = append(c.muxes, mux)
 }
 
-// changeResources registers the files that next has and before has not, or has in another
-// way, and removes those that it has not.
+// changeResources removes the files of before that next does not list in the same way, and
+// registers the files of next that before does not list in the same way.
 func (c *Catalog) changeResources(m *mcp.Mux, before, next *snapshot) {
 	for uri, f := range before.files {
 		if !f.isListedAs(next.files[uri]) {
@@ -86,9 +86,9 @@ func (c *Catalog) list(ctx context.Context, req *mcp.Request) (mcp.Result, error
 	return &ListResult{Cacheable: c.opts.Cache, Page: mcp.Page{NextCursor: next}, Skills: page}, nil
 }
 
-// pageOf returns the page of a sorted list after a cursor, which stands for the last item of
-// the page before: others that are added or removed in between do not matter. It does not
-// tell its name, because middleware may have hidden the item.
+// pageOf returns the page of a sorted list after a cursor. The cursor identifies the last
+// item of the previous page, so items that are added or removed in between do not matter.
+// It does not reveal the name of the item, because middleware may have hidden the item.
 func pageOf[D any](sorted []D, name func(D) string, cursor *string, size int) (page []D, next *string, err error) {
 	first := 0
 	if cursor != nil {
@@ -153,7 +153,7 @@ func (c child) describe() *mcp.Resource {
 	return r
 }
 
-// describe returns the list item of a file, without its URI.
+// describe returns the list entry of a file, without its URI.
 func (f *file) describe() *mcp.Resource {
 	r := &mcp.Resource{MIMEType: f.kind, Size: &f.Size}
 	if f.of != nil {
@@ -184,8 +184,8 @@ func (c *Catalog) resource(f *file) mcp.Handler {
 	return listed{served{c, f.URI}, f.describe()}
 }
 
-// ServeMCP serves resources/read. What is sent is always what the entries say: if the file
-// was changed, the directory is read again first.
+// ServeMCP serves resources/read. The response always matches the entries: if the file has
+// changed, the directory is read again first.
 func (s served) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 	c := s.catalog
 	snap := c.load(ctx)
@@ -204,7 +204,7 @@ func (s served) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Result, err
 	return &mcp.ReadResourceResult{Cacheable: c.opts.Cache, Contents: []*mcp.ResourceContents{part}}, nil
 }
 
-// read reads a file if it is what its entry says.
+// read reads a file if it matches its entry.
 func (s *snapshot) read(fsys fs.FS, uri string) (*mcp.ResourceContents, error) {
 	f := s.files[uri]
 	if f == nil {
@@ -220,8 +220,8 @@ func (s *snapshot) read(fsys fs.FS, uri string) (*mcp.ResourceContents, error) {
 	return f.contents(data), nil
 }
 
-// errInvalid is the error for a file that does not go with its entry. The peer does not learn
-// the paths of the server.
+// errInvalid returns the error for a file that does not match its entry. It does not reveal
+// paths on the server to the peer.
 func errInvalid(uri string, err error) error {
 	return &mcp.Error{Code: mcp.CodeInternalError, Message: "the skill of " + uri + " has changed and is not valid at the moment; try again later", Cause: err}
 }

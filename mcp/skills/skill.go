@@ -15,7 +15,7 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// Extension is the identifier of the extension, which servers declare.
+// Extension is the identifier of the extension, as declared by servers.
 const Extension = "io.modelcontextprotocol/skills"
 
 // The methods of the extension.
@@ -25,26 +25,26 @@ const (
 	MethodReadDirectory = "resources/directory/read"
 )
 
-// Limits of one skill. Servers keep to them, and clients accept skills up to them.
+// Limits of one skill. Servers enforce them, and clients accept skills up to them.
 const (
-	MaxFiles = 512      // SKILL.md included
+	MaxFiles = 512      // including SKILL.md
 	MaxBytes = 16 << 20 // of all files
 )
 
 // manifest is the name of the file that makes a directory a skill.
 const manifest = "SKILL.md"
 
-// A Skill is the entry of a skill: what it is about, and which files it has.
+// A Skill is the entry of a skill: its front matter and the list of its files.
 type Skill struct {
-	// URI is the URI of the file SKILL.md.
+	// URI is the URI of SKILL.md.
 	URI string
 	// Frontmatter is the front matter of SKILL.md, with all its fields.
 	Frontmatter Frontmatter
-	// Files are all files of the skill, SKILL.md included. They are nil if Dynamic is true.
+	// Files lists all files of the skill, including SKILL.md. It is nil if Dynamic is true.
 	Files []File
-	// Dynamic reports that the files are generated, so that there are no digests.
+	// Dynamic reports that the files are generated and therefore have no digests.
 	Dynamic bool
-	// Extra holds members of the entry that this package does not know.
+	// Extra holds unknown members of the entry.
 	Extra mcp.Extra
 }
 
@@ -61,7 +61,8 @@ type Frontmatter map[string]json.RawMessage
 // Name returns the name of the skill. It is not unique among servers.
 func (f Frontmatter) Name() string { return f.text("name") }
 
-// Description returns what the skill does and when to use it, for the model.
+// Description returns a text for the model that says what the skill does and when to use
+// it.
 func (f Frontmatter) Description() string { return f.text("description") }
 
 func (f Frontmatter) text(field string) (s string) {
@@ -69,7 +70,8 @@ func (f Frontmatter) text(field string) (s string) {
 	return s
 }
 
-// Get decodes a field into v, a pointer, and reports whether there is one that fits.
+// Get decodes a field into v, which must be a pointer, and reports whether the field exists
+// and fits v.
 func (f Frontmatter) Get(field string, v any) bool {
 	raw, ok := f[field]
 	return ok && strictjson.Unmarshal(raw, v) == nil
@@ -77,7 +79,7 @@ func (f Frontmatter) Get(field string, v any) bool {
 
 const dynamic = "dynamic"
 
-// wireSkill is a Skill as it is sent.
+// wireSkill is the wire format of a Skill.
 type wireSkill struct {
 	URI         string          `json:"uri"`
 	Frontmatter Frontmatter     `json:"frontmatter"`
@@ -120,9 +122,10 @@ func (s *Skill) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Digest identifies the content of the skill: it is another one if a file or the front matter
-// changes. A host keeps it with the consent of its user, and asks again when it differs. It is
-// "" if the skill is Dynamic, whose content is not known before it is read.
+// Digest returns a digest of the content of the skill. It changes if a file or the front
+// matter changes. A host stores it with the consent of its user, and asks again when it
+// differs. It is "" if the skill is Dynamic, because the content of a dynamic skill is
+// unknown until it is read.
 func (s *Skill) Digest() string {
 	if s.Dynamic {
 		return ""
@@ -132,7 +135,7 @@ func (s *Skill) Digest() string {
 	return digestOf(strictjson.MustMarshal([]any{s.URI, s.Frontmatter.canonical(), files}))
 }
 
-// digestOf returns the digest of data, as the extension writes it.
+// digestOf returns the digest of data in the format of the extension.
 func digestOf(data []byte) string {
 	sum := sha256.Sum256(data)
 	return "sha256:" + hex.EncodeToString(sum[:])
@@ -163,7 +166,7 @@ type GetResult struct {
 
 // ReadDirectoryParams are the params of resources/directory/read.
 type ReadDirectoryParams struct {
-	URI    string   `json:"uri"`             // of a directory, without a slash at the end
+	URI    string   `json:"uri"`             // of a directory, without a trailing slash
 	Cursor *string  `json:"cursor,omitzero"` // nil means the first page
 	Meta   mcp.Meta `json:"_meta,omitempty"`
 }

@@ -1,55 +1,54 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Package store is the contract for what the replicas of an MCP server share:
-// legacy sessions, resumable event streams, change notifications, tasks and rate
-// limits. A server on one machine needs nothing but [NewMemory].
+// Package store is the contract for what the replicas of an MCP server share: legacy
+// sessions, resumable event streams, change notifications, tasks and rate limits. A server
+// on one machine needs only [NewMemory].
 //
-// The contract asks for single atomic steps only. There is no lock, no
-// transaction and no way to ask whether something exists and then act on it: each
-// method is one step that an engine such as NATS JetStream or Redis takes in one
-// go, and two replicas that take it at once see one order of events.
+// The contract requires only single atomic steps. There are no locks, no transactions, and
+// no way to check whether something exists before acting on it: each method is one step
+// that an engine such as NATS JetStream or Redis executes atomically. All replicas see the
+// same order of events, even if they act concurrently.
 //
-// A [Store] is three small interfaces. A consumer should ask for the one it needs:
+// A [Store] consists of three small interfaces. A consumer should ask for the one it needs:
 //
 //   - [Values]: values with versions; read, compare and swap, take.
 //   - [Logs]: records in order; append, read from a position.
-//   - [Topics]: messages to whoever listens at the moment; publish, subscribe.
+//   - [Topics]: messages to the current subscribers; publish, subscribe.
 //
 // # What holds for every method
 //
-// Methods may be called by several goroutines at once. Each takes a context and
-// returns its error when it is done before the step is taken; with a context
-// that is done already, no step is taken. An error other than those of this
-// package leaves open whether the step was taken, as a lost connection does.
+// Methods may be called concurrently. Each takes a context and returns its error if it is
+// done before the step is taken; if it is done already, no step is taken. After an error
+// that is not one of this package, such as a lost connection, it is unknown whether the
+// step was taken.
 //
-// The caller owns every slice it passes in and every slice it gets: stores keep
-// no reference to the former, and nobody else sees the latter. A nil slice is an
-// empty one, and may come back as either.
+// The caller owns every slice that it passes or receives: stores do not retain the slices
+// that they are passed, and do not share the slices that they return. A nil slice is
+// equivalent to an empty one, and may be returned as either.
 //
-// Keys, and the names of logs and topics, are any UTF-8 text of one to [MaxKey]
-// bytes, without further syntax; an adapter escapes what its engine does not take.
-// The three interfaces have separate name spaces. A key that no adapter would take,
-// or a negative number, is an [ErrInvalid].
+// Keys, and the names of logs and topics, are any UTF-8 text of one to [MaxKey] bytes,
+// without further syntax. Adapters escape what their engine does not accept. The three
+// interfaces have separate name spaces. The error for an invalid key or a negative number
+// is [ErrInvalid].
 //
-// A time to live (TTL) counts from the step that sets it. What has expired is
-// not seen by any method again. Expiry is never early and, as engines count in
-// whole seconds, may be late by a little over one. A TTL of zero sets no limit.
+// A time to live (TTL) counts from the step that sets it. No method sees anything that has
+// expired. Expiry is never early but, because engines count in whole seconds, may be late
+// by a little over one second. A TTL of zero means no limit.
 //
-// A store is bounded, or its engine is. Where a bound is reached it refuses new
-// data with [ErrFull] or [ErrTooLarge]; it does not make room by dropping what
-// it has accepted. Take, Drop and the expiry of a TTL always make room. Values and
-// records of half a megabyte, and messages of four kilobytes, are never too large.
+// A store, or its engine, is bounded. When it reaches a bound, it rejects new data with
+// [ErrFull] or [ErrTooLarge]; it does not drop data that it has accepted. Take, Drop and
+// the expiry of a TTL always make room. Values and records of half a megabyte, and messages
+// of four kilobytes, are never too large.
 //
-// A store whose engine is on another machine bounds each operation in time, also
-// without a deadline in the context. It may repeat a step whose answer was lost, as
-// long as the step is taken once.
+// A store whose engine is on another machine limits the time of each operation, even if the
+// context has no deadline. It may repeat a step whose response was lost, as long as the
+// step takes effect once.
 //
 // # Engines
 //
 // Package [github.com/go-psi/psi/mcp/store/natsstore] uses NATS JetStream, and package
-// [github.com/go-psi/psi/mcp/store/redisstore] uses Redis or Valkey. They are modules of
-// their own.
+// [github.com/go-psi/psi/mcp/store/redisstore] uses Redis or Valkey. They are separate modules.
 //
 // # Writing an adapter
 //

@@ -25,8 +25,8 @@ type MemoryOptions struct {
 	// MaxValue bounds a single value or record. The default is 1 MiB.
 	MaxValue int
 
-	// Log is what a log keeps at most, and by default. The defaults are 1024
-	// records, 1 MiB and one hour.
+	// Log is the maximum and the default retention of a log. It defaults to 1024 records, 1
+	// MiB and one hour.
 	Log Retention
 
 	// MaxSubscriptions bounds the subscriptions to all topics. The default is 65536.
@@ -35,7 +35,7 @@ type MemoryOptions struct {
 	// MaxMessage bounds a single message. The default is 64 KiB.
 	MaxMessage int
 
-	// MaxQueue is how many messages may wait in one subscription before it
+	// MaxQueue is the number of messages that may be queued in one subscription before it
 	// overflows. The default is 64.
 	MaxQueue int
 }
@@ -59,16 +59,16 @@ func (o *MemoryOptions) withDefaults() MemoryOptions {
 }
 
 // Memory is a [Store] in the memory of one process. It starts no goroutines, so there is
-// nothing to close: what has expired is removed by later calls, a few entries at a time. It
-// must be made by [NewMemory].
+// nothing to close: expired entries are removed by later calls, a few at a time. It must be
+// created by [NewMemory].
 type Memory struct {
 	options MemoryOptions
 	topics  topics
 	start   time.Time
 
 	mu       sync.Mutex
-	last     uint64 // the last version or position that was given out
-	bytes    int    // as MemoryOptions.MaxBytes counts them
+	last     uint64 // the last version or position that was assigned
+	bytes    int    // as counted for MemoryOptions.MaxBytes
 	values   map[string]*memoryValue
 	logs     map[string]*memoryLog
 	expiries expiryHeap
@@ -76,8 +76,8 @@ type Memory struct {
 
 var _ Store = (*Memory)(nil)
 
-// NewMemory returns an empty store. Nil options mean the defaults; negative ones
-// panic.
+// NewMemory returns an empty store. A nil options means the defaults. NewMemory panics if
+// an option is negative.
 func NewMemory(options *MemoryOptions) *Memory {
 	o := options.withDefaults()
 	if min(o.MaxBytes, o.MaxValue, o.MaxSubscriptions, o.MaxMessage, o.MaxQueue, o.Log.Records, o.Log.Bytes) < 0 || o.Log.TTL < 0 {
@@ -91,13 +91,13 @@ func NewMemory(options *MemoryOptions) *Memory {
 	}
 }
 
-// mustBeMade panics if NewMemory did not make the store.
+// mustBeMade panics unless the Memory was created by NewMemory.
 func (m *Memory) mustBeMade() {
 	made.Check(m != nil && m.values != nil, "store: a Memory", "NewMemory")
 }
 
-// memoryValue is a value with its key. An idle one costs its own size, a slot of
-// the map and, if it expires, one of the heap: together about overhead.
+// memoryValue is a value with its key. An idle value costs its own size, a slot in the map
+// and, if it expires, a slot in the heap: together about overhead.
 type memoryValue struct {
 	expiry
 
@@ -105,7 +105,7 @@ type memoryValue struct {
 	version uint64
 }
 
-// overhead is what an entry, or a record of a log, counts beside its key and data.
+// overhead is counted for an entry, or a record of a log, in addition to its key and data.
 const overhead = 160
 
 // Get returns a copy of a value; see [Values].
@@ -122,7 +122,7 @@ func (m *Memory) Get(ctx context.Context, key string) (value []byte, version uin
 	return bytes.Clone(v.value), v.version, nil
 }
 
-// Put swaps a value; see [Values].
+// Put replaces a value; see [Values].
 func (m *Memory) Put(ctx context.Context, key string, value []byte, version uint64, ttl time.Duration) (uint64, error) {
 	if err := m.checkData(len(value), ttl); err != nil {
 		return 0, err
@@ -167,11 +167,11 @@ func (m *Memory) Take(ctx context.Context, key string) ([]byte, error) {
 		return nil, ErrNotFound
 	}
 	m.remove(v)
-	return v.value, nil // nobody else refers to it any more
+	return v.value, nil // m no longer refers to it
 }
 
-// begin starts every method on values and logs. Without an error it leaves m
-// locked and returns the time.
+// begin starts every method on values and logs. If it succeeds, it leaves m locked and
+// returns the time.
 func (m *Memory) begin(ctx context.Context, key string) (now time.Duration, err error) {
 	m.mustBeMade()
 	if err := ctx.Err(); err != nil {
@@ -210,7 +210,7 @@ func (m *Memory) value(key string, now time.Duration) *memoryValue {
 	return v
 }
 
-// reserve accounts for more, or with a negative growth for less, memory.
+// reserve accounts for more memory or, if growth is negative, for less.
 func (m *Memory) reserve(growth int, now time.Duration) error {
 	if growth > 0 && m.bytes+growth > m.options.MaxBytes {
 		m.sweep(now, sweepAll)
@@ -222,7 +222,7 @@ func (m *Memory) reserve(growth int, now time.Duration) error {
 	return nil
 }
 
-// How many expired entries one call removes: enough to keep up with calls that
+// The number of expired entries that one call removes: enough to keep up with calls that
 // add one each, and few enough that no call takes long.
 const (
 	sweepSome = 4
@@ -239,7 +239,7 @@ func (m *Memory) sweep(now time.Duration, most int) {
 	}
 }
 
-// remove forgets a value or a log.
+// remove removes a value or a log.
 func (m *Memory) remove(e expiring) {
 	m.expiries.set(e, never)
 	switch e := e.(type) {

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// never is the deadline of what does not expire.
+// never is the deadline of an entry that does not expire.
 const never time.Duration = math.MaxInt64
 
-// deadline returns when something with a TTL set now ends.
+// deadline returns when an entry expires whose TTL is set now.
 func deadline(now, ttl time.Duration) time.Duration {
 	if ttl == 0 || ttl > never-now {
 		return never
@@ -20,8 +20,8 @@ func deadline(now, ttl time.Duration) time.Duration {
 	return now + ttl
 }
 
-// expiry is the part of an entry that says when it ends. Deadlines count from the
-// start of the store, on the monotonic clock.
+// expiry is the part of an entry that holds its deadline. Deadlines count from the start of
+// the store, on the monotonic clock.
 type expiry struct {
 	key      string
 	deadline time.Duration
@@ -34,10 +34,10 @@ func (e *expiry) expires() *expiry            { return e }
 // expiring is an entry that embeds an expiry.
 type expiring interface{ expires() *expiry }
 
-// expiryHeap has all entries with a deadline, the next to end first.
+// expiryHeap holds all entries with a deadline, the earliest first.
 type expiryHeap struct{ entries entries }
 
-// first returns the entry that ends next, or nil.
+// first returns the entry that expires next, or nil.
 func (h *expiryHeap) first() expiring {
 	if len(h.entries) == 0 {
 		return nil
@@ -45,7 +45,7 @@ func (h *expiryHeap) first() expiring {
 	return h.entries[0]
 }
 
-// set changes when an entry ends.
+// set changes the deadline of an entry.
 func (h *expiryHeap) set(e expiring, deadline time.Duration) {
 	x := e.expires()
 	x.deadline = deadline

@@ -15,10 +15,10 @@ import (
 
 // memoryLog is a log with at least one record.
 type memoryLog struct {
-	expiry // with the last of its records
+	expiry // expires with its last record
 
 	records []memoryRecord
-	bytes   int    // in records
+	bytes   int    // of data in records
 	before  uint64 // position of the record before the first, 0 if there was none
 }
 
@@ -46,7 +46,7 @@ func (m *Memory) Append(ctx context.Context, log string, data []byte, keep Reten
 	if l == nil {
 		growth += overhead + len(log)
 	} else {
-		// What will be trimmed makes room, but is not trimmed unless there is room.
+		// Records to be trimmed make room, but are kept unless there is enough room.
 		growth -= l.size(l.surplus(keep, len(data)))
 	}
 	if err := m.reserve(growth, now); err != nil {
@@ -59,7 +59,7 @@ func (m *Memory) Append(ctx context.Context, log string, data []byte, keep Reten
 		l.trim(l.surplus(keep, len(data)))
 	}
 	m.last++
-	end := max(l.deadline, deadline(now, keep.TTL)) // records leave in order
+	end := max(l.deadline, deadline(now, keep.TTL)) // records expire in order
 	l.records = append(l.records, memoryRecord{Record{m.last, bytes.Clone(data)}, end})
 	l.bytes += len(data)
 	m.expiries.set(l, end)
@@ -124,7 +124,7 @@ func (m *Memory) Drop(ctx context.Context, log string) error {
 	return nil
 }
 
-// log returns a log without what has expired, or nil if nothing is left.
+// log returns a log without its expired records, or nil if none are left.
 func (m *Memory) log(name string, now time.Duration) *memoryLog {
 	l := m.logs[name]
 	if l == nil {
@@ -143,8 +143,8 @@ func (m *Memory) log(name string, now time.Duration) *memoryLog {
 	return l
 }
 
-// after returns the index of the record behind a position. It is not ok if the
-// position is none of this log, or if records behind it are gone.
+// after returns the index of the record after a position. ok is false if the position does
+// not belong to this log, or if records after it are gone.
 func (l *memoryLog) after(position uint64) (index int, ok bool) {
 	if position == l.before {
 		return 0, true
@@ -155,7 +155,7 @@ func (l *memoryLog) after(position uint64) (index int, ok bool) {
 	return index + 1, ok
 }
 
-// surplus returns how many records must go for one more to fit.
+// surplus returns how many records must be removed to make room for a new one.
 func (l *memoryLog) surplus(keep Retention, size int) int {
 	n := max(0, len(l.records)+1-keep.Records)
 	total := l.bytes + size
@@ -168,7 +168,7 @@ func (l *memoryLog) surplus(keep Retention, size int) int {
 	return len(l.records)
 }
 
-// size returns what the first n records count.
+// size returns the number of bytes that the first n records count for.
 func (l *memoryLog) size(n int) int {
 	size := n * overhead
 	for i := range n {

@@ -18,21 +18,21 @@ type topics struct {
 	named map[string]map[*memorySubscription]struct{}
 }
 
-// memorySubscription is a queue. Publishers put messages in while it has room and
-// note the loss when it has none.
+// memorySubscription is a queue. If the queue has no room for a message, the publisher
+// records the loss instead.
 type memorySubscription struct {
 	topics *topics
 	topic  string
 	limit  int
-	ready  chan struct{} // has an element when Next should look again
+	ready  chan struct{} // has an element if Next should look again
 
 	mu     sync.Mutex
-	queue  [][]byte // shared with other subscriptions: not to be changed
+	queue  [][]byte // shared with other subscriptions: must not be modified
 	lost   bool     // messages are missing at the end of the queue
 	closed bool
 }
 
-// Publish puts a message into the queues of a topic; see [Topics].
+// Publish adds a message to the queues of a topic; see [Topics].
 func (m *Memory) Publish(ctx context.Context, topic string, message []byte) error {
 	m.mustBeMade()
 	if err := ctx.Err(); err != nil {
@@ -53,8 +53,8 @@ func (m *Memory) Publish(ctx context.Context, topic string, message []byte) erro
 	return nil
 }
 
-// Subscribe makes a queue for a topic; see [Topics]. It fails with [ErrFull] when
-// there are too many.
+// Subscribe creates a queue for a topic; see [Topics]. It fails with [ErrFull] if there are
+// too many subscriptions.
 func (m *Memory) Subscribe(ctx context.Context, topic string) (Subscription, error) {
 	m.mustBeMade()
 	if err := ctx.Err(); err != nil {
@@ -81,8 +81,8 @@ func (m *Memory) Subscribe(ctx context.Context, topic string) (Subscription, err
 	return s, nil
 }
 
-// put queues a message or notes its loss. Once something is lost all further
-// messages are, until Next has reported it: the report stands at the right place.
+// put queues a message or records its loss. After a loss, all further messages are lost too
+// until Next has reported it, so that the report comes at the right place.
 func (s *memorySubscription) put(message []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,7 +117,7 @@ func (s *memorySubscription) Next(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// take returns what Next has to say, if anything.
+// take returns the result of Next, if there is one.
 func (s *memorySubscription) take() (message []byte, ok bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,24 +17,24 @@ import (
 // BackgroundOptions configure [Manager.Background]. Nil means the zero BackgroundOptions.
 type BackgroundOptions struct {
 	// After is how long a call may take before it becomes a task. Until then it is an
-	// ordinary call, with ordinary questions, progress and log messages. 0 means that a call
-	// is a task from its beginning.
+	// ordinary call, with ordinary questions, progress and log messages. 0 means that every
+	// call is a task from the start.
 	After time.Duration
-	// Required refuses calls of clients that do not support tasks. Otherwise they are served
-	// as ordinary calls.
+	// Required rejects calls of clients that do not support tasks. If it is false, such
+	// calls are served as ordinary calls.
 	Required bool
-	// TTL replaces Options.TTL. 0 means that.
+	// TTL overrides Options.TTL. 0 means Options.TTL.
 	TTL time.Duration
 }
 
-// Background returns middleware for tools that run in the background. Other requests than
-// tools/call pass unchanged. Opts may be nil. It panics if a time is negative.
+// Background returns middleware that runs tools in the background. Requests other than
+// tools/call pass unchanged. opts may be nil. Background panics if a duration is negative.
 //
-// The context of a handler that runs as a task ends when the client cancels the task (its
-// cause is an [*mcp.CancelError]), when the task's TTL has passed, when the process shuts
-// down, and when another process has taken the task over. [mcp.Progress] sets the status
-// message. [mcp.Elicit] and the like end the run until there are answers. Log messages for
-// the client are dropped.
+// The context of a handler that runs as a task is cancelled when the client cancels the
+// task (the cause is an [*mcp.CancelError]), when the task's TTL expires, when the process
+// shuts down, and when another process has taken over the task. [mcp.Progress] sets the
+// status message. [mcp.Elicit] and similar functions end the run until there are answers.
+// Log messages for the client are dropped.
 func (m *Manager) Background(opts *BackgroundOptions) mcp.Middleware {
 	m.mustBeMade()
 	var o BackgroundOptions
@@ -51,7 +51,7 @@ func (m *Manager) Background(opts *BackgroundOptions) mcp.Middleware {
 	return func(next mcp.Handler) mcp.Handler { return &background{next, m, o} }
 }
 
-// background is a tool that runs in the background.
+// background is the handler of a tool that runs in the background.
 type background struct {
 	next    mcp.Handler
 	manager *Manager
@@ -96,7 +96,7 @@ func (b *background) TaskSupport() tasking.Support {
 	return tasking.Optional
 }
 
-// ttl returns the TTL of a task that is created on terms, which may be nil.
+// ttl returns the TTL of a task created with terms, which may be nil.
 func (b *background) ttl(terms *tasking.Terms) time.Duration {
 	if terms == nil || terms.TTL == 0 {
 		return b.opts.TTL
@@ -104,20 +104,21 @@ func (b *background) ttl(terms *tasking.Terms) time.Duration {
 	return min(terms.TTL, b.opts.TTL)
 }
 
-// supports reports whether the client has declared the extension on this request.
+// supports reports whether the client declared the extension in this request.
 func supports(req *mcp.Request) bool { return core.DeclaresExtension(req, Extension) }
 
-// errUnsupported is the error for a client that must support the extension and does not.
+// errUnsupported returns the error for a client that does not support the required
+// extension.
 func errUnsupported() error {
 	required := map[string]any{"requiredCapabilities": &mcp.ClientCapabilities{Extensions: mcp.Extensions{Extension: json.RawMessage("{}")}}}
 	return mcp.Errorf(mcp.CodeMissingCapability, "this request needs a client that supports the extension %s", Extension).WithData(required)
 }
 
-// grace is how long a new task runs before its record is stored, unless it has something to
-// store earlier. A task that ends within that time is written once.
+// grace is how long a new task runs before its record is stored, unless something must be
+// stored earlier. A task that ends within that time is written once.
 const grace = 10 * time.Millisecond
 
-// begin makes the call a task from its beginning.
+// begin makes the call a task from its start.
 func (b *background) begin(ctx context.Context, req *mcp.Request, ttl time.Duration) (mcp.Result, error) {
 	m := b.manager
 	reserved := m.reserve()
@@ -141,9 +142,10 @@ func (b *background) begin(ctx context.Context, req *mcp.Request, ttl time.Durat
 	return r.awaitTask(ctx)
 }
 
-// awaitTask waits until the record of a first run is stored, for the time of grace, and then
-// stores it. What the handler returns in that time is stored here, on a goroutine that has
-// its stack; if it cannot be stored, the call was an ordinary one.
+// awaitTask waits until the record of a first run is stored. After grace, it stores the
+// record itself. If the handler returns before that, its outcome is stored here, on a
+// goroutine whose stack has already grown; if it cannot be stored, the call becomes an
+// ordinary one.
 func (r *run) awaitTask(ctx context.Context) (mcp.Result, error) {
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
@@ -168,7 +170,8 @@ func (r *run) awaitTask(ctx context.Context) (mcp.Result, error) {
 	}
 }
 
-// serveUntil serves an ordinary call and, when it has taken long enough, makes it a task.
+// serveUntil serves an ordinary call and turns it into a task if it takes longer than
+// After.
 func (b *background) serveUntil(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 	m := b.manager
 	r := &run{manager: m, replay: &replay.Run{}, original: req}
@@ -178,7 +181,7 @@ func (b *background) serveUntil(ctx context.Context, req *mcp.Request) (mcp.Resu
 	outcomes := make(chan outcome, 1)
 	go func() {
 		o := outcome{err: errExited}
-		defer func() { outcomes <- o }() // also if the handler calls runtime.Goexit
+		defer func() { outcomes <- o }() // even if the handler calls runtime.Goexit
 		o.res, o.err = r.serve(running, b.next, req)
 	}()
 	timer := time.NewTimer(b.opts.After)
@@ -197,7 +200,7 @@ func (b *background) serveUntil(ctx context.Context, req *mcp.Request) (mcp.Resu
 			timer.Reset(max(b.opts.After, m.opts.PollInterval)) // it stays an ordinary call, for now
 			continue
 		}
-		cancelled := !stop() // in the last moment
+		cancelled := !stop() // the request was cancelled just now
 		m.launch(r, func() (mcp.Result, error) {
 			if cancelled {
 				return nil, context.Cause(ctx)

@@ -17,12 +17,12 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// Client returns the client's side of the extension, for [mcp.ClientOptions].Extensions.
-// With it, [mcp.Conn.CallTool] and [mcp.Call] return the result of a tool that runs in the
-// background as they return that of any other: they poll the task, or listen to it if the
-// server pushes its state, answer its questions with the functions of the client, report its
-// status messages as progress ([mcp.WithProgress]), and cancel it if their context is done.
-// Use [Start] to get the task itself.
+// Client returns the client side of the extension, for [mcp.ClientOptions].Extensions. With
+// it, [mcp.Conn.CallTool] and [mcp.Call] return the result of a tool that runs in the
+// background like the result of any other tool. They poll the task, or listen to it if the
+// server pushes its state, answer its questions with the functions of the client, report
+// its status messages as progress ([mcp.WithProgress]), and cancel it if their context is
+// done. Use [Start] to get the task itself.
 func Client() mcp.ClientExtension { return extension{} }
 
 type extension struct{}
@@ -65,14 +65,15 @@ func (extension) NewResult(method, resultType string) mcp.Result {
 	return nil
 }
 
-// startKey marks the context of calls whose task is wanted instead of the result.
+// startKey marks the context of calls that return the task instead of waiting for the
+// result.
 type startKey struct{}
 
 func isTask(req *mcp.Request, res mcp.Result) bool {
 	return req.Method == mcp.MethodCallTool && core.Base(res).ResultType == ResultTask
 }
 
-// created returns the task with which a server has answered a call.
+// created returns the task in a server's response to a call.
 func created(res mcp.Result) (Task, error) {
 	c, ok := res.(*CreateResult)
 	if !ok {
@@ -87,8 +88,8 @@ func created(res mcp.Result) (Task, error) {
 	return c.Task, nil
 }
 
-// convert decodes a result into one of this package, from which it differs if middleware has
-// made it, or a server that does not keep to the specification.
+// convert decodes a result into a type of this package. The result has another type if it
+// was created by middleware, or by a server that violates the specification.
 func convert(res mcp.Result, dst any) error {
 	raw, err := strictjson.Marshal(res)
 	if err == nil {
@@ -100,19 +101,19 @@ func convert(res mcp.Result, dst any) error {
 	return nil
 }
 
-// A driver waits for the end of one task.
+// A driver waits for one task to end.
 type driver struct {
 	conn     *mcp.Conn
 	source   *pushSource
 	next     mcp.Handler                // sends requests
 	req      *mcp.Request               // tools/call
-	task     Task                       // as it was last seen
-	polled   bool                       // the task was polled before
-	pushes   *pushes                    // nil if the server is not asked to push
-	answers  map[string]json.RawMessage // by the keys of the questions
-	message  string                     // reported last
+	task     Task                       // as last seen
+	polled   bool                       // the task has been polled
+	pushes   *pushes                    // nil if not subscribed
+	answers  map[string]json.RawMessage // by question key
+	message  string                     // the last one reported
 	reports  float64
-	failures int // to poll, in a row
+	failures int // consecutive failed requests
 }
 
 func newDriver(c *mcp.Conn, source *pushSource, req *mcp.Request, task Task) *driver {
@@ -121,17 +122,19 @@ func newDriver(c *mcp.Conn, source *pushSource, req *mcp.Request, task Task) *dr
 
 const (
 	defaultPoll = time.Second
-	// firstPoll is when a task is polled that was working when it was created: many end soon.
+	// firstPoll is the delay before the first poll of a task that was working when it was
+	// created. It is short because many tasks end soon.
 	firstPoll = 20 * time.Millisecond
 	minPoll   = 20 * time.Millisecond
 	maxPoll   = time.Minute
-	// maxFailures bounds how often polling may fail in a row because of the connection.
+	// maxFailures bounds the consecutive requests that may fail because of the connection.
 	maxFailures = 10
-	// cancelTime bounds how long a caller that gives up waits for the acknowledgement.
+	// cancelTime bounds how long a caller that gives up waits for the cancellation to be
+	// acknowledged.
 	cancelTime = 5 * time.Second
 )
 
-// drive follows the task until it has ended. If the caller gives up, or a question cannot be
+// drive follows the task until it has ended. If the caller gives up or a question cannot be
 // answered, it cancels the task.
 func (d *driver) drive(ctx context.Context) (mcp.Result, error) {
 	defer d.stop()
@@ -167,22 +170,22 @@ func (d *driver) drive(ctx context.Context) (mcp.Result, error) {
 	}
 }
 
-// listen has the server push the task, unless it does already.
+// listen subscribes to the task, unless it is already subscribed.
 func (d *driver) listen(ctx context.Context) {
 	if d.pushes == nil {
 		d.pushes = d.source.listen(ctx, d.task.ID)
 	}
 }
 
-// stop ends what listen began.
+// stop ends the subscription started by listen.
 func (d *driver) stop() {
 	if d.pushes != nil {
 		d.pushes.end()
 	}
 }
 
-// answerAll answers the questions of the task. If that is not possible, it cancels the task
-// and returns the outcome of the call.
+// answerAll answers the questions of the task, or passes them on to the caller. If that is
+// not possible, it cancels the task and returns the outcome of the call.
 func (d *driver) answerAll(ctx context.Context, questions map[string]mcp.InputRequest) (mcp.Result, error) {
 	if core.PassesQuestions(d.conn, d.req, questions) {
 		return d.passOn(questions), nil
@@ -198,7 +201,7 @@ func (d *driver) answerAll(ctx context.Context, questions map[string]mcp.InputRe
 	return nil, nil
 }
 
-// failure returns the error of a task that has failed.
+// failure returns the error of a failed task.
 func failure(t *DetailedTask) error {
 	if t.Error == nil {
 		return mcp.Errorf(mcp.CodeInternalError, "the task failed: %s", t.StatusMessage)
@@ -206,8 +209,8 @@ func failure(t *DetailedTask) error {
 	return t.Error
 }
 
-// await waits for a new state that the server pushes, and returns nil when it is time to
-// poll. The timeout of the call does not run meanwhile: the server is not asked anything.
+// await waits for a new state pushed by the server, and returns nil when it is time to
+// poll. The timeout of the call is paused meanwhile, because no request is in flight.
 func (d *driver) await(ctx context.Context) (*DetailedTask, error) {
 	wait := d.interval()
 	if wait == 0 {
@@ -234,7 +237,7 @@ func (d *driver) await(ctx context.Context) (*DetailedTask, error) {
 			return nil, nil //nolint:nilnil // it is time to poll
 		case <-ended:
 			if len(states) > 0 {
-				continue // with the state that was pushed last
+				continue // receive the last state that was pushed
 			}
 			return nil, nil //nolint:nilnil // the state may have changed since then
 		case <-ctx.Done():
@@ -243,8 +246,8 @@ func (d *driver) await(ctx context.Context) (*DetailedTask, error) {
 	}
 }
 
-// interval returns how long to wait before the next poll. There is no interval before the
-// first one.
+// interval returns how long to wait before the next poll. Before the first poll, it is
+// firstPoll for a working task and 0 otherwise.
 func (d *driver) interval() time.Duration {
 	switch {
 	case !d.polled && d.task.Status == Working:
@@ -262,8 +265,8 @@ func (d *driver) interval() time.Duration {
 	return wait
 }
 
-// poll returns the state of the task, nil if the connection failed and polling goes on, and
-// if ctx is done, which await finds. An error of the server is final.
+// poll returns the state of the task. It returns nil if the request failed and polling
+// continues (see failed), or if ctx is done, which await detects.
 func (d *driver) poll(ctx context.Context) (*DetailedTask, error) {
 	t, err := get(ctx, d.next, d.task.ID)
 	d.polled = true
@@ -277,8 +280,8 @@ func (d *driver) poll(ctx context.Context) (*DetailedTask, error) {
 	return nil, d.failed(err)
 }
 
-// failed returns the error of a request about the task, nil if polling goes on: a request
-// failed because of the connection, or the server is busy or shuts down.
+// failed returns the error of a request about the task, or nil if polling continues because
+// the connection failed or the server is busy or shutting down.
 func (d *driver) failed(err error) error {
 	if d.failures++; d.failures > maxFailures || errors.Is(err, mcp.ErrClosed) {
 		return err
@@ -296,7 +299,7 @@ func (d *driver) failed(err error) error {
 	return nil
 }
 
-// report passes a new status message on as progress.
+// report reports a new status message as progress.
 func (d *driver) report(ctx context.Context, t *DetailedTask) {
 	if t.StatusMessage == d.message || t.Status.IsFinal() {
 		return
@@ -308,7 +311,7 @@ func (d *driver) report(ctx context.Context, t *DetailedTask) {
 	}
 }
 
-// answer has the functions of the client answer the questions that are new.
+// answer answers new questions with the functions of the client.
 func (d *driver) answer(ctx context.Context, questions map[string]mcp.InputRequest) error {
 	if d.answers == nil {
 		d.answers = map[string]json.RawMessage{}
@@ -328,8 +331,8 @@ func (d *driver) answer(ctx context.Context, questions map[string]mcp.InputReque
 	return nil
 }
 
-// update sends the answers to all open questions, also such as were sent before: the server
-// may not have received them, and ignores what it has.
+// update sends the answers to all open questions, including answers sent before: the server
+// may not have received them, and ignores answers that it already has.
 func (d *driver) update(ctx context.Context, questions map[string]mcp.InputRequest) error {
 	answers := map[string]json.RawMessage{}
 	for key := range questions {
@@ -342,7 +345,7 @@ func (d *driver) update(ctx context.Context, questions map[string]mcp.InputReque
 	return nil
 }
 
-// cancel cancels the task on behalf of a caller that waits no more.
+// cancel cancels the task on behalf of a caller that no longer waits.
 func (d *driver) cancel(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
 	defer cancel()
@@ -369,15 +372,15 @@ func get(ctx context.Context, h mcp.Handler, id string) (*GetResult, error) {
 	return t, convert(res, t)
 }
 
-// A Handle is a task of a server, for programs that handle tasks themselves. It is safe for
-// concurrent use. [Start] and [Attach] make it.
+// A Handle is a task of a server, for programs that manage tasks themselves. It must be
+// created by [Start] or [Attach] and is safe for concurrent use.
 type Handle struct {
 	ID   string
 	conn *mcp.Conn
 }
 
-// Start calls a tool and returns its task without waiting for it. If the server answers with
-// a result instead, the handle is nil. The client must have the extension; see [Client].
+// Start calls a tool and returns its task without waiting for it. If the server returns a
+// result instead, the handle is nil. The client must have the extension; see [Client].
 func Start(ctx context.Context, c *mcp.Conn, p *mcp.CallToolParams) (*Handle, *mcp.CallToolResult, error) {
 	req, err := mcp.NewRequest(mcp.MethodCallTool, p)
 	if err != nil {
@@ -400,11 +403,11 @@ func Start(ctx context.Context, c *mcp.Conn, p *mcp.CallToolParams) (*Handle, *m
 	return Attach(c, task.ID), nil, nil
 }
 
-// Attach returns the handle of a task that was started before, perhaps by another process
-// of the same caller.
+// Attach returns a handle for a task that was started before, perhaps by another process of
+// the same caller.
 func Attach(c *mcp.Conn, id string) *Handle { return &Handle{id, c} }
 
-// mustBeMade panics if there is no connection to ask.
+// mustBeMade panics if the Handle has no connection.
 func (h *Handle) mustBeMade() {
 	made.Check(h != nil && h.conn != nil, "tasks: a Handle", "Start, or Attach with a connection")
 }
@@ -424,21 +427,22 @@ func (h *Handle) Get(ctx context.Context) (*DetailedTask, error) {
 	return &t.DetailedTask, nil
 }
 
-// Update answers questions of the task, by the keys of its InputRequests (tasks/update).
+// Update answers questions of the task, by their keys in InputRequests (tasks/update).
 func (h *Handle) Update(ctx context.Context, answers map[string]json.RawMessage) error {
 	h.mustBeMade()
 	_, err := send(ctx, h.sender(), MethodUpdate, &UpdateParams{TaskID: h.ID, InputResponses: answers})
 	return err
 }
 
-// Cancel asks the server to cancel the task (tasks/cancel). The task may end otherwise.
+// Cancel asks the server to cancel the task (tasks/cancel). The task may still end with
+// another status.
 func (h *Handle) Cancel(ctx context.Context) error {
 	h.mustBeMade()
 	_, err := send(ctx, h.sender(), MethodCancel, &CancelParams{TaskID: h.ID})
 	return err
 }
 
-// Wait waits for the end of the task and returns its result. It answers the task's questions
+// Wait waits for the task to end and returns its result. It answers the task's questions
 // with the functions of the client. If ctx is done, the task is cancelled.
 func (h *Handle) Wait(ctx context.Context) (*mcp.CallToolResult, error) {
 	h.mustBeMade()

@@ -12,15 +12,15 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// A gateway follows a task on behalf of a caller that does not know tasks. It passes the
-// questions of the task on as questions about the call, with a state that names the task. The
-// mount above seals that state, so that it comes back only from the same caller.
+// A gateway follows a task on behalf of a caller that does not support tasks. It passes the
+// questions of the task on as questions about the call, with a state that names the task.
+// The mount seals that state, so only the same caller can send it back.
 
-// statePrefix begins such a state.
+// statePrefix is the prefix of such a state.
 const statePrefix = "psi-task:"
 
-// passOn returns the questions of the task that were not passed on before, as those about the
-// call; nil if there are none.
+// passOn returns the unanswered questions of the task as questions about the call, or nil
+// if there are none.
 func (d *driver) passOn(questions map[string]mcp.InputRequest) mcp.Result {
 	open := maps.Clone(questions)
 	maps.DeleteFunc(open, func(key string, _ mcp.InputRequest) bool { return d.answers[key] != nil })
@@ -31,7 +31,7 @@ func (d *driver) passOn(questions map[string]mcp.InputRequest) mcp.Result {
 	return &mcp.InputRequired{ResultBase: mcp.ResultBase{ResultType: mcp.ResultInputRequired}, InputRequests: open, RequestState: &state}
 }
 
-// onBehalf returns a handler that sends requests as those of the sender of a call.
+// onBehalf returns a handler that sends requests on behalf of the sender of a call.
 func onBehalf(call *mcp.Request, next mcp.Handler) mcp.Handler {
 	return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 		x := core.Detach(call)
@@ -44,7 +44,7 @@ func onBehalf(call *mcp.Request, next mcp.Handler) mcp.Handler {
 	})
 }
 
-// passedOn returns the task that a request brings answers for.
+// passedOn returns the ID of the task for which a request carries answers.
 func passedOn(c *mcp.Conn, req *mcp.Request) (id string, ok bool) {
 	if req.Method != mcp.MethodCallTool || !core.PassesQuestions(c, req, map[string]mcp.InputRequest{"": {}}) {
 		return "", false
@@ -56,7 +56,7 @@ func passedOn(c *mcp.Conn, req *mcp.Request) (id string, ok bool) {
 	return strings.CutPrefix(*p.RequestState, statePrefix)
 }
 
-// resume passes the answers of the sender on to the task, and follows it further.
+// resume passes the answers of the sender on to the task and continues to follow it.
 func (d *driver) resume(ctx context.Context) (mcp.Result, error) {
 	var p struct {
 		InputResponses map[string]json.RawMessage `json:"inputResponses"`

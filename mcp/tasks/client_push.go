@@ -15,11 +15,11 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// maxListening bounds the tasks of one connection to which a client listens at the same
-// time. The others are polled.
+// maxListening bounds the tasks of one connection that a client listens to concurrently.
+// Other tasks are polled.
 const maxListening = 16
 
-// pushPoll is how often a task is polled at least while the server pushes it.
+// pushPoll is the minimum interval between polls of a task that the server pushes.
 const pushPoll = 10 * time.Second
 
 // A pushSource listens to the tasks of one connection.
@@ -33,8 +33,8 @@ func newPushSource(next mcp.Handler) *pushSource {
 	return &pushSource{next: next, slots: make(chan struct{}, maxListening)}
 }
 
-// listen subscribes to a task until ctx is done or the pushes are ended. It returns nil if there are too many
-// subscriptions, or the server does not push.
+// listen subscribes to a task until ctx is done or the subscription is ended. It returns
+// nil if there are too many subscriptions or the server does not push tasks.
 func (p *pushSource) listen(ctx context.Context, id string) *pushes {
 	if p.refused.Load() {
 		return nil
@@ -68,14 +68,14 @@ func (p *pushSource) listen(ctx context.Context, id string) *pushes {
 	return s
 }
 
-// pushes are the states of one task that a server pushes. A state that is not received is
-// replaced by the next one.
+// pushes receives the states of one task that a server pushes. A state that has not been
+// received is replaced by the next one.
 type pushes struct {
 	id       string
 	states   chan *DetailedTask
 	accepted atomic.Bool   // the server pushes the task
 	ended    chan struct{} // closed when the subscription has ended
-	declined func()        // called if the server does not
+	declined func()        // called if the server does not push the task
 	end      func()        // ends the subscription
 }
 

@@ -17,11 +17,12 @@ import (
 	"github.com/go-psi/psi/mcp/store"
 )
 
-// idLength is the length of an ID: 26 characters of base 32 for 130 random bits.
+// idLength is the length of an ID: 26 base32 characters for 130 random bits.
 const idLength = 26
 
-// newRecord returns the record of a new task, which is counted for its caller and not stored
-// yet. If reserved is true, this process is its owner; otherwise any process may take it.
+// newRecord returns the record of a new task, which is counted for its caller but not
+// stored yet. If reserved is true, this process owns the task; otherwise any process may
+// run it.
 func (m *Manager) newRecord(ctx context.Context, req *mcp.Request, ttl time.Duration, reserved bool) (*record, error) {
 	ttlMs, pollMs, created := max(ttl.Milliseconds(), 1), m.opts.PollInterval.Milliseconds(), now()
 	rec := &record{Caller: req.Principal}
@@ -35,8 +36,8 @@ func (m *Manager) newRecord(ctx context.Context, req *mcp.Request, ttl time.Dura
 	return rec, nil
 }
 
-// insert writes the record of a new task, after everything else that belongs to the task. If
-// it fails, it takes back what was written, as far as the store allows.
+// insert writes the record of a new task, after everything else that belongs to the task.
+// If it fails, it removes what was written, as far as the store allows.
 func (m *Manager) insert(ctx context.Context, rec *record, request json.RawMessage) error {
 	err := m.tryInsert(ctx, rec, request)
 	if err != nil {
@@ -45,8 +46,8 @@ func (m *Manager) insert(ctx context.Context, rec *record, request json.RawMessa
 	return err
 }
 
-// tryInsert writes the record of a new task. Only a working task is listed. The time is then
-// bounded, because an entry of the list is removed if no record follows it.
+// tryInsert writes the record of a new task. If the task is working, it is listed first,
+// and the time is bounded, because a list entry is removed if no record follows it.
 func (m *Manager) tryInsert(ctx context.Context, rec *record, request json.RawMessage) error {
 	if rec.Task.Status == Working {
 		bounded, cancel := context.WithTimeout(ctx, m.opts.Lease/2)
@@ -64,7 +65,7 @@ func (m *Manager) tryInsert(ctx context.Context, rec *record, request json.RawMe
 	return m.put(ctx, rec, 0)
 }
 
-// attach stores the request of a task: in its record if it is small, else beside it.
+// attach stores the request of a task: in its record if it is small, otherwise separately.
 func (m *Manager) attach(ctx context.Context, rec *record, request json.RawMessage) (err error) {
 	if len(request) <= maxInline {
 		rec.Request = request
@@ -80,8 +81,8 @@ type abandoned struct {
 	since  time.Time
 }
 
-// abandon takes away what insert has written. The store may fail again, or execute a write
-// late, so the sweeper repeats it for the time of a lease.
+// abandon removes what insert has written. The store may fail again, or execute a write
+// late, so the sweeper repeats the removal for the duration of a lease.
 func (m *Manager) abandon(ctx context.Context, rec *record) {
 	m.mu.Lock()
 	if len(m.abandoned) < m.opts.MaxWorking {
@@ -93,7 +94,7 @@ func (m *Manager) abandon(ctx context.Context, rec *record) {
 	}
 }
 
-// removeAbandoned takes away what abandoned tasks have left in the store.
+// removeAbandoned removes what abandoned tasks have left in the store.
 func (m *Manager) removeAbandoned(ctx context.Context) {
 	m.mu.Lock()
 	var left []abandoned
@@ -110,8 +111,8 @@ func (m *Manager) removeAbandoned(ctx context.Context) {
 	}
 }
 
-// remove takes away what insert has written. It returns an error if the record may still be
-// there; what else it leaves behind expires, or is removed by the sweeper.
+// remove removes what insert has written. It returns an error if the record may still be in
+// the store. Anything else that is left expires or is removed by the sweeper.
 func (m *Manager) remove(ctx context.Context, rec *record) error {
 	id := rec.Task.ID
 	if _, err := m.store.Take(ctx, m.key("task", id)); err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -125,9 +126,8 @@ func (m *Manager) remove(ctx context.Context, rec *record) error {
 	return nil
 }
 
-// requestOf returns the params of a call, with those members of its metadata that a later
-// run of the handler needs: as they arrived at the mux, because that run goes through its
-// middleware again, which may change them.
+// requestOf returns the params of a call as they arrived at the mux, because a later run
+// passes through the middleware of the mux again, which may change them.
 func requestOf(ctx context.Context, req *mcp.Request) json.RawMessage {
 	if arrived := mcp.RequestFromContext(ctx); arrived != nil && arrived.Method == req.Method && arrived.ID == req.ID {
 		req = arrived
@@ -138,7 +138,7 @@ func requestOf(ctx context.Context, req *mcp.Request) json.RawMessage {
 	return req.Params()
 }
 
-// restore returns the request of a task, as its handler gets it when it runs again.
+// restore returns the request of a task for another run of its handler.
 func (m *Manager) restore(ctx context.Context, rec *record) (*mcp.Request, error) {
 	raw := rec.Request
 	if raw == nil {
@@ -151,7 +151,7 @@ func (m *Manager) restore(ctx context.Context, rec *record) (*mcp.Request, error
 	if err != nil {
 		return nil, err
 	}
-	req.ID, req.Principal = mcp.StringID(digest.Session(rec.Task.ID)), rec.Caller // traces have the ID
+	req.ID, req.Principal = mcp.StringID(digest.Session(rec.Task.ID)), rec.Caller // the ID appears in traces
 	if rec.State == nil {
 		return req, nil
 	}

@@ -1,17 +1,17 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Package tasks runs tools in the background, by the extension
-// io.modelcontextprotocol/tasks of the specification. A tool behind
-// [Manager.Background] answers a client that supports the extension with a task, which the
-// client polls; for any other client it is an ordinary tool.
+// Package tasks runs tools in the background, using the extension
+// io.modelcontextprotocol/tasks of the specification. If a client supports the extension, a
+// tool behind [Manager.Background] answers with a task, which the client polls. For any
+// other client it is an ordinary tool.
 //
 //	manager := tasks.New("render", &tasks.Options{Store: shared})
 //	manager.Register(mux)
 //	mux.With(manager.Background(nil)).Tool("render", mcp.ToolFunc(render, nil))
 //
 // A task survives its process. Its request, its answers and the values of [mcp.Once] are in
-// the store, so another replica, or the same one after a restart, runs the handler again
-// from its top if the one that ran it is gone. The rules for such a handler are those for a
-// handler that asks: what must not happen twice belongs into Once.
+// the store. If the process that runs the handler is gone, another replica, or the same one
+// after a restart, runs the handler again from the beginning. Such a handler follows the
+// same rules as a handler that asks questions: what must not happen twice belongs in Once.
 package tasks

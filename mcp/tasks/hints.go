@@ -13,23 +13,23 @@ import (
 	"github.com/go-psi/psi/mcp/store"
 )
 
-// topic is where processes tell each other which tasks have changed. The messages are
-// hints: who misses one polls.
+// topic returns the topic on which processes notify each other of changed tasks. The
+// messages are hints: a process that misses one polls.
 func (m *Manager) topic() string { return "tasks/" + m.name }
 
-// announce tells all processes that a task has changed.
+// announce notifies all processes that a task has changed.
 func (m *Manager) announce(ctx context.Context, id string) {
 	m.hint(id)
 	_ = m.store.Publish(ctx, m.topic(), []byte(id)) // a hint
 }
 
-// announceOffer tells all processes that a task has no owner. The message is a plus sign,
-// the ID and the caller.
+// announceOffer notifies all processes that a task has no owner. The message is a plus
+// sign, the ID and the caller.
 func (m *Manager) announceOffer(ctx context.Context, rec *record) {
 	_ = m.store.Publish(ctx, m.topic(), []byte("+"+rec.Task.ID+callerOf(rec.Caller))) // a hint
 }
 
-// hint wakes the run of a task, and those that watch it.
+// hint wakes the run of a task and its watchers.
 func (m *Manager) hint(id string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -53,7 +53,7 @@ func (m *Manager) receiveHints() {
 	for pause.For(m.ctx, 0) == nil {
 		sub, err := m.store.Subscribe(m.ctx, m.topic())
 		if err != nil {
-			_ = pause.For(m.ctx, m.opts.PollInterval) // until it ends, tasks are polled
+			_ = pause.For(m.ctx, m.opts.PollInterval) // meanwhile, tasks are polled
 			continue
 		}
 		stop := context.AfterFunc(m.ctx, func() { _ = sub.Close() })
@@ -81,5 +81,5 @@ func (m *Manager) receiveHint(message string) {
 	}
 }
 
-// maxOffer is the length of an offer: an ID and the name of a caller.
+// maxOffer is the maximum length of an offer: an ID and the name of a caller.
 const maxOffer = idLength + 43

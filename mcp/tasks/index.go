@@ -19,17 +19,17 @@ import (
 	"github.com/go-psi/psi/mcp/store"
 )
 
-// A store cannot be searched, so the working tasks of all processes are listed in it: those
-// that a process must run. The list is divided by a hash of the IDs, so that processes
-// seldom change the same part at once. A task is listed before its record says that it is
-// working, and taken off after the record says otherwise.
+// A store cannot be searched, so it holds a list of the working tasks of all processes: the
+// tasks that a process must run. The list is sharded by a hash of the IDs, so that
+// processes seldom change the same shard concurrently. A task is listed before its record
+// says that it is working, and unlisted after the record says otherwise.
 
-// An index is a value of the store that names tasks, with a number each: one line for each
-// task, of its ID, a space, and the number. Lines of another form are skipped. Lines are
+// An index is a value of the store that lists tasks, each with a number. It has one line
+// for each task: the ID, a space, and the number. Malformed lines are skipped. Lines are
 // found and changed in place, because an index is changed more often than it is read.
 type index []byte
 
-// all returns the entries. The IDs are parts of the index.
+// all returns the entries. The IDs alias the index.
 func (x index) all() iter.Seq2[[]byte, int64] {
 	return func(yield func([]byte, int64) bool) {
 		for line := range bytes.Lines(x) {
@@ -67,13 +67,13 @@ func (x index) find(id string) (number int64, ok bool) {
 // count returns the number of lines.
 func (x index) count() int { return bytes.Count(x, []byte{'\n'}) }
 
-// add returns the index with an entry for a task that has none.
+// add returns the index with an entry for a task, which must not have one yet.
 func (x index) add(id string, number int64) index {
 	x = append(append(x, id...), ' ')
 	return append(strconv.AppendInt(x, number, 10), '\n')
 }
 
-// since returns the index from its first entry on whose number is not less than number.
+// since returns the index starting with its first entry whose number is at least number.
 func (x index) since(number int64) index {
 	at := 0
 	for line := range bytes.Lines(x) {
@@ -90,7 +90,7 @@ func (x index) without(id string) index {
 	return x.keep(func(other []byte, _ int64) bool { return string(other) != id })
 }
 
-// keep returns the entries for which fn is true. It overwrites x.
+// keep returns the entries for which fn returns true. It overwrites x.
 func (x index) keep(fn func(id []byte, number int64) bool) index {
 	kept := x[:0]
 	for line := range bytes.Lines(x) {
@@ -101,8 +101,8 @@ func (x index) keep(fn func(id []byte, number int64) bool) index {
 	return kept
 }
 
-// updateIndex changes an index in the store, which is empty at first. If change returns
-// errUnchanged, it stays as it is.
+// updateIndex changes an index in the store; a missing index is empty. If change returns
+// errUnchanged, the index is not written.
 func updateIndex(ctx context.Context, s store.Values, key string, ttl time.Duration, change func(index) (index, error)) error {
 	err := store.Update(ctx, s, key, ttl, func(old []byte) ([]byte, error) { return change(old) })
 	if errors.Is(err, errUnchanged) {
@@ -111,7 +111,7 @@ func updateIndex(ctx context.Context, s store.Values, key string, ttl time.Durat
 	return err
 }
 
-// The number of parts of the list, and of the tasks of callers that are not authenticated.
+// The number of shards of the list, and of the tasks of unauthenticated callers.
 const (
 	shards          = 32
 	anonymousShards = 256
@@ -121,9 +121,10 @@ func shardOf(id string, shards uint32) string {
 	return strconv.FormatUint(uint64(crc32.ChecksumIEEE([]byte(id))%shards), 10)
 }
 
-// list adds a working task to the list, with its round. A round ends when the task waits for
-// answers or has ended. It fails if the task has no owner and too many are working. Entries
-// do not expire, because clocks can be wrong: the sweeper removes what is left over.
+// list adds a working task to the list, with its round. A round ends when the task waits
+// for answers or has ended. list fails if the task has no owner and too many tasks are
+// working. Entries do not expire, because clocks can be wrong; the sweeper removes stale
+// entries.
 func (m *Manager) list(ctx context.Context, rec *record) error {
 	id := rec.Task.ID
 	return updateIndex(ctx, m.store, m.key("working", shardOf(id, shards)), 0, func(x index) (index, error) {
@@ -134,8 +135,8 @@ func (m *Manager) list(ctx context.Context, rec *record) error {
 	})
 }
 
-// unlist takes a task off the list whose round has ended. It leaves a later round listed: the
-// client may have answered in the meantime.
+// unlist removes a task from the list when its round has ended. A later round stays listed,
+// because the client may have answered in the meantime.
 func (m *Manager) unlist(ctx context.Context, id string, round uint64) error {
 	return updateIndex(ctx, m.store, m.key("working", shardOf(id, shards)), 0, func(x index) (index, error) {
 		if listed, ok := x.find(id); !ok || uint64(listed) > round {
@@ -154,8 +155,8 @@ func (m *Manager) listed(ctx context.Context, shard int) (index, error) {
 	return x, err
 }
 
-// enter counts a new task for its caller. It fails if the caller has too many that have not
-// expired. Callers that are not authenticated cannot be told apart and count together.
+// enter counts a new task for its caller. It fails if the caller has too many unexpired
+// tasks. Unauthenticated callers cannot be told apart and are counted together.
 func (m *Manager) enter(ctx context.Context, caller *mcp.Principal, id string, ttl time.Duration) error {
 	limit, now := m.maxTasks(caller), time.Now()
 	return m.updateCaller(ctx, caller, id, func(x index) (index, error) {
@@ -174,7 +175,7 @@ func (m *Manager) enter(ctx context.Context, caller *mcp.Principal, id string, t
 	})
 }
 
-// maxTasks returns how many tasks the index of a caller may have.
+// maxTasks returns the maximum number of tasks in the index of a caller.
 func (m *Manager) maxTasks(caller *mcp.Principal) int {
 	if caller == nil {
 		return max(m.opts.MaxAnonymous/anonymousShards, 1)
@@ -182,12 +183,13 @@ func (m *Manager) maxTasks(caller *mcp.Principal) int {
 	return m.opts.MaxPerCaller
 }
 
-// leave takes a task back that was counted and could not be stored.
+// leave removes a task that was counted but could not be stored.
 func (m *Manager) leave(ctx context.Context, caller *mcp.Principal, id string) error {
 	return m.updateCaller(ctx, caller, id, func(x index) (index, error) { return x.without(id), nil })
 }
 
-// updateCaller changes what is kept about a caller: when its tasks expire, in Unix seconds.
+// updateCaller changes the index of a caller, which has the expiry times of its tasks in
+// Unix seconds.
 func (m *Manager) updateCaller(ctx context.Context, caller *mcp.Principal, id string, change func(index) (index, error)) error {
 	key := m.key("caller", "/"+shardOf(id, anonymousShards))
 	if caller != nil {
@@ -196,8 +198,8 @@ func (m *Manager) updateCaller(ctx context.Context, caller *mcp.Principal, id st
 	return updateIndex(ctx, m.store, key, m.longestTTL()+time.Hour, change)
 }
 
-// callerOf returns a name of a caller for keys of the store and for turns in the queue, ""
-// for callers that are not authenticated.
+// callerOf returns a name of a caller for store keys and for turns in the queue, or "" for
+// unauthenticated callers.
 func callerOf(p *mcp.Principal) string {
 	if p == nil {
 		return ""

@@ -12,15 +12,15 @@ import (
 	"github.com/go-psi/psi/internal/seam"
 )
 
-// Internal is for the packages of this module, which alone have a key. What it returns can
+// Internal is for the packages of this module; only they have a key. What it returns can
 // change at any time.
 func Internal(seam.Key) internals { return internals{} }
 
-// internals are the functions of this package that the debug page needs.
+// internals provides the functions of this package that the debug page needs.
 type internals struct{}
 
-// Tasks returns the tasks of this process. Those that wait for answers, or have ended, are in
-// the store only.
+// Tasks returns the tasks of this process. Tasks that wait for answers or have ended are
+// only in the store.
 func (internals) Tasks(m *Manager) seam.Tasks {
 	m.mustBeMade()
 	m.mu.Lock()

@@ -19,24 +19,24 @@ import (
 	"github.com/go-psi/psi/mcp/store"
 )
 
-// The extension has no list of tasks. This file serves one to requests of this process; see
-// [tasking.MethodList].
+// The extension does not define a list of tasks. This file serves one to requests from this
+// process; see [tasking.MethodList].
 
-// listPage is the number of tasks of a page.
+// listPage is the number of tasks per page.
 const listPage = 50
 
-// Cursors of the list begin with these: the list goes on after one of the manager's own
-// tasks, or with those of mounted servers.
+// Prefixes of cursors: the list continues after one of the manager's own tasks, or with the
+// tasks of mounted servers.
 const (
 	cursorOwn  = "own/"
 	cursorNext = "next/"
 )
 
-// listTasks lists the tasks of an authenticated caller, the newest first, and then those of
-// mounted servers.
+// listTasks lists the tasks of an authenticated caller, the last to expire first, and then
+// the tasks of mounted servers.
 func (m *Manager) listTasks(ctx context.Context, next mcp.Handler, req *mcp.Request) (mcp.Result, error) {
 	if core.TaskTerms(req) == nil {
-		return next.ServeMCP(ctx, req) // it does not exist
+		return next.ServeMCP(ctx, req) // for other requests, the method does not exist
 	}
 	var p mcp.ListParams
 	if err := req.Decode(&p); err != nil {
@@ -64,7 +64,8 @@ func (m *Manager) listTasks(ctx context.Context, next mcp.Handler, req *mcp.Requ
 	return listNext(ctx, next, req, &page, nil)
 }
 
-// listOwn adds the caller's tasks after one of them, and reports whether there are more.
+// listOwn adds the caller's tasks that follow the key after, and reports whether there are
+// more.
 func (m *Manager) listOwn(ctx context.Context, caller *mcp.Principal, page *tasking.List, after string) (more bool, err error) {
 	keys, err := m.tasksOf(ctx, caller)
 	if err != nil {
@@ -92,8 +93,9 @@ func (m *Manager) listOwn(ctx context.Context, caller *mcp.Principal, page *task
 	return false, nil
 }
 
-// tasksOf returns when the tasks of a caller expire, and their IDs: the last to expire first.
-// Callers that are not authenticated cannot be told apart, and have none.
+// tasksOf returns a key for each task of a caller, made of its expiry time and its ID. The
+// last task to expire comes first. Unauthenticated callers cannot be told apart and have no
+// tasks.
 func (m *Manager) tasksOf(ctx context.Context, caller *mcp.Principal) (keys []string, err error) {
 	if caller == nil {
 		return nil, nil

@@ -16,10 +16,10 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// maxWatched bounds the tasks of one subscription.
+// maxWatched bounds the number of tasks in one subscription.
 const maxWatched = 1000
 
-// A watcher collects the tasks of one subscription that have changed.
+// A watcher collects the changed tasks of one subscription.
 type watcher struct {
 	wake chan struct{}
 
@@ -44,8 +44,8 @@ func (w *watcher) drain() map[string]struct{} {
 	return changed
 }
 
-// listen serves subscriptions/listen with taskIds: besides what the server announces, the
-// subscription gets the tasks.
+// listen serves subscriptions/listen with taskIds: in addition to the notifications of the
+// server, the subscription receives the tasks.
 func (m *Manager) listen(ctx context.Context, next mcp.Handler, req *mcp.Request) (mcp.Result, error) {
 	var p mcp.ListenParams
 	if err := req.Decode(&p); err != nil {
@@ -84,7 +84,7 @@ func (m *Manager) listen(ctx context.Context, next mcp.Handler, req *mcp.Request
 	return core.Serve(core.ContextWithRequest(ctx, inner), next, inner, sender, m.opts.Logger)
 }
 
-// watch adds a watcher of the tasks that the caller may use, and returns these.
+// watch registers a watcher for the tasks that the caller may use, and returns their IDs.
 func (m *Manager) watch(ctx context.Context, req *mcp.Request, w *watcher, ids []string) (own []string, err error) {
 	for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
 		switch _, err := m.loadFor(ctx, req.Principal, id); {
@@ -116,8 +116,8 @@ func (m *Manager) unwatch(w *watcher, ids []string) {
 	}
 }
 
-// push sends the tasks that change. Hints can be lost, so all tasks are looked at now and
-// then.
+// push sends tasks that have changed. Hints can be lost, so all tasks are also checked
+// periodically.
 func (m *Manager) push(ctx context.Context, req *mcp.Request, w *watcher, ids []string) {
 	ticker := time.NewTicker(m.opts.Lease)
 	defer ticker.Stop()
@@ -152,7 +152,7 @@ func (m *Manager) pushTask(ctx context.Context, req *mcp.Request, id string, sen
 	}
 }
 
-// A taskSender passes the notifications of a subscription on. It adds the tasks to the
+// A taskSender forwards the notifications of a subscription. It adds the task IDs to the
 // acknowledgement.
 type taskSender struct {
 	req          *mcp.Request
@@ -169,7 +169,7 @@ func (s *taskSender) Notify(ctx context.Context, method string, params json.RawM
 	filter := jsonscan.Member(params, "notifications")
 	if len(s.ids) > 0 {
 		ids := s.ids
-		var mounted []string // of servers that are mounted
+		var mounted []string // of mounted servers
 		if strictjson.Unmarshal(jsonscan.Member(filter, tasking.TaskIDs), &mounted) == nil {
 			ids = slices.Concat(ids, mounted)
 		}

@@ -22,36 +22,36 @@ var core = mcp.Internal(seam.Key{})
 
 // Options configure a [Manager]. Nil means the zero Options.
 type Options struct {
-	// Store holds the tasks. Replicas that share it finish each other's tasks. Nil means a
-	// store in memory: tasks end with the process.
+	// Store holds the tasks. Replicas that share a store finish each other's tasks. Nil
+	// means an in-memory store: tasks end with the process.
 	Store store.Store
-	// TTL is how long a task is kept after it was created, whatever its state. 0 means an
+	// TTL is how long a task is kept after its creation, whatever its status. 0 means one
 	// hour.
 	TTL time.Duration
-	// PollInterval is how often clients are asked to poll, and how often a new status message
-	// is stored. 0 means a second.
+	// PollInterval is how often clients are asked to poll, and how often a new status
+	// message is stored. 0 means one second.
 	PollInterval time.Duration
-	// Lease is how long a process that runs a task may be silent before another one takes the
-	// task over. 0 means 30 seconds.
+	// Lease is how long a process that runs a task may be silent before another process
+	// takes over the task. 0 means 30 seconds.
 	Lease time.Duration
-	// MaxAttempts bounds how often a task is begun again because the process that ran it
-	// disappeared. A new value of Once, and an answer, count as progress: then the count
-	// begins anew. 0 means 5.
+	// MaxAttempts is the maximum number of runs of a task if the processes that run it
+	// disappear. A new value of Once and an answer count as progress and reset the count. 0
+	// means 5.
 	MaxAttempts int
-	// MaxRunning bounds the tasks that this process runs at the same time. Others wait for
-	// it, or for another replica. 0 means 64.
+	// MaxRunning is the maximum number of tasks that this process runs concurrently. Others
+	// wait for this process or another replica. 0 means 64.
 	MaxRunning int
-	// MaxWorking bounds, about, the tasks of all replicas that are running or wait to run: a
-	// call that would have to wait is refused beyond it. 0 means 10,000. Tasks that wait for
-	// answers are not counted.
+	// MaxWorking is the approximate maximum number of tasks, across all replicas, that are
+	// running or waiting to run. Beyond it, a call that would have to wait is rejected. 0
+	// means 10,000. Tasks that wait for answers are not counted.
 	MaxWorking int
-	// MaxPerCaller bounds the tasks of one authenticated caller that are kept, finished ones
-	// included. 0 means 1000.
+	// MaxPerCaller is the maximum number of tasks kept for one authenticated caller,
+	// including finished tasks. 0 means 1000.
 	MaxPerCaller int
-	// MaxAnonymous bounds, about, the tasks that are kept of all callers together that are not
-	// authenticated, finished ones included. 0 means 10,000.
+	// MaxAnonymous is the approximate maximum number of tasks kept for all unauthenticated
+	// callers together, including finished tasks. 0 means 10,000.
 	MaxAnonymous int
-	// MaxResult bounds the size of a result, in bytes of JSON. 0 means 16 MiB.
+	// MaxResult is the maximum size of a result, in bytes of JSON. 0 means 16 MiB.
 	MaxResult int
 	// Logger receives diagnostic messages. Nil means slog.Default.
 	Logger *slog.Logger
@@ -80,36 +80,36 @@ func (o *Options) withDefaults() Options {
 	return opts
 }
 
-// A Manager keeps tasks, runs them and answers questions about them. It is safe for
-// concurrent use. It must be made by [New].
+// A Manager stores tasks, runs them and serves requests about them. It must be created by
+// [New] and is safe for concurrent use.
 type Manager struct {
-	// Lock order: that by which a run is created, mu, then that of a watcher.
+	// Lock order: run.creating, mu, watcher.mu.
 
 	name  string
 	opts  Options
 	store store.Store
-	owner string // this process
+	owner string // identifies this process
 
-	ctx    context.Context // of tasks that run; ends with Shutdown
+	ctx    context.Context // of running tasks; cancelled by Shutdown
 	cancel context.CancelCauseFunc
 
 	mu       sync.Mutex
 	handler  *mcp.Mux        // runs tasks again; nil before Register
 	running  map[string]*run // by task
-	slots    int             // taken by runs
-	queue    queue           // of tasks that wait for a slot; empty while one is free
+	slots    int             // number of slots in use
+	queue    queue           // tasks that wait for a slot; empty while one is free
 	longest  time.Duration   // the longest TTL of a task
 	closed   bool
 	watchers map[string]map[*watcher]struct{} // by task
 
 	abandoned map[string]abandoned // by task
 
-	done sync.WaitGroup      // the slots that are taken, and the goroutines of Register
-	seen map[string]sighting // of working tasks that other processes run; of the goroutine that sweeps
+	done sync.WaitGroup      // the slots in use and the goroutines of Register
+	seen map[string]sighting // working tasks of other processes; owned by the sweeping goroutine
 }
 
-// New returns a manager. Replicas of one server have the same name, other servers that use
-// the same store another one. It panics if a limit is negative.
+// New returns a Manager. Replicas of one server must use the same name; other servers that
+// use the same store must use another one. New panics if an option is negative.
 func New(name string, opts *Options) *Manager {
 	o := opts.withDefaults()
 	if min(o.TTL, o.PollInterval, o.Lease) < 0 || min(o.MaxAttempts, o.MaxRunning, o.MaxWorking, o.MaxPerCaller, o.MaxAnonymous, o.MaxResult) < 0 {
@@ -124,16 +124,17 @@ func New(name string, opts *Options) *Manager {
 	return m
 }
 
-// mustBeMade panics if New did not make the manager.
+// mustBeMade panics unless the Manager was created by New.
 func (m *Manager) mustBeMade() {
 	made.Check(m != nil && m.store != nil, "tasks: a Manager", "New")
 }
 
-// Register has mux serve the methods of tasks and declare the extension. A manager can be
-// registered on one mux only, on which also all tools behind [Manager.Background] must be:
-// when a task is run again, its request goes through that mux and its middleware, which see a
-// call that is answered with the task. Register starts to take over tasks that other processes
-// have left, until [Manager.Shutdown].
+// Register makes mux serve the methods of tasks and declare the extension. A Manager can be
+// registered on only one mux, which must also have all tools behind [Manager.Background]:
+// when a task is run again, its request passes through that mux and its middleware, which
+// see a call that is answered with the task. Until [Manager.Shutdown], the Manager also
+// takes over tasks that other processes have left. Register panics if the Manager is
+// already registered.
 func (m *Manager) Register(mux *mcp.Mux) {
 	m.mustBeMade()
 	m.mu.Lock()
@@ -147,14 +148,14 @@ func (m *Manager) Register(mux *mcp.Mux) {
 	m.done.Go(m.receiveHints)
 }
 
-// errShutdown is the cause of the context of a handler whose process shuts down. The task
-// is not over.
+// errShutdown is the cancellation cause of a handler whose process shuts down. The task has
+// not ended.
 var errShutdown = errors.New("tasks: the server shuts down; another one continues the task")
 
-// Shutdown hands the running tasks over: it cancels the contexts of their handlers and waits
-// until they have returned or ctx is done. Then it gives the tasks back, whether their
-// handlers have returned or not, so that another replica, or this server after a restart,
-// runs them again at once. New calls are served without tasks.
+// Shutdown hands over the running tasks. It cancels the contexts of their handlers and
+// waits until the handlers have returned or ctx is done. Then it gives the tasks back, even
+// if their handlers have not returned, so that another replica, or this server after a
+// restart, runs them again immediately. New calls are served without tasks.
 func (m *Manager) Shutdown(ctx context.Context) error {
 	m.mustBeMade()
 	m.mu.Lock()
@@ -183,14 +184,14 @@ func (m *Manager) Shutdown(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// isServing reports whether Register was called and Shutdown was not.
+// isServing reports whether the Manager is registered and not shut down.
 func (m *Manager) isServing() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.handler != nil && !m.closed
 }
 
-// longestTTL returns the longest time for which a task is kept.
+// longestTTL returns the longest TTL of a task.
 func (m *Manager) longestTTL() time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()

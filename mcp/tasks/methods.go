@@ -31,7 +31,7 @@ func (m *Manager) serveMethods(next mcp.Handler) mcp.Handler {
 		switch id := req.Name(); {
 		case !supports(req):
 			return nil, errUnsupported()
-		case id != "" && len(id) != idLength: // of a server that is mounted
+		case id != "" && len(id) != idLength: // a task of a mounted server
 			return elsewhere(next.ServeMCP(ctx, req))
 		}
 		switch req.Method {
@@ -44,7 +44,7 @@ func (m *Manager) serveMethods(next mcp.Handler) mcp.Handler {
 	})
 }
 
-// discover adds the extension to what the server declares.
+// discover adds the extension to the capabilities of the server.
 func (m *Manager) discover(res mcp.Result, err error) (mcp.Result, error) {
 	d, ok := res.(*mcp.DiscoverResult)
 	if err != nil || !ok {
@@ -64,7 +64,7 @@ func (m *Manager) discover(res mcp.Result, err error) (mcp.Result, error) {
 	return &with, nil
 }
 
-// elsewhere returns the outcome of a request about a task that is not of this manager.
+// elsewhere returns the outcome of a request about a task that is not this manager's.
 func elsewhere(res mcp.Result, err error) (mcp.Result, error) {
 	if mcp.CodeOf(err) == mcp.CodeMethodNotFound { // nothing is mounted
 		err = errUnknown()
@@ -72,13 +72,13 @@ func elsewhere(res mcp.Result, err error) (mcp.Result, error) {
 	return res, err
 }
 
-// errUnknown is the error for a task that does not exist, or is another caller's.
+// errUnknown returns the error for a task that does not exist or belongs to another caller.
 func errUnknown() error {
 	return mcp.Errorf(mcp.CodeInvalidParams, "params.taskId names no task, or none that is still kept")
 }
 
-// clientError returns the error for the sender of a request about a task. An error of the
-// store is logged by the mux, and not sent.
+// clientError returns the error for the client that sent a request about a task. An error
+// of the store is logged by the mux but not sent.
 func clientError(err error) error {
 	_, coded := errors.AsType[*mcp.Error](err)
 	switch {
@@ -103,12 +103,12 @@ func (r *record) checkCaller(p *mcp.Principal) error {
 	return nil
 }
 
-// isRefused reports whether err says that a task is not one that the caller may use.
+// isRefused reports whether err means that there is no task that the caller may use.
 func isRefused(err error) bool {
 	return errors.Is(err, errGone) || mcp.CodeOf(err) == mcp.CodeInsufficientScope
 }
 
-// loadFor returns the record of a task, if the caller may use it.
+// loadFor returns the record of a task if the caller may use it.
 func (m *Manager) loadFor(ctx context.Context, caller *mcp.Principal, id string) (*record, error) {
 	rec, _, err := m.load(ctx, id)
 	if err == nil {
@@ -117,7 +117,7 @@ func (m *Manager) loadFor(ctx context.Context, caller *mcp.Principal, id string)
 	return rec, err
 }
 
-// changeFor changes the record of the task that a request of its owner is about.
+// changeFor changes the record of the task named in req, if the caller may use it.
 func (m *Manager) changeFor(ctx context.Context, req *mcp.Request, fn func(*record) error) (*record, error) {
 	return m.change(ctx, req.Name(), func(rec *record) error {
 		if err := rec.checkCaller(req.Principal); err != nil {
@@ -148,7 +148,7 @@ func (m *Manager) detailed(ctx context.Context, rec *record) (d DetailedTask, er
 	return d, err
 }
 
-// errUnchanged ends a change that is not needed.
+// errUnchanged aborts a change that is not needed.
 var errUnchanged = errors.New("tasks: nothing to change")
 
 func (m *Manager) update(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
@@ -181,7 +181,7 @@ func (m *Manager) update(ctx context.Context, req *mcp.Request) (mcp.Result, err
 			return nil
 		}
 		rec.Round++
-		if err := m.list(ctx, rec); err != nil { // before it is working
+		if err := m.list(ctx, rec); err != nil { // before the record says that it is working
 			return err
 		}
 		resumes = true
@@ -200,7 +200,8 @@ func (m *Manager) update(ctx context.Context, req *mcp.Request) (mcp.Result, err
 	return &mcp.EmptyResult{}, nil
 }
 
-// cancelTask cancels a task that waits, and asks the process that runs it otherwise.
+// cancelTask cancels a task that waits. Otherwise it asks the process that runs the task to
+// cancel it.
 func (m *Manager) cancelTask(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 	_, err := m.changeFor(ctx, req, func(rec *record) error {
 		switch {

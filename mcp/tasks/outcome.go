@@ -15,7 +15,7 @@ import (
 	"github.com/go-psi/psi/mcp/store"
 )
 
-// errExpired is the cause of the context of a handler whose task has expired.
+// errExpired is the cancellation cause of a handler whose task has expired.
 var errExpired = mcp.Errorf(mcp.CodeInternalError, "the TTL of the task has passed")
 
 // finish stores the outcome of the run.
@@ -29,7 +29,7 @@ func (r *run) finish(res mcp.Result, err error) {
 		r.giveBack(ctx)
 		return
 	case err != nil && !r.wasReached() && r.isPostponed(ctx, err):
-		return // another process may reach the tool, when the lease has ended
+		return // another process may reach the tool when the lease has expired
 	}
 	switch {
 	case err == nil && asks:
@@ -39,7 +39,7 @@ func (r *run) finish(res mcp.Result, err error) {
 	default:
 		err = r.complete(ctx, res)
 	}
-	if errors.Is(err, store.ErrTooLarge) { // another run would end like this one
+	if errors.Is(err, store.ErrTooLarge) { // another run would fail the same way
 		failure = clientError(err)
 		err = r.settle(ctx, func(rec *record) error { rec.fail(nil, failure); return nil })
 	}
@@ -48,12 +48,12 @@ func (r *run) finish(res mcp.Result, err error) {
 	}
 }
 
-// isOver reports whether err says that the run has no task any more.
+// isOver reports whether err means that the run no longer has a task.
 func isOver(err error) bool {
 	return errors.Is(err, errLost) || errors.Is(err, errGone) || errors.Is(err, errUnstored)
 }
 
-// failureOf returns why a handler failed, nil if it did not. Tools turn errors into results.
+// failureOf returns the error of a failed handler, or nil. Tools turn errors into results.
 func failureOf(res mcp.Result, err error) error {
 	if r, ok := res.(*mcp.CallToolResult); ok && r != nil && r.IsError && err == nil {
 		return cmp.Or[error](r.Err(), errFailed)
@@ -61,11 +61,11 @@ func failureOf(res mcp.Result, err error) error {
 	return err
 }
 
-// errFailed is the error of a tool whose result does not have one.
+// errFailed is the error of a failed tool whose result has no error.
 var errFailed = errors.New("tasks: the tool failed")
 
-// isInterrupted reports whether the handler could not do its work for a reason that another
-// process does not have. A client that cancels wants the task to end.
+// isInterrupted reports whether the handler failed for a reason that does not affect other
+// processes. Cancellation by the client is no interruption: the task has to end.
 func (r *run) isInterrupted(cause error) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -73,7 +73,7 @@ func (r *run) isInterrupted(cause error) bool {
 }
 
 // isPostponed reports whether a run that ended with err before it reached the tool is to be
-// repeated. One that came at a bad time does not count as an attempt.
+// repeated. If the server was busy, the run does not count as an attempt.
 func (r *run) isPostponed(ctx context.Context, err error) bool {
 	if _, busy := mcp.RetryAfter(err); !busy {
 		return r.record.Attempts < r.manager.opts.MaxAttempts
@@ -92,7 +92,7 @@ func (r *run) wasReached() bool {
 	return r.reached
 }
 
-// ask returns a change by which the task waits for answers.
+// ask returns a change that makes the task wait for answers.
 func (r *run) ask(res mcp.Result) func(*record) error {
 	digests, memory := r.replay.Asked()
 	return func(rec *record) error {
@@ -102,8 +102,8 @@ func (r *run) ask(res mcp.Result) func(*record) error {
 	}
 }
 
-// settle ends the run with a change of the record, and takes the task off the list of those
-// that are working.
+// settle ends the run with a change of the record, and removes the task from the list of
+// working tasks.
 func (r *run) settle(ctx context.Context, fn func(*record) error) error {
 	m, id := r.manager, r.record.Task.ID
 	var rec *record
@@ -119,7 +119,7 @@ func (r *run) settle(ctx context.Context, fn func(*record) error) error {
 		return err
 	})
 	if err != nil || created {
-		return err // a task that is created so was never listed, and nobody knows its ID yet
+		return err // a task that was just created is not listed, and its ID is not known yet
 	}
 	m.announce(ctx, id)
 	if err := m.unlist(ctx, id, rec.Round); err != nil {
@@ -128,7 +128,8 @@ func (r *run) settle(ctx context.Context, fn func(*record) error) error {
 	return nil
 }
 
-// complete stores a result: in the record if it is small, else beside it and before it.
+// complete stores a result: in the record if it is small, otherwise separately, before the
+// record.
 func (r *run) complete(ctx context.Context, res mcp.Result) error {
 	raw, err := r.encode(ctx, res)
 	if err == nil && len(raw) > r.manager.opts.MaxResult {
@@ -161,7 +162,8 @@ func (r *run) complete(ctx context.Context, res mcp.Result) error {
 	})
 }
 
-// encode encodes a result, which may have types of the handler that panic.
+// encode encodes a result. It recovers panics, because the result may have types of the
+// handler.
 func (r *run) encode(ctx context.Context, res mcp.Result) (raw json.RawMessage, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -172,10 +174,11 @@ func (r *run) encode(ctx context.Context, res mcp.Result) (raw json.RawMessage, 
 	return core.MarshalResult(res)
 }
 
-// resultID names the result of one owner, which a former owner must not overwrite.
+// resultID returns the ID of the result of one owner. It differs for each owner, because a
+// former owner must not overwrite the result.
 func resultID(rec *record) string { return fmt.Sprintf("%s/%d", rec.Task.ID, rec.Epoch) }
 
-// giveBack gives up the lease, so that any process can run the task again at once.
+// giveBack releases the lease, so that any process can run the task again immediately.
 func (r *run) giveBack(ctx context.Context) {
 	m, id := r.manager, r.record.Task.ID
 	rec, err := r.change(ctx, func(rec *record) error {
@@ -193,7 +196,8 @@ func (r *run) giveBack(ctx context.Context) {
 	}
 }
 
-// fail ends a task with the error of its handler, or as cancelled if the client wanted that.
+// fail ends a task with the error of its handler, or as cancelled if the client has
+// cancelled it.
 func (r *record) fail(cause, err error) {
 	_, cancelled := errors.AsType[*mcp.CancelError](cause)
 	switch {

@@ -12,11 +12,11 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// maxQuestions bounds the questions of one task.
+// maxQuestions bounds the number of questions of one task.
 const maxQuestions = 512
 
-// ask makes the task wait for answers. Digests are those of the questions by the handler's
-// keys; a handler that asks by itself has none.
+// ask makes the task wait for answers. digests has the digests of the questions by the
+// handler's keys; it is empty if the handler returned the questions itself.
 func (r *record) ask(asked *mcp.InputRequired, digests map[string]string) {
 	if r.Cancelled {
 		r.setStatus(Cancelled, "")
@@ -39,7 +39,7 @@ func (r *record) ask(asked *mcp.InputRequired, digests map[string]string) {
 	r.setStatus(InputRequired, "")
 }
 
-// isOpen reports whether the question waits for an answer already.
+// isOpen reports whether the question is already waiting for an answer.
 func (r *record) isOpen(key, digest string) bool {
 	for _, q := range r.Asked {
 		if q.Key == key && q.Digest == digest && q.Answer == nil {
@@ -49,7 +49,7 @@ func (r *record) isOpen(key, digest string) bool {
 	return false
 }
 
-// publicKey returns a key for a question that no other question of the task ever had.
+// publicKey returns a key for a question that no other question of the task has had.
 func (r *record) publicKey(key string) string {
 	public := key
 	for n := 2; ; n++ {
@@ -60,8 +60,8 @@ func (r *record) publicKey(key string) string {
 	}
 }
 
-// acceptAll stores the answers to questions that are open, and reports whether there are any.
-// If one of them does not fit its question, none is stored.
+// acceptAll stores the answers to open questions and reports whether there were any. If one
+// of them does not fit its question, none is stored.
 func (r *record) acceptAll(ctx context.Context, answers map[string]json.RawMessage) (accepted bool, err error) {
 	for public, answer := range answers {
 		if q, ok := r.Asked[public]; ok && q.Answer == nil {
@@ -76,7 +76,7 @@ func (r *record) acceptAll(ctx context.Context, answers map[string]json.RawMessa
 	return accepted, nil
 }
 
-// accept stores an answer, and reports whether the question was open.
+// accept stores an answer and reports whether the question was open.
 func (r *record) accept(public string, answer json.RawMessage) bool {
 	q, ok := r.Asked[public]
 	if !ok || q.Answer != nil {
@@ -90,7 +90,7 @@ func (r *record) accept(public string, answer json.RawMessage) bool {
 	return true
 }
 
-// isAnswered reports whether no question waits for an answer.
+// isAnswered reports whether all questions are answered.
 func (r *record) isAnswered() bool {
 	for _, q := range r.Asked {
 		if q.Answer == nil {

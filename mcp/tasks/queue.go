@@ -16,20 +16,20 @@ import (
 type candidate struct {
 	id     string
 	caller string
-	gone   sighting  // of the owner that has gone; zero means that the task has no owner
+	gone   sighting  // the last sighting of an owner that is gone; zero if the task has no owner
 	queued time.Time // when it was queued
 }
 
-// A queue has the tasks that wait for a slot of this process. Callers take turns, so that
-// one with many tasks does not keep another one waiting. The tasks of one caller are in the
-// order in which they came. Adding and removing take constant time.
+// A queue holds the tasks that wait for a slot of this process. Callers take turns, so that
+// a caller with many tasks does not delay others. The tasks of one caller are in order of
+// arrival. Adding and removing take constant time.
 type queue struct {
-	waiting map[string][]candidate // by caller; never empty
-	turns   []string               // the callers that wait, the next first
+	waiting map[string][]candidate // by caller; no slice is empty
+	turns   []string               // the waiting callers, next first
 	ids     map[string]struct{}
 }
 
-// add adds a task, unless it is in the queue already.
+// add adds a task, unless it is already queued.
 func (q *queue) add(c candidate) {
 	if _, ok := q.ids[c.id]; ok {
 		return
@@ -44,7 +44,7 @@ func (q *queue) add(c candidate) {
 	q.waiting[c.caller] = append(q.waiting[c.caller], c)
 }
 
-// next removes the task whose turn it is.
+// next removes and returns the task whose turn it is.
 func (q *queue) next() candidate {
 	caller := q.turns[0]
 	q.turns = q.turns[1:]
@@ -59,7 +59,7 @@ func (q *queue) next() candidate {
 	return c
 }
 
-// retain removes the tasks for which fn is false.
+// retain removes the tasks for which fn returns false.
 func (q *queue) retain(fn func(candidate) bool) {
 	old := *q
 	*q = queue{}
@@ -72,8 +72,8 @@ func (q *queue) retain(fn func(candidate) bool) {
 	}
 }
 
-// reserve takes a slot for the run of a new task, if one is free. While tasks wait in the
-// queue, none is.
+// reserve takes a slot for the run of a new task and reports whether one was free. While
+// tasks are queued, no slot is free.
 func (m *Manager) reserve() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -85,7 +85,7 @@ func (m *Manager) reserve() bool {
 	return true
 }
 
-// release gives a slot to the next task in the queue, or back.
+// release passes a slot on to the next queued task, or frees it.
 func (m *Manager) release() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -94,8 +94,8 @@ func (m *Manager) release() {
 	m.done.Done()
 }
 
-// schedule runs tasks in their turn: at once if slots are free. It reports whether no task
-// has to wait.
+// schedule queues tasks and runs them in turn, immediately if slots are free. It reports
+// whether no task has to wait.
 func (m *Manager) schedule(candidates ...candidate) (idle bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -103,13 +103,13 @@ func (m *Manager) schedule(candidates ...candidate) (idle bool) {
 		return false
 	}
 	for _, c := range candidates {
-		m.queue.add(c) // also if it runs here: that run may be about to end
+		m.queue.add(c) // even if it runs here: that run may be about to end
 	}
 	m.dispatchLocked()
 	return len(m.queue.turns) == 0
 }
 
-// dispatchLocked gives the free slots to the tasks in the queue.
+// dispatchLocked assigns the free slots to queued tasks.
 func (m *Manager) dispatchLocked() {
 	for !m.closed && m.slots < m.opts.MaxRunning && len(m.queue.turns) > 0 {
 		m.slots++
@@ -118,12 +118,12 @@ func (m *Manager) dispatchLocked() {
 	}
 }
 
-// launch runs serve, which runs the handler of a task, and stores its outcome. The run has
-// a slot, and releases it at the end.
+// launch runs serve, which calls the handler of a task, on a new goroutine and stores the
+// outcome. The run has a slot, which it releases at the end.
 func (m *Manager) launch(r *run, serve func() (mcp.Result, error)) {
 	go func() {
 		o := outcome{err: errExited}
-		defer func() { // also if the handler calls runtime.Goexit
+		defer func() { // even if the handler calls runtime.Goexit
 			if !r.handOver(o) {
 				r.end(o)
 			}
@@ -132,7 +132,7 @@ func (m *Manager) launch(r *run, serve func() (mcp.Result, error)) {
 	}()
 }
 
-// handOver gives the outcome to awaitTask, if that still waits.
+// handOver passes the outcome to awaitTask and reports whether awaitTask was still waiting.
 func (r *run) handOver(o outcome) bool {
 	if r.decided == nil {
 		return false
@@ -152,16 +152,17 @@ func (r *run) end(o outcome) {
 	r.manager.release()
 }
 
-// An outcome is what a handler has returned.
+// An outcome is what a handler returned.
 type outcome struct {
 	res mcp.Result
 	err error
 }
 
-// errExited is the error of a handler that has ended its goroutine.
+// errExited is the error of a handler that ended its goroutine.
 var errExited = errors.New("tasks: the handler called runtime.Goexit")
 
-// resume runs a task again, if this process gets the lease. It has a slot for it.
+// resume runs a task again if this process obtains the lease. The caller has taken a slot
+// for it.
 func (m *Manager) resume(c candidate) {
 	rec, err := m.acquire(context.WithoutCancel(m.ctx), c.id, c.gone)
 	if err != nil {
@@ -192,14 +193,15 @@ func (m *Manager) resume(c candidate) {
 	})
 }
 
-// offer has a process run a task that has no owner: this one if it has a free slot.
+// offer makes a task that has no owner run: in this process if a slot is free, otherwise in
+// any process.
 func (m *Manager) offer(ctx context.Context, rec *record) {
 	if !m.schedule(candidate{id: rec.Task.ID, caller: callerOf(rec.Caller), queued: time.Now()}) {
 		m.announceOffer(ctx, rec)
 	}
 }
 
-// Errors of acquire: the task needs no run of this process.
+// Errors of acquire: this process must not run the task.
 var (
 	errTaken    = errors.New("tasks: another process runs the task")
 	errNotToRun = errors.New("tasks: the task is not one to run")

@@ -17,39 +17,39 @@ import (
 	"github.com/go-psi/psi/mcp/store"
 )
 
-// A record is a task as the store has it. A request or a result that is larger than
-// maxInline is beside it.
+// A record is a task as it is stored. A request or a result that is larger than maxInline
+// is stored separately.
 type record struct {
 	Task    Task            `json:"task"`
 	Caller  *mcp.Principal  `json:"caller,omitzero"`
-	Request json.RawMessage `json:"request,omitzero"` // nil if it is beside the record, or the task has ended
-	Parts   int             `json:"parts,omitzero"`   // of the request
+	Request json.RawMessage `json:"request,omitzero"` // nil if stored separately or the task has ended
+	Parts   int             `json:"parts,omitzero"`   // number of parts of the request
 
-	Memory  *replay.Memory      `json:"memory,omitzero"`  // nil if the request has what the handler remembers
-	Asked   map[string]question `json:"asked,omitempty"`  // all questions that the client was ever asked, by their public keys
-	State   *string             `json:"state,omitzero"`   // that a handler which asks by itself wants back
-	Result  json.RawMessage     `json:"result,omitzero"`  // nil if it is beside the record, or there is none
-	Results int                 `json:"results,omitzero"` // parts of the result
+	Memory  *replay.Memory      `json:"memory,omitzero"`  // what the handler remembers; nil if the request carries it
+	Asked   map[string]question `json:"asked,omitempty"`  // all questions ever sent to the client, by public key
+	State   *string             `json:"state,omitzero"`   // RequestState if the handler returned the questions itself
+	Result  json.RawMessage     `json:"result,omitzero"`  // nil if stored separately or there is none
+	Results int                 `json:"results,omitzero"` // number of parts of the result
 	IsError bool                `json:"isError,omitzero"` // the result says that the tool failed
 	Error   *mcp.Error          `json:"error,omitzero"`
 
-	Cancelled bool   `json:"cancelled,omitzero"` // the client wants the task cancelled
-	Owner     string `json:"owner,omitempty"`    // the process that runs the handler, "" if none does
+	Cancelled bool   `json:"cancelled,omitzero"` // the client has cancelled the task
+	Owner     string `json:"owner,omitempty"`    // the process that runs the handler; "" if none does
 	Epoch     uint64 `json:"epoch,omitzero"`     // counts owners; a former owner must not write
 	Beat      uint64 `json:"beat,omitzero"`      // counts the renewals of the lease
-	Attempts  int    `json:"attempts,omitzero"`  // runs since the last progress that ended with their process
-	Round     uint64 `json:"round,omitzero"`     // counts how often the task went on after it had waited for answers
+	Attempts  int    `json:"attempts,omitzero"`  // runs since the last progress
+	Round     uint64 `json:"round,omitzero"`     // counts the resumptions after waiting for answers
 }
 
-// A question is one that a task has asked.
+// A question is a question that a task has asked.
 type question struct {
 	Key     string           `json:"key"`    // of the handler
-	Digest  string           `json:"digest"` // of the question; "" if the handler asks by itself
+	Digest  string           `json:"digest"` // "" if the handler returned the question itself
 	Request mcp.InputRequest `json:"request"`
-	Answer  json.RawMessage  `json:"answer,omitzero"` // nil if there is none yet
+	Answer  json.RawMessage  `json:"answer,omitzero"` // nil if unanswered
 }
 
-// detailed returns the task for its client, without a result that is beside the record.
+// detailed returns the task for its client, without a result that is stored separately.
 func (r *record) detailed() DetailedTask {
 	d := DetailedTask{Task: r.Task, Result: r.Result, Error: r.Error}
 	if r.Task.Status == InputRequired {
@@ -63,7 +63,8 @@ func (r *record) detailed() DetailedTask {
 	return d
 }
 
-// setStatus changes the status. A task that has ended needs nothing any more to run again.
+// setStatus changes the status. If the task has ended, it drops what is only needed to run
+// the task again.
 func (r *record) setStatus(s Status, message string) {
 	r.Task.Status, r.Task.StatusMessage = s, message
 	r.touch()
@@ -72,8 +73,8 @@ func (r *record) setStatus(s Status, message string) {
 	}
 }
 
-// touch notes a change that the client sees. Each change has a time of its own, also if the
-// clock stands still or goes back: listeners tell changes apart by it.
+// touch records that the client can see a change. Each change has a distinct time, even if
+// the clock stands still or goes back, because listeners use it to tell changes apart.
 func (r *record) touch() {
 	next := r.Task.LastUpdatedAt.Add(time.Millisecond)
 	if t := now(); t.After(next) {
@@ -82,7 +83,7 @@ func (r *record) touch() {
 	r.Task.LastUpdatedAt = next
 }
 
-// remember adds to what the handler remembers.
+// remember adds m to what the handler remembers.
 func (r *record) remember(m replay.Memory) {
 	if r.Memory == nil {
 		r.Memory = new(replay.Memory)
@@ -92,8 +93,8 @@ func (r *record) remember(m replay.Memory) {
 
 func now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
 
-// rest returns how long the record is still kept. A clock that jumps neither ends a task
-// that is under way nor keeps one longer than its TTL.
+// rest returns how long the record is still kept. A clock that jumps neither ends a running
+// task nor keeps a task longer than its TTL.
 func (r *record) rest() time.Duration {
 	ttl := time.Duration(*r.Task.TTLMs) * time.Millisecond
 	return min(max(time.Until(r.Task.CreatedAt.Add(ttl)), min(ttl, time.Minute)), ttl)
@@ -101,10 +102,10 @@ func (r *record) rest() time.Duration {
 
 func (m *Manager) key(kind, id string) string { return "tasks/" + m.name + "/" + kind + "/" + id }
 
-// errGone is the error for a task that does not exist, or not any more.
+// errGone is the error for a task that does not exist, or no longer exists.
 var errGone = errors.New("tasks: there is no such task")
 
-// errLost is the error of a process that does not own the task any more.
+// errLost is the error of a process that no longer owns the task.
 var errLost = errors.New("tasks: another process has taken over the task")
 
 // load returns a record and its version in the store.
@@ -126,10 +127,10 @@ func (m *Manager) load(ctx context.Context, id string) (*record, uint64, error) 
 	return r, version, r.check(id)
 }
 
-// maxTTL bounds the TTL of a task, in milliseconds, so that it is a time.Duration.
+// maxTTL bounds the TTL of a task, in milliseconds, so that it fits into a time.Duration.
 const maxTTL = int64(math.MaxInt64 / time.Millisecond)
 
-// check returns an error for a record that this package has not written.
+// check returns an error for a record that was not written by this package.
 func (r *record) check(id string) error {
 	switch {
 	case r.Task.ID != id:
@@ -140,7 +141,7 @@ func (r *record) check(id string) error {
 	return nil
 }
 
-// put writes a record at a version.
+// put writes a record, replacing the given version.
 func (m *Manager) put(ctx context.Context, r *record, version uint64) error {
 	raw, err := strictjson.Marshal(r)
 	if err != nil {
@@ -150,12 +151,12 @@ func (m *Manager) put(ctx context.Context, r *record, version uint64) error {
 	return err
 }
 
-// maxConflicts bounds the attempts to change a record. Each that fails means that another
-// process has changed it.
+// maxConflicts bounds the attempts to change a record. An attempt fails if another process
+// has changed the record.
 const maxConflicts = 100
 
-// change changes a record by one compare-and-swap. If fn returns an error, nothing changes.
-// It returns the record as it is then.
+// change changes a record by compare-and-swap and returns the record after the change. If
+// fn returns an error, nothing is stored.
 func (m *Manager) change(ctx context.Context, id string, fn func(*record) error) (*record, error) {
 	for range maxConflicts {
 		r, version, err := m.load(ctx, id)
@@ -175,21 +176,21 @@ func (m *Manager) change(ctx context.Context, id string, fn func(*record) error)
 	return nil, store.ErrConflict
 }
 
-// maxInline is how large a request or a result may be to be part of the record. The record is
-// written at each change of the task.
+// maxInline is the maximum size, in bytes, of a request or a result that is part of the
+// record. The record is written at each change of the task.
 const maxInline = 8 << 10
 
-// partSize is how much of a request or a result is one value of the store.
+// partSize is the maximum size, in bytes, of one stored part of a request or a result.
 const partSize = 256 << 10
 
-// putParts stores data beside a record and returns the number of its parts.
+// putParts stores data separately from its record and returns the number of parts.
 func (m *Manager) putParts(ctx context.Context, kind, id string, data []byte, ttl time.Duration) (n int, err error) {
 	for ; len(data) > 0; n++ {
 		part := data[:min(len(data), partSize)]
 		data = data[len(part):]
 		key := m.key(kind, fmt.Sprintf("%s/%d", id, n))
 		_, err := m.store.Put(ctx, key, part, 0, ttl)
-		if errors.Is(err, store.ErrConflict) { // an attempt before this one was not confirmed
+		if errors.Is(err, store.ErrConflict) { // an earlier attempt was not confirmed
 			err = store.Update(ctx, m.store, key, ttl, func([]byte) ([]byte, error) { return part, nil })
 		}
 		if err != nil {

@@ -19,40 +19,41 @@ import (
 	"github.com/go-psi/psi/mcp/store"
 )
 
-// A run is one run of a handler, of which this process has the lease if it is a task.
+// A run is one run of a handler. If it runs a task, this process has the lease of the task.
 //
-// The first run of a task begins before its record is stored. A task that ends within the
-// time of [grace] is stored once, as one that has ended.
+// The first run of a task begins before its record is stored. A task that ends within
+// [grace] is stored once, as a task that has ended.
 type run struct {
 	manager  *Manager
 	replay   *replay.Run
-	original *mcp.Request // the request of an ordinary call, which gets notifications; nil for a task from its beginning
+	original *mcp.Request // the ordinary call, which receives notifications; nil for a task from its start
 	cancel   context.CancelCauseFunc
 	ctx      context.Context // of the handler
 
 	record   *record       // as it was when the run began; nil before the call is a task
 	poked    chan struct{} // wakes renew; nil before attend
-	attended func()        // ends what attend began; nil if it did not
-	created  Task          // as it was stored first
+	attended func()        // undoes attend; nil before attend
+	created  Task          // as first stored
 
-	// Of a first run only. A token in creating is the lock of the fields after it: it is held
-	// while the store works, and locked before mu and that of the manager.
-	request  json.RawMessage // what is stored of the request
-	decided  chan struct{}   // closed when the record is stored, or will not be; nil for other runs
-	outcomes chan outcome    // what the handler has returned before that
+	// For a first run only. A token in creating is the lock of the fields after it. It is
+	// held during operations of the store, and acquired before mu and the mutex of the
+	// manager.
+	request  json.RawMessage // the stored params of the request
+	decided  chan struct{}   // closed when stored or unstored is set; nil for other runs
+	outcomes chan outcome    // the outcome of the handler before decided is closed
 	creating chan struct{}
 	stored   bool
-	unstored error // why the record was not, and will not be, stored
+	unstored error // why the record was not stored and never will be
 
 	mu      sync.Mutex
 	isTask  bool
 	message string // the latest status message
-	written string // the one in the store
+	written string // the status message in the store
 	reached bool   // the request reached its tool
-	tool    string // "" before that
+	tool    string // "" before reached
 	failed  error  // why something could not be stored
 
-	goOn func() (mcp.Result, error) // calls the handler of a task that runs again; nil before its request has reached it
+	goOn func() (mcp.Result, error) // calls the handler of a task that runs again; nil before reach
 }
 
 func (m *Manager) newRun(rec *record) *run {
@@ -68,18 +69,18 @@ func (m *Manager) newFirstRun(rec *record, request json.RawMessage) *run {
 	return r
 }
 
-// lockFirst locks what decides whether a first run has a task. It returns the function that
-// unlocks it, and reports whether it was decided before.
+// lockFirst locks the fields that decide whether a first run has a task. It returns the
+// function that unlocks them, and reports whether it was already decided.
 func (r *run) lockFirst() (unlock func(), decided bool) {
 	r.creating <- struct{}{}
 	return func() { <-r.creating }, r.stored || r.unstored != nil
 }
 
-// errUnstored is the error of everything that a run stores, if its record could not be
+// errUnstored is the error of all store operations of a run whose record could not be
 // stored.
 var errUnstored = errors.New("tasks: the task was not stored")
 
-// create stores the record of a first run, after fn has changed it, if it is not stored yet.
+// create stores the record of a first run, as changed by fn, unless it is already stored.
 // It reports whether it did.
 func (r *run) create(ctx context.Context, fn func(*record) error) (rec *record, created bool, err error) {
 	if r.decided == nil {
@@ -97,7 +98,7 @@ func (r *run) create(ctx context.Context, fn func(*record) error) (rec *record, 
 	err = r.manager.tryInsert(ctx, &first, r.request)
 	switch {
 	case errors.Is(err, store.ErrTooLarge):
-		return nil, false, err // it can be stored without what fn has added
+		return nil, false, err // it can be stored without the additions of fn
 	case err != nil:
 		r.manager.abandon(context.WithoutCancel(ctx), &first)
 		r.unstored = fmt.Errorf("%w: %w", errUnstored, err)
@@ -112,7 +113,7 @@ func (r *run) create(ctx context.Context, fn func(*record) error) (rec *record, 
 	return &first, true, nil
 }
 
-// giveUp makes a first run one of no task, if its record is not stored yet.
+// giveUp decides that a first run has no task, unless its record is already stored.
 func (r *run) giveUp(cause error) {
 	unlock, decided := r.lockFirst()
 	defer unlock()
@@ -122,12 +123,12 @@ func (r *run) giveUp(cause error) {
 	r.unstored = errors.Join(errUnstored, cause)
 	close(r.decided)
 	r.cancel(cause)
-	// If it fails, the task is counted until its TTL would have passed.
+	// If this fails, the task stays counted until its TTL would have expired.
 	_ = r.manager.leave(context.WithoutCancel(r.ctx), r.record.Caller, r.record.Task.ID)
 }
 
-// attend renews the lease of the task from now on, and ends the run when the process shuts
-// down or the TTL of the task has passed.
+// attend starts renewing the lease of the task. It makes the run end when the process shuts
+// down or the TTL of the task expires.
 func (r *run) attend() {
 	m, id, returned := r.manager, r.record.Task.ID, make(chan struct{})
 	r.poked = make(chan struct{}, 1)
@@ -149,7 +150,7 @@ func (r *run) attend() {
 	}
 }
 
-// detach ends the run. A first run that was not stored will not be.
+// detach ends the run. If the record of a first run is not stored yet, it never will be.
 func (r *run) detach() {
 	if r.decided != nil {
 		r.giveUp(nil)
@@ -160,8 +161,8 @@ func (r *run) detach() {
 	r.cancel(nil)
 }
 
-// adopt makes an ordinary call, whose handler runs, a task. It fails if that is not possible
-// now.
+// adopt turns an ordinary call, whose handler is running, into a task. It fails if that is
+// not possible now.
 func (m *Manager) adopt(ctx context.Context, r *run, req *mcp.Request, ttl time.Duration) error {
 	if !m.reserve() {
 		return errBusy
@@ -204,17 +205,17 @@ func runFromContext(ctx context.Context) *run {
 	return r
 }
 
-// contextFor returns the context of the handler: with the values of ctx, but an end of its
-// own.
+// contextFor returns the context of the handler. It has the values of ctx, but is cancelled
+// independently.
 func (r *run) contextFor(ctx context.Context) context.Context {
 	ctx = replay.NewContext(context.WithValue(context.WithoutCancel(ctx), runKey{}, r), r.replay)
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
 	return r.ctx
 }
 
-// reach answers the request of a task that runs again with the task, as that of its first run
-// was answered, and has the handler called after that: what the middleware around the mux does
-// to a call, such as bounding its time, is not done to a task.
+// reach answers the request of a task that runs again with the task, as the first run was
+// answered, and has the handler called after that. This way, the middleware around the mux
+// does not affect the task as it would affect a call, for example by limiting its time.
 func (r *run) reach(ctx context.Context, next mcp.Handler, req *mcp.Request) mcp.Result {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -233,11 +234,11 @@ func (r *run) serve(ctx context.Context, next mcp.Handler, req *mcp.Request) (mc
 	r.reached, r.tool = true, req.Name()
 	r.mu.Unlock()
 	inner := core.DetachWithProgress(req)
-	ctx = context.WithValue(ctx, runKey{}, (*run)(nil)) // a tool that it calls is no part of the run
+	ctx = context.WithValue(ctx, runKey{}, (*run)(nil)) // tools that it calls are not part of it
 	return core.Serve(core.ContextWithRequest(ctx, inner), next, inner, r, r.manager.opts.Logger)
 }
 
-// Notify implements the notifier of a request: a task has a status message in place of
+// Notify implements the notifier of a request: a task has a status message instead of
 // notifications.
 func (r *run) Notify(ctx context.Context, method string, params json.RawMessage) error {
 	r.mu.Lock()
@@ -251,8 +252,8 @@ func (r *run) Notify(ctx context.Context, method string, params json.RawMessage)
 	return nil
 }
 
-// maxMessage bounds the message of a progress notification, in bytes. The lease could not be
-// renewed with one that is too large for the store.
+// maxMessage bounds the message of a progress notification, in bytes. If the message were
+// too large for the store, the lease could not be renewed.
 const maxMessage = 4 << 10
 
 func statusMessage(params json.RawMessage) string {
@@ -287,7 +288,7 @@ func (r *run) change(ctx context.Context, fn func(*record) error) (*record, erro
 	})
 }
 
-// persist calls fn until the store does not fail, for as long as this process can have the
+// persist calls fn until it succeeds, for at most the time that this process can have the
 // lease.
 func (r *run) persist(ctx context.Context, fn func() error) error {
 	deadline := time.Now().Add(r.manager.opts.Lease)
@@ -299,13 +300,14 @@ func (r *run) persist(ctx context.Context, fn func() error) error {
 	}
 }
 
-// isFinal reports whether it is no use to try again.
+// isFinal reports whether retrying cannot succeed.
 func isFinal(err error) bool {
 	return isOver(err) || errors.Is(err, store.ErrTooLarge) || errors.Is(err, store.ErrInvalid) ||
 		errors.Is(err, store.ErrNotFound)
 }
 
-// keep stores what the handler remembers, also if its context has ended: the step is done.
+// keep stores what the handler remembers, even if its context has ended, because the step
+// is done.
 func (r *run) keep(ctx context.Context, memory replay.Memory) error {
 	ctx = context.WithoutCancel(ctx)
 	err := r.persist(ctx, func() error {
@@ -327,7 +329,7 @@ func (r *run) keep(ctx context.Context, memory replay.Memory) error {
 	return fmt.Errorf("tasks: what the handler remembers was not stored: %w", err)
 }
 
-// renew keeps the lease and the status message up to date until the handler has returned.
+// renew renews the lease and stores the status message until the handler has returned.
 func (r *run) renew(returned <-chan struct{}) {
 	m, ctx := r.manager, context.WithoutCancel(r.ctx)
 	ticker := time.NewTicker(min(m.opts.Lease/3, m.opts.PollInterval))
@@ -363,8 +365,8 @@ func (r *run) renew(returned <-chan struct{}) {
 	}
 }
 
-// obey ends the run if the record says so: the client has cancelled the task, or another
-// process has taken it over.
+// obey ends the run if the client has cancelled the task or another process has taken it
+// over.
 func (r *run) obey(rec *record, err error) {
 	switch {
 	case rec != nil && rec.Cancelled:
@@ -374,7 +376,7 @@ func (r *run) obey(rec *record, err error) {
 	}
 }
 
-// owns reports whether the record names this run as the one that runs the task.
+// owns reports whether the record names this run as the owner of the task.
 func (r *run) owns(rec *record) bool {
 	return rec.Owner == r.manager.owner && rec.Epoch == r.record.Epoch
 }
@@ -385,7 +387,7 @@ func (r *run) newMessage() (message string, isNew bool) {
 	return r.message, r.message != r.written
 }
 
-// noteWritten notes which status message is in the store.
+// noteWritten records which status message is in the store.
 func (r *run) noteWritten(ctx context.Context, message string, isNew bool) {
 	if !isNew {
 		return

@@ -10,7 +10,7 @@ import (
 	"github.com/go-psi/psi/mcp/store"
 )
 
-// bound bounds the time of each operation of a store. One in memory does not need it.
+// bound limits the time of each operation of a store. An in-memory store does not need it.
 func bound(s store.Store, timeout time.Duration) store.Store {
 	if _, ok := s.(*store.Memory); ok {
 		return s
@@ -18,8 +18,8 @@ func bound(s store.Store, timeout time.Duration) store.Store {
 	return &boundedStore{s, timeout}
 }
 
-// A boundedStore bounds the time of each operation, so that a store that does not answer
-// stops neither the renewal of leases nor a request.
+// A boundedStore limits the time of each operation, so that an unresponsive store blocks
+// neither the renewal of leases nor a request.
 type boundedStore struct {
 	store.Store
 

@@ -13,16 +13,16 @@ import (
 	"time"
 )
 
-// A sighting is what was last seen of a task that another process runs. A lease ends when
-// nothing has changed for its time, by the clock of the process that watches.
+// A sighting is the last observed state of a task that another process runs. A lease
+// expires if nothing has changed for its duration, by the clock of the observing process.
 type sighting struct {
 	epoch, beat uint64
-	missing     bool  // the task needs no run
-	round       int64 // that was listed
+	missing     bool  // the task does not need to run
+	round       int64 // the round in the list
 	since       time.Time
 }
 
-// sweepUntilShutdown takes over tasks that have no owner, or whose owner has gone.
+// sweepUntilShutdown takes over tasks that have no owner or whose owner is gone.
 func (m *Manager) sweepUntilShutdown() {
 	for {
 		jitter := time.Duration(rand.Int64N(int64(m.opts.Lease/4) + 1)) //nolint:gosec // jitter is no secret
@@ -38,15 +38,15 @@ func (m *Manager) sweepUntilShutdown() {
 	}
 }
 
-// A found task is one that a sweep could run, with the time of its creation.
+// A found task is one that a sweep could run, with its creation time.
 type found struct {
 	candidate
 
 	created time.Time
 }
 
-// sweep looks at the listed tasks that this process does not know, and queues those that it
-// could run.
+// sweep examines the listed tasks that are neither running nor queued in this process, and
+// queues those that it could run.
 func (m *Manager) sweep(ctx context.Context) {
 	begun, seen, listed := time.Now(), map[string]sighting{}, map[string]struct{}{}
 	var all []found
@@ -64,7 +64,7 @@ func (m *Manager) sweep(ctx context.Context) {
 	}
 	if failed != nil && ctx.Err() == nil {
 		m.opts.Logger.WarnContext(ctx, "tasks: the list of working tasks cannot be read completely", "error", failed)
-		maps.Copy(m.seen, seen) // what was not seen now may be there
+		maps.Copy(m.seen, seen) // tasks not seen now may still be listed
 	} else {
 		m.seen = seen
 		m.forgetQueued(listed, begun)
@@ -75,8 +75,8 @@ func (m *Manager) sweep(ctx context.Context) {
 	}
 }
 
-// forgetQueued removes tasks from the queue that were in it at a time when they were not
-// listed: they run or have ended.
+// forgetQueued removes the tasks from the queue that were queued before at but are not
+// listed: they are running or have ended.
 func (m *Manager) forgetQueued(listed map[string]struct{}, at time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -86,7 +86,7 @@ func (m *Manager) forgetQueued(listed map[string]struct{}, at time.Time) {
 	})
 }
 
-// look looks at a listed task, and reports whether this process could run it.
+// look examines a listed task and reports whether this process could run it.
 func (m *Manager) look(ctx context.Context, id string, round int64, seen map[string]sighting) (f found, ok bool) {
 	before, known := m.seen[id]
 	if m.knows(id) {
@@ -112,7 +112,7 @@ func (m *Manager) look(ctx context.Context, id string, round int64, seen map[str
 	unchanged := time.Since(now.since) > m.opts.Lease
 	switch {
 	case now.missing && unchanged:
-		_ = m.unlist(ctx, id, uint64(round)) // if it fails, it is done next time
+		_ = m.unlist(ctx, id, uint64(round)) // if it fails, the next sweep tries again
 		return f, false
 	case now.missing, rec.Owner != "" && !unchanged:
 		return f, false
@@ -120,7 +120,7 @@ func (m *Manager) look(ctx context.Context, id string, round int64, seen map[str
 	return found{candidate{id, callerOf(rec.Caller), now, time.Now()}, rec.Task.CreatedAt}, true
 }
 
-// knows reports whether this process runs a task, or has it in its queue.
+// knows reports whether a task is running or queued in this process.
 func (m *Manager) knows(id string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// Extension is the identifier of the extension, which servers and clients declare.
+// Extension is the identifier of the extension, as declared by servers and clients.
 const Extension = tasking.Extension
 
 // The methods and the notification of the extension.
@@ -33,15 +33,15 @@ type Status string
 const (
 	Working       Status = "working"
 	InputRequired Status = "input_required"
-	Completed     Status = "completed" // also if the result of the tool says that it failed
-	Failed        Status = "failed"    // the request ended with an error of the protocol
+	Completed     Status = "completed" // even if the tool reports a failure
+	Failed        Status = "failed"    // the request ended with an error response
 	Cancelled     Status = "cancelled"
 )
 
 // IsFinal reports whether a task with the status has ended.
 func (s Status) IsFinal() bool { return s == Completed || s == Failed || s == Cancelled }
 
-// A Task is what is known about a task, without its outcome.
+// A Task describes a task, without its outcome.
 type Task struct {
 	ID             string    `json:"taskId"`
 	Status         Status    `json:"status"`
@@ -49,10 +49,10 @@ type Task struct {
 	CreatedAt      time.Time `json:"createdAt"`
 	LastUpdatedAt  time.Time `json:"lastUpdatedAt"`
 	TTLMs          *int64    `json:"ttlMs"`                   // from CreatedAt; nil means unlimited
-	PollIntervalMs *int64    `json:"pollIntervalMs,omitzero"` // nil if the server has no wish
+	PollIntervalMs *int64    `json:"pollIntervalMs,omitzero"` // nil if the server has no preference
 }
 
-// A DetailedTask is a task with its outcome, or with the questions that it waits for.
+// A DetailedTask is a task with its outcome, or with the questions that it is waiting for.
 type DetailedTask struct {
 	Task
 
@@ -73,7 +73,7 @@ type GetResult struct {
 	DetailedTask
 }
 
-// GetParams are the params of tasks/get, and CancelParams those of tasks/cancel.
+// GetParams are the params of tasks/get. CancelParams are the params of tasks/cancel.
 type (
 	GetParams struct {
 		TaskID string   `json:"taskId"`
@@ -82,8 +82,8 @@ type (
 	CancelParams = GetParams
 )
 
-// UpdateParams are the params of tasks/update: answers to the questions of a task, by the
-// keys of its InputRequests.
+// UpdateParams are the params of tasks/update: answers to the questions of a task, by their
+// keys in InputRequests.
 type UpdateParams struct {
 	TaskID         string                     `json:"taskId"`
 	InputResponses map[string]json.RawMessage `json:"inputResponses"`

@@ -12,8 +12,8 @@ import (
 	"github.com/go-psi/psi/internal/jsonscan"
 )
 
-// AppendRequest appends a request to dst, or a notification if id is zero. Params are
-// a JSON object, which is not checked, or nil.
+// AppendRequest appends a request to dst, or a notification if id is zero. params is nil or a
+// JSON object, which is not validated.
 func AppendRequest(dst []byte, id ID, method string, params json.RawMessage) []byte {
 	dst = AppendHead(slices.Grow(dst, len(method)+len(params)+64), id)
 	dst = append(dst, `,"method":`...)
@@ -30,8 +30,8 @@ func AppendNotification(dst []byte, method string, params json.RawMessage) []byt
 	return AppendRequest(dst, ID{}, method, params)
 }
 
-// AppendResult appends the response with a result to dst. The result is a JSON object,
-// which is not checked.
+// AppendResult appends a response with a result to dst. The result is a JSON object, which is
+// not validated.
 func AppendResult(dst []byte, id ID, result json.RawMessage) []byte {
 	dst = AppendHead(dst, id)
 	dst = append(dst, `,"result":`...)
@@ -39,9 +39,9 @@ func AppendResult(dst []byte, id ID, result json.RawMessage) []byte {
 	return append(dst, '}')
 }
 
-// AppendError appends the response with an error to dst. A zero id is left out: it is
-// that of a request that could not be read. Data of the error that is not JSON is
-// replaced by an internal error that says so.
+// AppendError appends an error response to dst. A zero id, for a request whose ID could not
+// be read, is omitted. If e is nil, or if its data is not valid JSON, AppendError appends an
+// internal error instead.
 func AppendError(dst []byte, id ID, e *Error) []byte {
 	if e == nil {
 		e = &Error{Code: codeInternalError, Message: "internal error"}
@@ -65,8 +65,8 @@ func AppendError(dst []byte, id ID, e *Error) []byte {
 
 const codeInternalError = -32603
 
-// AppendHead appends the beginning of a message: its version and, unless that is zero,
-// its id. The caller appends further members and the closing brace.
+// AppendHead appends the beginning of a message: its version and, unless it is zero, its id.
+// The caller appends the other members and the closing brace.
 func AppendHead(dst []byte, id ID) []byte {
 	dst = append(dst, `{"jsonrpc":"2.0"`...)
 	if !id.IsZero() {
@@ -76,7 +76,8 @@ func AppendHead(dst []byte, id ID) []byte {
 	return dst
 }
 
-// AppendCancelled appends the notification that cancels a request (basic/utilities/cancellation).
+// AppendCancelled appends the notification that cancels the request with the given id
+// (basic/utilities/cancellation).
 func AppendCancelled(dst []byte, id ID, reason string) []byte {
 	dst = append(AppendHead(dst, ID{}), `,"method":"notifications/cancelled","params":{"requestId":`...)
 	dst = append(dst, id.token...)

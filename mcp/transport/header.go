@@ -14,9 +14,9 @@ const (
 	encodedSuffix = "?="
 )
 
-// EncodeHeaderValue returns text as the value of an Mcp-Name or Mcp-Param header:
-// unchanged, or, if it has anything but visible ASCII and inner spaces, as base64
-// between markers (transports/streamable-http).
+// EncodeHeaderValue encodes text as the value of an Mcp-Name or Mcp-Param header. Text that
+// consists of visible ASCII characters and inner spaces is returned unchanged. Other text, and
+// text that looks encoded, becomes base64 between markers (transports/streamable-http).
 func EncodeHeaderValue(text string) string {
 	plain := strings.TrimSpace(text) == text && (!strings.HasPrefix(text, encodedPrefix) || !strings.HasSuffix(text, encodedSuffix))
 	for i := 0; plain && i < len(text); i++ {
@@ -38,7 +38,7 @@ func DecodeHeaderValue(value string) (string, error) {
 		return value, nil
 	}
 	text, err := base64.StdEncoding.Strict().DecodeString(inner)
-	if err != nil || strings.ContainsAny(inner, "\r\n") { // which the decoder would pass over
+	if err != nil || strings.ContainsAny(inner, "\r\n") { // the decoder ignores line breaks
 		return "", errors.New("the value is not valid base64")
 	}
 	return string(text), nil

@@ -13,17 +13,16 @@ import (
 	"github.com/go-psi/psi/internal/jsonscan"
 )
 
-// An ID is a JSON-RPC id or a progress token: a string or an integer. It is kept byte
-// for byte as the sender wrote it, so 1, 1.0 and "1" differ under == and no integer
-// loses a digit. A peer that repeats an ID may write it differently; compare what
-// [ID.Canonical] returns to match a response with its request. The zero ID means that
-// there is none.
+// An ID is a JSON-RPC id or a progress token: a string or an integer. It preserves the bytes
+// written by the sender, so 1, 1.0 and "1" are different under == and integers do not lose
+// digits. A peer may write the same ID differently; compare the results of [ID.Canonical] to
+// match a response with its request. The zero ID means no ID.
 type ID struct{ token string }
 
-// StringID returns the ID that is the string s.
+// StringID returns an ID with the value s.
 func StringID(s string) ID { return ID{string(jsonscan.AppendString(nil, s))} }
 
-// IntID returns the ID that is the integer n.
+// IntID returns an ID with the value n.
 func IntID(n int64) ID { return ID{strconv.FormatInt(n, 10)} }
 
 // IsZero reports whether id is the zero ID.
@@ -32,7 +31,7 @@ func (id ID) IsZero() bool { return id.token == "" }
 // String returns the id as JSON, or "" for the zero ID.
 func (id ID) String() string { return id.token }
 
-// MarshalJSON implements [json.Marshaler]. The zero ID is null.
+// MarshalJSON implements [json.Marshaler]. The zero ID is encoded as null.
 func (id ID) MarshalJSON() ([]byte, error) {
 	if id.IsZero() {
 		return []byte("null"), nil
@@ -55,7 +54,7 @@ func (id *ID) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Canonical returns the plain way to write id, which is the same for all IDs of one
+// Canonical returns the canonical form of id, which is the same for all IDs with the same
 // value: 1 for 1.0, "a" for "\u0061".
 func (id ID) Canonical() ID {
 	switch {
@@ -73,8 +72,8 @@ func (id ID) Canonical() ID {
 	return ID{n.String()}
 }
 
-// ParseID returns the ID that raw, a valid JSON value, is written as. It reports false
-// if raw is neither a string nor an integer.
+// ParseID parses an ID from raw, a valid JSON value. It reports false if raw is neither a
+// string nor an integer.
 func ParseID(raw []byte) (ID, bool) {
 	if len(raw) == 0 {
 		return ID{}, false

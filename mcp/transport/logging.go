@@ -12,17 +12,17 @@ import (
 	"github.com/go-psi/psi/internal/strictjson"
 )
 
-// WithLogging wraps a transport and logs every message at debug level: its direction, ID,
-// method and raw JSON, and for a response how long it took. A nil logger means
+// WithLogging returns a Transport that logs every message of t at debug level: its direction,
+// ID, method and raw JSON, and for a response the duration of the call. A nil logger means
 // slog.Default.
 //
-// The values of members whose names indicate secrets are redacted, also in strings that
-// contain JSON: texts become "(redacted)", numbers 0 and booleans false, whatever holds
-// them. Such names are requestState, authorization, cookies, and names that end in
+// The values of members whose names indicate secrets are redacted, including members in
+// strings that contain JSON: strings become "(redacted)", numbers 0 and booleans false, at any
+// depth. Such names are requestState, authorization, cookies, and names that end in
 // password, passphrase, secret, token, credentials, or API, access, private or secret key,
-// regardless of case, separators and plural. Other secrets are logged: those under other
-// names, and those in strings that are not JSON, such as URIs, error messages and the output
-// of tools. Protect the log as you protect the messages.
+// regardless of case, separators and plural. Other secrets are logged: members with other
+// names, and secrets in strings that are not JSON, such as URIs, error messages and the output
+// of tools. Protect the log like the messages.
 func WithLogging(t Transport, logger *slog.Logger) Transport {
 	if t == nil {
 		panic("transport: WithLogging: the transport is nil")

@@ -13,25 +13,25 @@ import (
 
 // The JSON-RPC error codes of messages that cannot be read.
 const (
-	CodeParseError     = -32700 // it is not JSON
-	CodeInvalidRequest = -32600 // it is JSON, but not a message
+	CodeParseError     = -32700 // not valid JSON
+	CodeInvalidRequest = -32600 // valid JSON, but not a message
 )
 
-// A Message is one JSON-RPC message as it was read: a request, a notification or a
-// response. Its raw members are valid JSON and must not be changed.
+// A Message is a JSON-RPC message that was read: a request, a notification or a response. Its
+// raw members are valid JSON and must not be modified.
 type Message struct {
 	ID     ID              // zero for a notification
-	Method string          // of a request or notification, "" for a response
-	Params json.RawMessage // of a request or notification, nil if absent
-	Result json.RawMessage // of a response that is no error
-	Error  *Error          // of a response that is an error
+	Method string          // of a request or notification; "" for a response
+	Params json.RawMessage // of a request or notification; nil if absent
+	Result json.RawMessage // of a success response
+	Error  *Error          // of an error response
 
-	// Err is why the message could not be read, nil if it could. Only a [Receiver] sees
-	// such messages.
+	// Err is the reason why the message could not be read, or nil. Such messages are passed
+	// to a [Receiver] and yielded by [Messages].
 	Err *MessageError
 }
 
-// IsRequest reports whether m is a request, which has to be answered.
+// IsRequest reports whether m is a request, which must be answered.
 func (m *Message) IsRequest() bool { return m.Method != "" && !m.ID.IsZero() }
 
 // IsNotification reports whether m is a notification.
@@ -42,8 +42,8 @@ func (m *Message) IsResponse() bool {
 	return m.Result != nil || m.Error != nil || m.Err != nil && m.Method == "" && !m.ID.IsZero()
 }
 
-// Response returns m as the outcome of the call that it answers. If it could not be read,
-// the error wraps [ErrUnreadable].
+// Response returns m as the outcome of the call that it answers. If m could not be read, the
+// error wraps [ErrUnreadable].
 func (m *Message) Response() (*Message, error) {
 	if m.Err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnreadable, m.Err)
@@ -56,7 +56,7 @@ type Error struct {
 	Code    int             `json:"code"`
 	Message string          `json:"message"`
 	Data    json.RawMessage `json:"data,omitzero"` // nil if absent
-	Cause   error           `json:"-"`             // what the transport knows of it; may be nil
+	Cause   error           `json:"-"`             // set by the transport; may be nil
 }
 
 // Unwrap returns e.Cause.
@@ -66,15 +66,15 @@ func (e *Error) Unwrap() error { return e.Cause }
 // escaped.
 func (e *Error) Error() string { return fmt.Sprintf("%s (code %d)", printable.Line(e.Message), e.Code) }
 
-// A MessageError reports one message that cannot be read. The connection can go on.
+// A MessageError reports one message that cannot be read. The connection remains usable.
 type MessageError struct {
-	// Message is what is known of the message. If its ID is set, a request is to be
-	// answered with the error, and a response fails the call that it answers.
+	// Message contains the parts of the message that could be read. If its ID is set, a
+	// request must be answered with the error, and a response fails the call that it answers.
 	Message Message
 	// Response reports that the message is a response, or part of one.
 	Response bool
 	Code     int   // CodeParseError or CodeInvalidRequest
-	Err      error // what is wrong
+	Err      error // the reason
 }
 
 // Error implements the error interface.
@@ -92,17 +92,17 @@ func (e *MessageError) Unwrap() error { return e.Err }
 var (
 	// ErrClosed is the error of a connection that was closed.
 	ErrClosed = errors.New("mcp: closed")
-	// ErrUnreadable means that a peer answered with something that is not a response
-	// of this protocol: malformed JSON, a message over the limit, a web page. The
-	// request may have been served.
+	// ErrUnreadable reports that the response is not a valid message of the protocol, for
+	// example malformed JSON, a message over the size limit or a web page. The request may
+	// have been served.
 	ErrUnreadable = errors.New("mcp: the answer is not a readable response")
-	// ErrNotUnderstood means that the server refused a message in a way in which no
-	// server of the newest revision does: it speaks an older revision, or another
-	// protocol. The message had no effect.
-	ErrNotUnderstood = errors.New("mcp: the server did not understand the message")
-	// ErrSessionLost means that the server no longer knows the session. The message
+	// ErrNotUnderstood reports that the server rejected a message in a way that no server of
+	// the newest revision does: it speaks an older revision or another protocol. The message
 	// had no effect.
+	ErrNotUnderstood = errors.New("mcp: the server did not understand the message")
+	// ErrSessionLost reports that the server no longer knows the session. The message had no
+	// effect.
 	ErrSessionLost = errors.New("mcp: the session is lost")
-	// ErrUnauthorized means that the server requires authentication.
+	// ErrUnauthorized reports that the server requires authentication.
 	ErrUnauthorized = errors.New("mcp: the server refused the caller")
 )

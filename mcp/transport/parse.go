@@ -12,8 +12,8 @@ import (
 	"github.com/go-psi/psi/internal/jsonscan"
 )
 
-// IsBatch reports whether data is a JSON array, which is how the revision 2025-03-26
-// joins several messages.
+// IsBatch reports whether data is a JSON array, which is a batch of messages in the revision
+// 2025-03-26.
 func IsBatch(data []byte) bool {
 	for _, c := range data {
 		switch c {
@@ -25,11 +25,11 @@ func IsBatch(data []byte) bool {
 	return false
 }
 
-// maxItems bounds the messages of a batch. Without a bound, two bytes would make one.
+// maxItems is the maximum number of messages in a batch. Without a limit, every two bytes of
+// input could become a message.
 const maxItems = 4096
 
-// SplitBatch returns the messages of a batch, not parsed. Its error is a
-// [*MessageError].
+// SplitBatch returns the unparsed messages of a batch. Its error is a [*MessageError].
 func SplitBatch(data []byte) ([][]byte, error) {
 	s := jsonscan.Get(data, 0)
 	defer s.Release()
@@ -50,8 +50,8 @@ func SplitBatch(data []byte) ([][]byte, error) {
 	return items, nil
 }
 
-// Messages yields the messages in data, one or those of a batch. A message that cannot be
-// read has an Err.
+// Messages returns an iterator over the messages in data, which is one message or a batch. A
+// message that cannot be read has an Err.
 func Messages(data []byte) iter.Seq[Message] {
 	return func(yield func(Message) bool) {
 		if !IsBatch(data) {
@@ -81,8 +81,8 @@ func readMessage(data []byte) Message {
 	return m
 }
 
-// UnreadableMessage returns the message that an error of [ParseMessage] or of a [Stream]
-// is about, with its Err.
+// UnreadableMessage returns the message with its Err for an error of [ParseMessage] or of a
+// [Stream].
 func UnreadableMessage(err error) Message {
 	e, ok := errors.AsType[*MessageError](err)
 	if !ok {
@@ -93,10 +93,10 @@ func UnreadableMessage(err error) Message {
 	return m
 }
 
-// ParseMessage reads one message, strictly: names are case-sensitive, no member may
-// occur twice, nothing may follow. It keeps data, which must not change any more.
+// ParseMessage parses one message strictly: names are case-sensitive, no member may occur
+// twice, and no data may follow. The message refers to data, which must no longer be modified.
 //
-// Its error is a [*MessageError], whose Message it returns as well.
+// The error is a [*MessageError], whose Message is returned as well.
 func ParseMessage(data []byte) (Message, error) {
 	var e envelope
 	s := jsonscan.Get(data, 0)
@@ -228,8 +228,8 @@ func parseError(raw json.RawMessage) (*Error, error) {
 	return e, nil
 }
 
-// refuse returns the error of a message that is well-formed JSON, and what is known of
-// the message.
+// refuse returns the error for an invalid message that is well-formed JSON, and the parts of
+// the message that could be read.
 func (e *envelope) refuse(m Message, why string) (Message, *MessageError) {
 	err := invalid(m, "%s", why)
 	switch {

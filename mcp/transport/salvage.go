@@ -10,16 +10,16 @@ import (
 )
 
 // Unreadable returns the error of a [Stream] for a message that it cannot return, for
-// example because it is too long. It looks for the id and the method in the head and
-// the tail of the message, which may be cut off anywhere.
+// example because the message is too long. It looks for the id and the method in the head
+// and the tail of the message, which may be cut off anywhere.
 func Unreadable(head, tail []byte, code int, err error) *MessageError {
 	e := &MessageError{Code: code, Err: err}
 	e.Message, e.Response = salvage(head, tail)
 	return e
 }
 
-// salvage returns what can be said of a message that cannot be read as a whole. Only
-// an id that is found once is trusted.
+// salvage returns the parts of an unreadable message that could be found, and whether it is a
+// response. An id is used only if there are no different ones.
 func salvage(head, tail []byte) (m Message, isResponse bool) {
 	var found struct {
 		id, method    []byte
@@ -50,7 +50,7 @@ func salvage(head, tail []byte) (m Message, isResponse bool) {
 	return Message{ID: id}, false
 }
 
-// salvageItems returns the messages of a batch that cannot be read as a whole.
+// salvageItems returns the messages that can be found in a malformed batch.
 func salvageItems(data []byte) (items [][]byte) {
 	jsonscan.Elements(data, func(item []byte) bool {
 		items = append(items, item)

@@ -9,26 +9,25 @@ import (
 	"sync"
 )
 
-// A Stream carries whole messages in both directions. mcpstdio.ServeStream serves the peer
-// of a stream, and [NewConn] makes a connection of a client from one.
+// A Stream carries whole messages in both directions. mcpstdio.ServeStream serves the peer of
+// a stream; [NewConn] returns a client connection that uses a stream.
 type Stream interface {
-	// Read returns the next message, which the caller then owns. It returns [io.EOF]
-	// when the peer has closed the stream. An error that is or wraps a
-	// [*MessageError] concerns a single message: the peer is answered with it, and Read is called
-	// again. Only one Read runs at a time. Read may, but need not, return when ctx is
-	// done.
+	// Read returns the next message, which the caller then owns. It returns [io.EOF] when
+	// the peer has closed the stream. An error that is or wraps a [*MessageError] concerns a
+	// single message: the peer is answered with it, and Read is called again. Read is not
+	// called concurrently. It may, but need not, return when ctx is done.
 	Read(ctx context.Context) ([]byte, error)
-	// Write sends a message, which it must not retain. It is safe for concurrent use.
+	// Write sends a message, which it must not retain. It must be safe for concurrent use.
 	Write(ctx context.Context, message []byte) error
-	// Close closes the stream. If possible, a Read or Write in progress returns soon.
+	// Close closes the stream. If possible, it interrupts a Read or Write in progress.
 	Close() error
 }
 
-// pipeRoom is how many unread messages a pipe holds in each direction.
+// pipeRoom is the number of unread messages that a pipe buffers in each direction.
 const pipeRoom = 64
 
-// Pipe returns the two ends of a stream in memory: each reads what the other writes.
-// Both work inside a testing/synctest bubble.
+// Pipe returns the two ends of an in-memory stream: each end reads the messages that the
+// other end writes. Both work inside a testing/synctest bubble.
 func Pipe() (Stream, Stream) {
 	a, b := newPipeHalf(), newPipeHalf()
 	return &pipeStream{in: a, out: b}, &pipeStream{in: b, out: a}

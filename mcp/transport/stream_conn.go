@@ -12,7 +12,7 @@ import (
 	"github.com/go-psi/psi/internal/pending"
 )
 
-// FromStream returns a Transport that connects with a function that opens a [Stream], for
+// FromStream returns a Transport that calls open to open a [Stream] for each connection, for
 // example to a process or a socket.
 func FromStream(open func(ctx context.Context) (Stream, error)) Transport {
 	if open == nil {
@@ -33,9 +33,9 @@ func (t *streamTransport) Connect(ctx context.Context, receive Receiver) (Conn, 
 	return NewConn(stream, receive), nil
 }
 
-// NewConn returns a Conn on a stream. A goroutine of the Conn reads the stream until it
-// ends, and calls receive; nil drops what is not a response. Closing the Conn closes the
-// stream.
+// NewConn returns a Conn that uses stream. Its goroutine reads the stream until the stream
+// ends, and calls receive. If receive is nil, messages other than responses are dropped.
+// Closing the Conn closes the stream.
 func NewConn(stream Stream, receive Receiver) Conn {
 	if stream == nil {
 		panic("transport: NewConn: the stream is nil")
@@ -56,7 +56,7 @@ type streamConn struct {
 	calls   pending.Map[ID, *Message]
 	ctx     context.Context //nolint:containedctx // of reading; its cause is why the connection ended
 	cancel  context.CancelCauseFunc
-	done    chan struct{} // closed when nothing is read any more
+	done    chan struct{} // closed when readStream has returned
 }
 
 // readStream delivers the messages of the stream until it ends.
@@ -105,8 +105,8 @@ func (c *streamConn) deliverResponse(m Message) {
 	}
 }
 
-// Call implements [Conn]. It returns when the connection is closed even if the stream does
-// not: reading from a terminal, for example, cannot be interrupted.
+// Call implements [Conn]. It returns when the connection is closed, even if a Read of the
+// stream does not: reading from a terminal, for example, cannot be interrupted.
 func (c *streamConn) Call(ctx context.Context, m *Outgoing) (*Message, error) {
 	response, remove := c.calls.Add(m.ID)
 	defer remove()
@@ -128,8 +128,7 @@ func (c *streamConn) Call(ctx context.Context, m *Outgoing) (*Message, error) {
 	}
 }
 
-// cancelTime bounds how long a caller that has given up waits for a server that does
-// not read.
+// cancelTime limits how long a cancelled call waits for a server that does not read.
 const cancelTime = time.Second
 
 // cancelCall sends notifications/cancelled for a call. The server may be gone, so errors
@@ -158,7 +157,7 @@ func (c *streamConn) Close() error {
 
 func (c *streamConn) Done() <-chan struct{} { return c.done }
 
-// Peer returns what the stream says of its other end; see [Conn].
+// Peer returns the stream's description of its peer; see [Conn].
 func (c *streamConn) Peer() string {
 	if s, ok := c.stream.(interface{ Peer() string }); ok {
 		return s.Peer()

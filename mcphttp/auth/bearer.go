@@ -13,16 +13,15 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// maxToken is the maximum length of a token in bytes. Tokens with many claims have
-// several thousand.
+// maxToken is the maximum length of a token in bytes. Tokens with many claims take several
+// thousand.
 const maxToken = 16 << 10
 
 type bearer struct{ tokens TokenVerifier }
 
-// Bearer returns a [Verifier] of access tokens in the header "Authorization: Bearer …"
-// (RFC 6750, section 2.1). A token that is bound to a client certificate is valid only
-// on a connection with that certificate (RFC 8705). A token that is bound to anything
-// else is rejected.
+// Bearer returns a [Verifier] of access tokens in the header "Authorization: Bearer …" (RFC
+// 6750, section 2.1). A token bound to a client certificate is valid only on a connection
+// with that certificate (RFC 8705). A token bound to anything else is rejected.
 func Bearer(tokens TokenVerifier) Verifier {
 	if tokens == nil {
 		panic("auth: Bearer wants a verifier of tokens")
@@ -54,8 +53,8 @@ func (b bearer) Verify(r *http.Request) (*mcp.Principal, error) {
 
 func (bearer) Challenges() []string { return []string{schemeBearer} }
 
-// boundTo checks that a token that is bound to a client certificate came with it. It
-// returns the other members of the claim cnf.
+// boundTo checks that a token bound to a client certificate was sent on a connection with
+// that certificate. It returns the other members of the claim cnf.
 func boundTo(r *http.Request, p *mcp.Principal) (map[string]any, error) {
 	claim := p.Claims["cnf"]
 	if claim == nil {

@@ -11,14 +11,14 @@ import (
 	"github.com/go-psi/psi/internal/lru"
 )
 
-// A digest is the hash of a secret. Secrets are kept and looked up by their digests, so
-// that the time of a lookup reveals nothing about similar secrets.
+// A digest is the hash of a secret. Secrets are stored and looked up by digest, so that the
+// time of a lookup reveals nothing about similar secrets.
 type digest [sha256.Size]byte
 
 func digestOf(secret string) digest { return sha256.Sum256([]byte(secret)) }
 
-// A cache keeps values until they expire, at most cacheSize of them: the least recently
-// used makes room. A nil cache keeps nothing.
+// A cache holds values until they expire. If it is full, the least recently used value is
+// evicted. A nil cache holds nothing.
 type cache[V any] struct {
 	mu      sync.Mutex
 	entries *lru.Map[digest, cached[V]]
@@ -29,10 +29,10 @@ type cached[V any] struct {
 	until time.Time
 }
 
-// cacheSize is the number of tokens in a cache.
+// cacheSize is the maximum number of tokens in a cache returned by cacheFor.
 const cacheSize = 4096
 
-// cacheFor returns nil if age is negative.
+// cacheFor returns a new cache, or nil if age is negative.
 func cacheFor[V any](age time.Duration) *cache[V] {
 	if age < 0 {
 		return nil

@@ -15,10 +15,10 @@ const (
 
 // challenges builds the values of WWW-Authenticate.
 type challenges struct {
-	schemes []string // with parameters of their own; at least one
-	common  string   // parameters of all of them, each beginning with ", "
-	scopes  []string // needed for every request
-	plain   []string // for those without credentials
+	schemes []string // with their own parameters; at least one
+	common  string   // parameters common to all schemes, each beginning with ", "
+	scopes  []string // required for every request
+	plain   []string // challenges for requests without credentials
 }
 
 func newChallenges(v Verifier, opts *Options, metadataURL string) *challenges {
@@ -46,8 +46,9 @@ func (c *challenges) value(scheme, code, description string, scopes []string) st
 	return scheme + params
 }
 
-// refusal returns the challenges after an error. The scheme of the error comes first, for
-// clients that read only one. It is the only one if the credentials are valid.
+// refusal returns the challenges for an error. The challenge in the scheme of the error
+// comes first, for clients that read only one. If the credentials are valid but lack a
+// scope, it is the only challenge.
 func (c *challenges) refusal(e *Error) []string {
 	first := max(0, c.index(e.Scheme))
 	values := []string{c.value(c.schemes[first], e.code(), e.Description, c.scopes)}
@@ -62,8 +63,8 @@ func (c *challenges) refusal(e *Error) []string {
 	return values
 }
 
-// insufficient returns the challenge for missing scopes, in the scheme that was used. It
-// lists all scopes that are needed, so that the next token has them all.
+// insufficient returns the challenge for missing scopes in the given scheme. It lists all
+// required scopes, so that the next token includes all of them.
 func (c *challenges) insufficient(scheme string, scopes []string) string {
 	needed := slices.Clone(c.scopes)
 	for _, s := range scopes {
@@ -92,8 +93,8 @@ func param(name, value string) string {
 	return ", " + name + `="` + quotable(value) + `"`
 }
 
-// quotable replaces the characters that must not occur in a quoted value (RFC 6750,
-// section 3): all but visible ASCII and spaces, without quotation mark and backslash.
+// quotable replaces the characters that must not occur in a quoted value (RFC 6750, section
+// 3): quotation marks, backslashes, and everything other than visible ASCII and spaces.
 func quotable(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

@@ -13,18 +13,18 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// rules are the requirements on the claims of a token, however it was verified.
+// rules are the requirements on the claims of a token, independent of how it was verified.
 type rules struct {
 	issuer      string   // empty means any
-	audiences   []string // without a slash at the end; nil means any
+	audiences   []string // without trailing slashes; nil means any
 	mustExpire  bool
 	leeway      time.Duration
 	subject     func(claims map[string]any) string // nil means the claim sub
 	check       func(claims map[string]any) error  // may be nil
-	otherIssuer string                             // issuer of tokens that name none
+	otherIssuer string                             // issuer of tokens without iss
 }
 
-// principal returns the caller that the claims describe, if they are valid.
+// principal validates the claims and returns the caller that they describe.
 func (c *rules) principal(claims map[string]any, now time.Time) (*mcp.Principal, error) {
 	issuer, err := text(claims, "iss")
 	if err != nil {
@@ -55,8 +55,8 @@ func (c *rules) principal(claims map[string]any, now time.Time) (*mcp.Principal,
 	return &mcp.Principal{Issuer: issuer, Subject: subject, Scopes: scopesOf(claims), Claims: claims, Expiry: expiry}, nil
 }
 
-// wrongIssuer points out the most common mistake in its cause. Issuers are compared
-// exactly (RFC 8414, section 3.3).
+// wrongIssuer returns the error for another issuer. The cause points out the most common
+// mistake, a trailing slash. Issuers are compared exactly (RFC 8414, section 3.3).
 func (c *rules) wrongIssuer(got string) error {
 	err := Invalid("the token is of another issuer")
 	if withoutSlash(got) == withoutSlash(c.issuer) {
@@ -65,8 +65,8 @@ func (c *rules) wrongIssuer(got string) error {
 	return err.because(fmt.Errorf("the issuer is %.200q, expected %q", got, c.issuer))
 }
 
-// checkAudience checks a string or a list of strings. It ignores a trailing slash, in
-// which the URLs of clients and authorization servers often differ.
+// checkAudience validates the claim aud, a string or a list of strings. It ignores a
+// trailing slash, because clients and authorization servers often disagree about it.
 func (c *rules) checkAudience(claim any) error {
 	if c.audiences == nil {
 		return nil
@@ -86,8 +86,9 @@ func (c *rules) checkAudience(claim any) error {
 
 func withoutSlash(s string) string { return strings.TrimSuffix(s, "/") }
 
-// expiryOf checks the times of a token, and returns until when it is accepted: with the
-// leeway, or streams that it opens within that would end at once. Zero means for ever.
+// expiryOf validates exp, nbf and iat, and returns when the token expires, or zero if it
+// never does. The result includes the leeway: otherwise streams opened within it would end
+// immediately.
 func (c *rules) expiryOf(claims map[string]any, now time.Time) (expiry time.Time, err error) {
 	var times [3]time.Time
 	for i, name := range []string{"exp", "nbf", "iat"} {
@@ -186,7 +187,7 @@ func instant(claims map[string]any, name string) (time.Time, error) {
 
 // timeOf converts seconds since 1970. ok is false if they are out of range.
 func timeOf(seconds float64) (t time.Time, ok bool) {
-	const most = 1 << 40 // in some 35,000 years
+	const most = 1 << 40 // in about 35,000 years
 	if seconds < 0 || seconds >= most {
 		return t, false
 	}

@@ -5,9 +5,9 @@
 // resource server side of OAuth for MCP (basic/authorization), and also supports API
 // keys and client certificates.
 //
-// [Require] is plain HTTP middleware. It asks a [Verifier] who the caller is. It rejects
-// unknown callers with a challenge that tells clients where to get a token, and passes
-// the others on, with the caller in [mcp.Request.Principal]:
+// [Require] is plain HTTP middleware. It authenticates each request with a [Verifier]. It
+// rejects unauthenticated requests with a challenge that tells clients where to get a
+// token, and passes the others on with the caller in [mcp.Request.Principal]:
 //
 //	tokens := auth.NewJWT("https://login.example.com", "https://mcp.example.com/mcp", nil)
 //	protect := auth.Require(tokens, &auth.Options{Resource: "https://mcp.example.com/mcp"})
@@ -20,12 +20,12 @@
 //	}
 //	router.Handle(auth.MetadataPath(metadata.Resource), auth.MetadataHandler(metadata))
 //
-// Authorization decisions are made in MCP middleware and handlers, where the operation
-// is known. If one of them returns an [mcp.NewInsufficientScopeError], the client gets a
-// challenge to request more scopes.
+// Authorization decisions are made in MCP middleware and handlers, where the operation is
+// known. If one of them returns an [mcp.NewInsufficientScopeError], the client gets a
+// challenge that lets it request more scopes.
 //
 // Credentials are read from headers and the connection, never from the URL. They are for
-// this server only: this package does not pass them on, and handlers must not either.
+// this server only: this package does not forward them, and handlers must not either.
 //
 // Package authtest issues tokens for tests.
 package auth

@@ -33,20 +33,20 @@ const (
 	headerNonce = "Dpop-Nonce" // canonical
 	maxProof    = 8 << 10      // bytes
 	maxProofID  = 256          // bytes of a jti
-	maxAhead    = time.Minute  // that the clock of a client may be fast
+	maxAhead    = time.Minute  // how far the clock of a client may be ahead
 )
 
 // DPoPOptions configure a [DPoP]. Nil means the zero DPoPOptions.
 type DPoPOptions struct {
 	// Algorithms are the accepted signature algorithms, as in [JWTOptions].
 	Algorithms []string
-	// Window is the maximum age of a proof, by its time (iat). 0 means 5 minutes, the
-	// maximum that MCP allows. For clients whose clock is fast, a proof may also be up
-	// to a minute ahead, but no more than Window.
+	// Window is the maximum age of a proof, according to its iat. 0 means 5 minutes, the
+	// maximum that MCP allows. To tolerate fast client clocks, iat may also be up to a
+	// minute in the future, but at most Window.
 	Window time.Duration
-	// URL returns the URL to which the client sent a request, without query and
-	// fragment. Nil means the path of the request at the origin of the resource, which
-	// is right unless a proxy changes paths.
+	// URL returns the URL to which the client sent a request, without query and fragment.
+	// Nil means the path of the request at the origin of the resource, which is correct
+	// unless a proxy rewrites paths.
 	URL func(r *http.Request) string
 
 	// RequireNonce requires a server nonce in each proof, so that proofs cannot be made
@@ -55,35 +55,35 @@ type DPoPOptions struct {
 	RequireNonce bool
 	NonceKey     []byte
 
-	// Replay stores used proofs for several replicas, so that a proof is accepted only
-	// once. Nil means the memory of this process.
+	// Replay stores the used proofs of several replicas, so that each proof is accepted
+	// only once. Nil means that they are kept in the memory of this process.
 	//
-	// MaxReplay is the maximum number of proofs in the memory of the process: a
-	// sixteenth of them of one key, and those of an eighth as many keys. If more arrive
-	// within Window, the keys with the most proofs lose their oldest ones, and other
-	// proofs that they made at that time are rejected. With Replay, where nothing may be
-	// lost, a key that has used up its sixteenth has to wait, so that one caller cannot
-	// fill the store. 0 means 262,144, which takes less than 32 MB.
+	// MaxReplay is the maximum number of proofs in the memory of this process. One key may
+	// have up to a sixteenth of them, and there may be an eighth as many keys. If more
+	// proofs arrive within Window, the oldest proofs of the keys with the most are dropped,
+	// and other proofs of those keys issued at that time or earlier are rejected. With
+	// Replay, a key that has used up its sixteenth is rejected until its proofs expire, so
+	// that one caller cannot fill the store. 0 means 262,144, which takes less than 32 MB.
 	Replay    store.Values
 	MaxReplay int
 }
 
-// A DPoP is a [Verifier] of access tokens that are bound to a key of the client, which
-// proves with each request that it has the key (RFC 9449). A stolen token is useless
-// without the key. A DPoP is safe for concurrent use. It must be made by [NewDPoP].
+// A DPoP is a [Verifier] of access tokens that are bound to a key. The client proves with
+// each request that it has the key (RFC 9449), so a stolen token is useless without it. A
+// DPoP is safe for concurrent use. It must be created by [NewDPoP].
 type DPoP struct {
 	tokens     TokenVerifier
 	origin     string // "https://mcp.example.com"
 	algorithms []jose.SignatureAlgorithm
 	window     time.Duration
 	url        func(r *http.Request) string
-	nonces     *nonces // nil if none are asked for
+	nonces     *nonces // nil if nonces are not required
 	used       replay
 }
 
 // NewDPoP returns a DPoP. tokens verifies the access tokens, which must have the claim
-// cnf.jkt. The resource is as in [Options]. opts may be nil. NewDPoP panics if an
-// argument is invalid.
+// cnf.jkt. resource is as in [Options]. opts may be nil. NewDPoP panics if an argument is
+// invalid.
 func NewDPoP(tokens TokenVerifier, resource string, opts *DPoPOptions) *DPoP {
 	if tokens == nil {
 		panic("auth: NewDPoP wants a verifier of tokens")
@@ -115,13 +115,13 @@ func NewDPoP(tokens TokenVerifier, resource string, opts *DPoPOptions) *DPoP {
 // urlOf returns the URL of a request. It does not trust the Host header.
 func (d *DPoP) urlOf(r *http.Request) string {
 	path, _, _ := strings.Cut(r.RequestURI, "?")
-	if !strings.HasPrefix(path, "/") { // a client that takes this server for a proxy sends the whole URL
+	if !strings.HasPrefix(path, "/") { // a whole URL, as clients send to proxies
 		path = r.URL.EscapedPath()
 	}
 	return d.origin + path
 }
 
-// mustBeMade panics if NewDPoP did not make the verifier.
+// mustBeMade panics unless the verifier was created by NewDPoP.
 func (d *DPoP) mustBeMade() {
 	made.Check(d != nil && d.tokens != nil, "auth: a DPoP", "NewDPoP")
 }
@@ -136,7 +136,7 @@ func (d *DPoP) Challenges() []string {
 	return []string{schemeDPoP + ` algs="` + strings.Join(names, " ") + `"`}
 }
 
-// stamp sends the client the nonce for its next request.
+// stamp adds the nonce for the client's next request to h.
 func (d *DPoP) stamp(h http.Header, r *http.Request) {
 	if d.nonces != nil && strings.EqualFold(schemeOf(r), schemeDPoP) {
 		h[headerNonce] = []string{d.nonces.current(time.Now())}
@@ -191,7 +191,7 @@ func keyOf(r *http.Request, p *mcp.Principal) (string, error) {
 	return jkt, nil
 }
 
-// A proof has the claims of a DPoP proof.
+// A proof holds the claims of a DPoP proof.
 type proof struct {
 	ID     string   `json:"jti"`
 	Method string   `json:"htm"`
@@ -230,7 +230,7 @@ func (d *DPoP) prove(r *http.Request, token, jkt string) error {
 	return d.use(r.Context(), claims.ID, jkt, issued)
 }
 
-// use checks that a proof is used for the first time.
+// use records a proof, and returns an error if it was used before.
 func (d *DPoP) use(ctx context.Context, id, jkt string, issued time.Time) error {
 	fresh, err := d.used.first(ctx, usedProof{jkt, id, issued}, issued.Add(d.window))
 	if err != nil {
@@ -323,10 +323,10 @@ func plainURL(u *url.URL) string {
 	return scheme + "://" + host + path
 }
 
-// nonceAge is how long a nonce is handed out. It is valid for as long again.
+// nonceAge is how long a nonce is sent to clients. It remains valid for as long again.
 const nonceAge = 5 * time.Minute
 
-// nonces derives nonces from the time and a secret. It needs no memory, and replicas
+// nonces derives nonces from the time and a secret. It stores none of them, and replicas
 // with the same secret accept each other's nonces.
 type nonces struct {
 	key []byte

@@ -16,21 +16,21 @@ import (
 	"github.com/go-psi/psi/mcp/store"
 )
 
-// A usedProof identifies a proof.
+// A usedProof identifies a proof that was used.
 type usedProof struct {
 	jkt, id string
 	issued  time.Time
 }
 
-// replay remembers used proofs.
+// A replay records used proofs.
 type replay interface {
-	// first reports whether a proof is used for the first time, and remembers it until
-	// it expires, in one atomic step.
+	// first reports whether a proof is used for the first time, and records it until it
+	// expires, atomically.
 	first(ctx context.Context, p usedProof, expires time.Time) (bool, error)
 }
 
-// sharedReplay is for several replicas. It rejects proofs of a key that has used up its
-// share of this process's memory, so that one caller cannot fill the store.
+// sharedReplay records proofs for several replicas. It rejects proofs of a key that has
+// used up its share of this process's memory, so that one caller cannot fill the store.
 type sharedReplay struct {
 	own    *memoryReplay
 	values store.Values
@@ -54,22 +54,22 @@ func (s sharedReplay) first(ctx context.Context, p usedProof, expires time.Time)
 	return err == nil, err
 }
 
-// memoryReplay keeps the proofs of each key in sets, one for each slice of time in which
-// they were issued, so that expired ones are dropped together. If it is full, the keys with
-// the most proofs drop their oldest slices early. Proofs of such a key that were issued in
-// these slices or before are then rejected, because they may have been used. One key
-// cannot use up the room of the others.
+// memoryReplay holds the proofs of each key in sets, one for each time slice in which they
+// were issued, so that expired proofs are dropped together. If it is full, the oldest
+// slices of the keys with the most proofs are dropped early. Proofs of such a key that were
+// issued in a dropped slice or earlier are then rejected, because they may have been used.
+// One key cannot use up the room of the others.
 type memoryReplay struct {
 	window, slice time.Duration
-	maxProofs     int // of all keys
+	maxProofs     int // across all keys
 	maxOfKey      int
 	maxKeys       int
-	refuses       bool // reject proofs of a key without room, instead of dropping its oldest
+	refuses       bool // reject proofs of a full key instead of dropping its oldest ones
 
 	mu      sync.Mutex
 	keys    map[shortDigest]*keyProofs
 	count   int
-	expired int64 // newest slice that is rejected from every key
+	expired int64 // newest slice whose proofs are rejected for every key
 }
 
 // A shortDigest is long enough to distinguish proofs, and half as long as a digest.
@@ -84,7 +84,7 @@ func shortDigestOf(s string) shortDigest {
 type keyProofs struct {
 	slices map[int64]map[shortDigest]struct{}
 	count  int
-	closed int64 // newest slice that is rejected
+	closed int64 // newest slice whose proofs are rejected
 }
 
 func newMemoryReplay(window time.Duration, limit int) *memoryReplay {
@@ -168,7 +168,7 @@ func (k *keyProofs) close(until int64) (forgotten int) {
 // oldest returns the first slice that has proofs. There must be one.
 func (k *keyProofs) oldest() int64 { return slices.Min(slices.Collect(maps.Keys(k.slices))) }
 
-// newest returns the last slice whose used proofs are known.
+// newest returns the newest slice that has proofs or is closed.
 func (k *keyProofs) newest() int64 {
 	newest := k.closed
 	for at := range k.slices {
@@ -177,8 +177,8 @@ func (k *keyProofs) newest() int64 {
 	return newest
 }
 
-// closeLocked drops, and rejects from every key from now on, the slices up to until. It
-// forgets keys without other slices.
+// closeLocked drops the slices of every key up to until, and rejects their proofs from now
+// on. It removes keys that have no other slices.
 func (m *memoryReplay) closeLocked(until int64) {
 	m.expired = max(m.expired, until)
 	for name, k := range m.keys {
@@ -192,8 +192,8 @@ func (m *memoryReplay) closeLocked(until int64) {
 // shrinkLocked drops the oldest slice of a key.
 func (m *memoryReplay) shrinkLocked(k *keyProofs) { m.count -= k.close(k.oldest()) }
 
-// makeRoomLocked drops a sixteenth of all proofs, which amortizes its cost. It takes them
-// from the keys with the most.
+// makeRoomLocked drops a sixteenth of all proofs, to amortize its cost, from the keys with
+// the most proofs.
 func (m *memoryReplay) makeRoomLocked() {
 	goal := m.maxProofs - max(1, m.maxProofs/16)
 	level := fairShare(m.keys, goal)
@@ -204,8 +204,8 @@ func (m *memoryReplay) makeRoomLocked() {
 	}
 }
 
-// fairShare returns the maximum number of proofs that every key may keep if there is room
-// for so many in all. Keys with fewer leave their room to the others.
+// fairShare returns the maximum number of proofs that each key may keep so that all of them
+// fit in room. Keys with fewer proofs leave their room to the others.
 func fairShare(keys map[shortDigest]*keyProofs, room int) int {
 	counts := make([]int, 0, len(keys))
 	for _, k := range keys {
@@ -222,9 +222,9 @@ func fairShare(keys map[shortDigest]*keyProofs, room int) int {
 	return room
 }
 
-// forgetKeysLocked forgets the sixteenth of the keys that was not used for the longest
-// time. Because their used proofs are no longer known, proofs issued at that time are
-// rejected from every key.
+// forgetKeysLocked removes the least recently used sixteenth of the keys. Because their
+// used proofs are no longer known, proofs issued at that time or earlier are rejected for
+// every key.
 func (m *memoryReplay) forgetKeysLocked() {
 	all := slices.SortedFunc(maps.Values(m.keys), func(a, b *keyProofs) int { return cmp.Compare(a.newest(), b.newest()) })
 	m.closeLocked(all[max(1, len(all)/16)-1].newest())

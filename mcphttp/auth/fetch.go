@@ -22,14 +22,14 @@ const (
 	maxRedirects = 3
 )
 
-// A fetcher sends requests to an authorization server. It bounds responses in time and
-// size, and follows redirects only within the origin.
+// A fetcher sends requests to an authorization server. It limits the size of responses, and
+// follows redirects only within the origin. Callers set a timeout of fetchTimeout.
 type fetcher struct {
 	client *http.Client
-	limit  int64 // of a body, in bytes
+	limit  int64 // maximum size of a body in bytes
 }
 
-// newFetcher uses a copy of client, which may be nil.
+// newFetcher returns a fetcher that uses a copy of client, which may be nil.
 func newFetcher(client *http.Client, limit int64) *fetcher {
 	c := &http.Client{}
 	if client != nil {
@@ -93,7 +93,8 @@ func (f *fetcher) do(r *http.Request) ([]byte, error) {
 	return bytes.TrimPrefix(body, []byte("\ufeff")), nil // without a byte order mark
 }
 
-// checkURL requires https, or http on a loopback address, where nothing can be intercepted.
+// checkURL requires https, or http on a loopback address, where traffic cannot be
+// intercepted.
 func checkURL(u *url.URL) error {
 	switch {
 	case u.Hostname() == "":
@@ -104,7 +105,7 @@ func checkURL(u *url.URL) error {
 	return errors.New("it must be an https URL; http is for loopback addresses only")
 }
 
-// mustEndpoint panics if a configured URL cannot be fetched.
+// mustEndpoint parses a configured URL. It panics if checkURL rejects it.
 func mustEndpoint(what, address string) *url.URL {
 	u, err := url.Parse(address)
 	if err == nil {

@@ -23,11 +23,11 @@ import (
 )
 
 const (
-	maxIntrospection = 256 << 10        // length of an answer in bytes
-	maxPending       = 1024             // number of waiting tokens, besides proven ones
-	maxProven        = 16 << 10         // number of proven tokens: those that were valid before
+	maxIntrospection = 256 << 10        // maximum length of a response in bytes
+	maxPending       = 1024             // maximum number of waiting tokens, without proven ones
+	maxProven        = 16 << 10         // maximum number of proven tokens, which were valid before
 	provenAge        = time.Hour        // how long a token counts as proven
-	refusedAge       = 10 * time.Second // how long a negative answer is remembered
+	refusedAge       = 10 * time.Second // how long a negative response is cached
 )
 
 // IntrospectionOptions configure an [Introspection]. Nil means the zero
@@ -37,53 +37,52 @@ type IntrospectionOptions struct {
 	// sent as HTTP basic authentication. For other credentials, use a Client whose
 	// Transport adds them.
 	ClientID, ClientSecret string
-	// Issuer is the issuer of the tokens. An answer that names another issuer is
-	// rejected. Empty means the issuer that the answer names or, without one, the
-	// endpoint's origin.
+	// Issuer is the issuer of the tokens. A response that names another issuer is rejected.
+	// Empty means the issuer named in the response or, if there is none, the endpoint's
+	// origin.
 	Issuer string
-	// RequireIssuer rejects an answer without an issuer, which RFC 7662 allows. Set it
-	// for an endpoint that knows tokens of several issuers: otherwise a token without an
-	// issuer counts as one of Issuer.
+	// RequireIssuer rejects a response without an issuer, which RFC 7662 allows. Set it if
+	// the endpoint handles tokens of several issuers: otherwise a token without an issuer
+	// is attributed to Issuer.
 	RequireIssuer bool
 	// Audiences are additional accepted audiences.
 	Audiences []string
 	// InsecureAnyAudience accepts tokens with any audience or none. Use it only with an
-	// authorization server that does not report audiences and issues tokens for this
-	// server only: otherwise any server that gets a token of a user can impersonate the
-	// user here.
+	// authorization server that does not report audiences and issues tokens for this server
+	// only: otherwise any server that receives a user's token can impersonate the user
+	// here.
 	InsecureAnyAudience bool
 	// Leeway, Subject and Check are as in [JWTOptions].
 	Leeway  time.Duration
 	Subject func(claims map[string]any) string
 	Check   func(claims map[string]any) error
 
-	// CacheAge is how long a positive answer is remembered, by the token's hash, but never
-	// after the token has expired. A revocation takes effect after this time at the
-	// latest. 0 means one minute, negative not at all. A negative answer is remembered
-	// for ten seconds.
+	// CacheAge is how long a positive response is cached by the token's hash, but never
+	// after the token has expired. A revocation takes effect within this time. Negative
+	// responses are cached for ten seconds. 0 means one minute, negative no caching.
 	CacheAge time.Duration
 	// MaxConcurrent is the maximum number of requests to the endpoint in flight. 0 means
-	// 32. Up to 1024 more wait: tokens that were valid in the last hour go first, then
-	// one token of each source in turn. If more arrive, the last one of the source with
-	// the most waiting is rejected.
+	// 32. Further requests are queued. Tokens that were valid in the last hour go first. Of
+	// the others, up to 1024 wait, and each source is served in turn. If more arrive, the
+	// last request of the source with the most waiting requests is rejected.
 	MaxConcurrent int
-	// Source returns where a request comes from, to share requests fairly. Nil means the
-	// network address of the connection, for IPv6 its first 64 bits. Behind a reverse
-	// proxy that is the same for all callers: return what the proxy reports. All tokens
-	// passed to VerifyToken have the same source.
+	// Source returns the source of a request, used to share MaxConcurrent fairly. Nil means
+	// the remote address of the connection, or its first 64 bits for IPv6. Behind a reverse
+	// proxy, this address is the same for all callers: return the address that the proxy
+	// reports. All tokens passed to VerifyToken have the same source.
 	Source func(r *http.Request) string
 	// Client sends the requests. Redirects are not followed. Nil means a client with
 	// defaults. Each request is limited to 10 seconds and 256 KiB.
 	Client *http.Client
 }
 
-// An Introspection verifies access tokens by asking the authorization server (RFC 7662). It
-// supports tokens of any form. Revocation takes effect as soon as the cached answer
+// An Introspection verifies access tokens by querying the authorization server (RFC 7662).
+// It supports tokens of any format. Revocation takes effect as soon as the cached response
 // expires. As a [Verifier] it reads bearer tokens, as [Bearer] does. It is safe for
-// concurrent use. It must be made by [NewIntrospection].
+// concurrent use. It must be created by [NewIntrospection].
 //
-// The answer must say that the token is active, its audience and its subject. exp, nbf
-// and iat are checked. All claims are in [mcp.Principal.Claims].
+// The response must state that the token is active, and contain its audience and subject.
+// exp, nbf and iat are checked. All claims are in [mcp.Principal.Claims].
 type Introspection struct {
 	endpoint string
 	opts     IntrospectionOptions
@@ -96,9 +95,9 @@ type Introspection struct {
 	proven   *cache[struct{}]
 }
 
-// NewIntrospection returns an Introspection that asks endpoint about tokens for the given
-// audience, usually the server's URL as in [Options]. opts may be nil. It panics if an
-// argument is invalid.
+// NewIntrospection returns an Introspection that queries endpoint about tokens for the
+// given audience, usually the server's URL as in [Options]. opts may be nil.
+// NewIntrospection panics if an argument is invalid.
 func NewIntrospection(endpoint, audience string, opts *IntrospectionOptions) *Introspection {
 	u := mustEndpoint("the introspection endpoint", endpoint)
 	o := opts.withDefaults()
@@ -120,7 +119,7 @@ func NewIntrospection(endpoint, audience string, opts *IntrospectionOptions) *In
 	return i
 }
 
-// mustBeMade panics if NewIntrospection did not make the verifier.
+// mustBeMade panics unless the verifier was created by NewIntrospection.
 func (i *Introspection) mustBeMade() {
 	made.Check(i != nil && i.opts.Source != nil, "auth: an Introspection", "NewIntrospection")
 }
@@ -181,7 +180,7 @@ func (i *Introspection) verify(ctx context.Context, r *http.Request, token strin
 	return p, err
 }
 
-// look waits for the token's turn, asks the endpoint, and remembers the answer.
+// look waits for the token's turn, queries the endpoint, and caches the response.
 func (i *Introspection) look(ctx context.Context, key digest, source, token string) (*mcp.Principal, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
@@ -230,7 +229,7 @@ func (i *Introspection) ask(ctx context.Context, token string) (*mcp.Principal, 
 	case i.opts.RequireIssuer && (issuer == nil || issuer == ""):
 		return nil, Invalid("the issuer of the token is not known").because(errors.New("the answer has no iss, which IntrospectionOptions.RequireIssuer wants"))
 	case i.rules.issuer != "" && issuer == nil:
-		claims["iss"] = i.rules.issuer // it is the server that was asked
+		claims["iss"] = i.rules.issuer // the endpoint is this issuer's
 	}
 	return i.rules.principal(claims, time.Now())
 }
@@ -250,22 +249,23 @@ func (i *Introspection) request(ctx context.Context, token string) (*http.Reques
 
 var errBusy = errors.New("auth: too much is being verified at once")
 
-// turns limits how many lookups run at once. The others wait: proven tokens go first, then
-// one token of each source in turn, so that a source with many requests delays only
-// itself. If too many wait, the last one of the source with the most is rejected.
+// turns limits the number of concurrent lookups. The others wait: proven tokens go first,
+// then one token of each source in turn, so that a source with many requests delays only
+// itself. If too many are waiting, the last waiter of the source with the most waiters is
+// rejected.
 type turns struct {
 	max  int // maximum number running
-	room int // maximum number waiting, besides the proven
+	room int // maximum number waiting, not counting proven tokens
 
 	mu      sync.Mutex
 	running int
 	proven  []*waiter
 	sources map[string][]*waiter // none of the lists is empty
-	order   []string             // of the sources; the next one first
+	order   []string             // of the sources, next one first
 	waiting int                  // in sources
 }
 
-// A waiter receives nil when its turn comes, or the reason why it does not.
+// A waiter receives nil when its turn comes, or an error if it is rejected.
 type waiter struct{ turn chan error }
 
 func newTurns(most, room int) *turns {
@@ -275,7 +275,7 @@ func newTurns(most, room int) *turns {
 // enter waits for a turn. The caller must call leave afterwards.
 func (t *turns) enter(ctx context.Context, source string, proven bool) error {
 	t.mu.Lock()
-	if t.running < t.max { // nothing is waiting then
+	if t.running < t.max { // so nothing is waiting
 		t.running++
 		t.mu.Unlock()
 		return nil
@@ -310,8 +310,8 @@ func (t *turns) queueLocked(source string, w *waiter) bool {
 	return true
 }
 
-// shedLocked rejects the last waiter of the source with the most waiters, if it has more
-// than others.
+// shedLocked rejects the last waiter of the source with the most waiters. If that source
+// does not have more waiters than others, it returns false.
 func (t *turns) shedLocked(others int) bool {
 	most := ""
 	for source, list := range t.sources {
@@ -355,7 +355,8 @@ func (t *turns) leave() {
 	}
 }
 
-// giveUp removes a waiter whose context is done. It passes on a turn that it has got meanwhile.
+// giveUp removes a waiter whose context is done. If the waiter has got its turn in the
+// meantime, giveUp passes it on.
 func (t *turns) giveUp(source string, w *waiter) {
 	t.mu.Lock()
 	i := slices.Index(t.sources[source], w)

@@ -24,33 +24,35 @@ import (
 const (
 	maxKeySet  = 1 << 20 // bytes
 	maxKeys    = 64
-	minRSABits = 2048 // package jose rejects keys of more than 4096 bits, which take too long
+	minRSABits = 2048 // package jose rejects keys longer than 4096 bits, which are too slow
 )
 
 const (
-	keyRefresh    = 15 * time.Minute // age at which keys are fetched again, while they are used
-	minKeyRefresh = 10 * time.Second // least time between two fetches, whatever tokens ask for
-	maxKeyAge     = 24 * time.Hour   // how long keys are used that cannot be fetched again
+	keyRefresh    = 15 * time.Minute // age at which keys in use are fetched again
+	minKeyRefresh = 10 * time.Second // minimum time between fetches, even for unknown keys
+	maxKeyAge     = 24 * time.Hour   // how long keys remain in use if they cannot be fetched again
 )
 
-// A keySet holds the public keys of an issuer. Few requests wait for a fetch: keys are
-// fetched again while the old ones are in use, and one fetch serves all that wait.
+// A keySet holds the public keys of an issuer. Keys are fetched again in the background
+// while the old ones remain in use, so few requests wait for a fetch. Waiting requests
+// share one fetch.
 type keySet struct {
-	load    func(ctx context.Context) ([]byte, error) // nil if the keys are given
+	load    func(ctx context.Context) ([]byte, error) // nil if the keys are configured
 	fetches flight.Group[struct{}, struct{}]
 
-	generation atomic.Uint64 // number of changes of the set
+	generation atomic.Uint64 // number of times the set has changed
 
 	mu      sync.Mutex
 	keys    []jose.JSONWebKey
-	sum     digest    // of the document
+	sum     digest    // of the JWK set document
 	fetched time.Time // end of the last fetch that succeeded
 	tried   time.Time // end of the last fetch
 	err     error     // of the last fetch
 }
 
 func newKeySet(issuer string, o *JWTOptions) *keySet {
-	s := &keySet{fetches: flight.Group[struct{}, struct{}]{Detached: true}} // a caller that leaves does not prevent a fetch
+	// Detached: a fetch continues if its caller is canceled.
+	s := &keySet{fetches: flight.Group[struct{}, struct{}]{Detached: true}}
 	if o.Keys != nil {
 		keys, err := parseKeys(o.Keys)
 		if err != nil {
@@ -70,7 +72,8 @@ func newKeySet(issuer string, o *JWTOptions) *keySet {
 	return s
 }
 
-// verify returns the payload of a token that a key of the set has signed.
+// verify verifies the signature of a token with the keys of the set and returns its
+// payload.
 func (s *keySet) verify(ctx context.Context, signed *jose.JSONWebSignature, h jose.Header) ([]byte, error) {
 	keys, err := s.find(ctx, h.KeyID, h.Algorithm)
 	if err != nil {
@@ -83,7 +86,8 @@ func (s *keySet) verify(ctx context.Context, signed *jose.JSONWebSignature, h jo
 	if err == nil || h.KeyID != "" {
 		return payload, err
 	}
-	// Without a key ID, a key that was published since may be the right one.
+	// The token names no key, so the right one may have been published since the last
+	// fetch.
 	generation := s.generation.Load()
 	if s.update(ctx) != nil || s.generation.Load() == generation {
 		return nil, err
@@ -100,8 +104,8 @@ func verifyAny(signed *jose.JSONWebSignature, keys []jose.JSONWebKey) ([]byte, e
 	return nil, Invalid("the signature of the token is wrong")
 }
 
-// find returns the keys that can verify a token: none if the issuer has no such key, an
-// error if the issuer cannot be asked.
+// find returns the keys that can verify a token. It returns none if the issuer has no such
+// key, and an error if the keys cannot be fetched.
 func (s *keySet) find(ctx context.Context, kid, alg string) ([]jose.JSONWebKey, error) {
 	if keys := s.match(kid, alg); len(keys) > 0 {
 		if s.isOld() {
@@ -124,8 +128,8 @@ func (s *keySet) find(ctx context.Context, kid, alg string) ([]jose.JSONWebKey, 
 	return nil, nil
 }
 
-// match returns the current keys with an ID, or with any ID if kid is empty. It returns none
-// if keys have not been fetched for so long that the issuer must be asked first.
+// match returns the cached keys for alg with the given ID, or with any ID if kid is empty.
+// It returns none if the cached keys are so old that they must be fetched first.
 func (s *keySet) match(kid, alg string) []jose.JSONWebKey {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,20 +157,20 @@ func (s *keySet) isOld() bool {
 func (s *keySet) update(ctx context.Context) error {
 	_, err := s.fetches.Do(ctx, struct{}{}, s.fetch)
 	if _, ok := errors.AsType[*flight.PanicError](err); ok {
-		return nil // s.err has it
+		return nil // s.err is set
 	}
 	return err
 }
 
-// errIncomplete is the result of a fetch that panicked, in a user's RoundTripper.
+// errIncomplete is the error of a fetch that panicked in a user's RoundTripper.
 var errIncomplete = errors.New("the last fetch did not complete")
 
-// fetch fetches the keys, unless that was tried a moment ago.
+// fetch fetches the keys, unless the last attempt was less than minKeyRefresh ago.
 func (s *keySet) fetch(ctx context.Context) (_ struct{}, _ error) {
 	if !s.startFetch() {
 		return
 	}
-	defer s.noteTried() // also if it panics
+	defer s.noteTried() // even if load panics
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
 	text, err := s.load(ctx)
@@ -179,7 +183,7 @@ func (s *keySet) fetch(ctx context.Context) (_ struct{}, _ error) {
 	if s.err = err; err != nil && !errors.Is(err, errNoKeys) {
 		return
 	}
-	s.fetched, s.keys = time.Now(), keys // none if the issuer has withdrawn them all
+	s.fetched, s.keys = time.Now(), keys // no keys if the issuer has withdrawn all of them
 	if sum := digestOf(string(text)); sum != s.sum {
 		s.sum = sum
 		s.generation.Add(1)
@@ -187,7 +191,8 @@ func (s *keySet) fetch(ctx context.Context) (_ struct{}, _ error) {
 	return
 }
 
-// startFetch reports whether it is time for a fetch, and notes that it starts.
+// startFetch reports whether a fetch is due. If so, it sets s.err to errIncomplete until
+// the fetch completes.
 func (s *keySet) startFetch() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -206,8 +211,8 @@ func (s *keySet) noteTried() {
 
 var errNoKeys = errors.New("the JWK set has no public key for signatures")
 
-// parseKeys parses a JWK set. It returns the keys that can verify a token, and ignores
-// keys of unknown kinds.
+// parseKeys parses a JWK set. It returns the keys that can verify a token, and ignores keys
+// of unknown types.
 func parseKeys(text []byte) ([]jose.JSONWebKey, error) {
 	var set struct {
 		Keys []jsontext.Value `json:"keys"`
@@ -247,16 +252,16 @@ func isStrongPublic(k *jose.JSONWebKey) bool {
 	return !isRSA || pub.N.BitLen() >= minRSABits
 }
 
-// discovery finds the keys of an issuer through its metadata. It must be used by one
-// goroutine at a time.
+// A discovery fetches the keys of an issuer found through its metadata. It is not safe for
+// concurrent use.
 type discovery struct {
 	fetch  *fetcher
 	issuer string
-	url    string // of the keys, when the metadata was last read
+	url    string // of the keys, from the last metadata that could be read
 }
 
-// load reads the metadata every time: an issuer that publishes its keys elsewhere need not
-// remove the old ones.
+// load reads the metadata every time, because an issuer that moves its keys may leave the
+// old ones in place.
 func (d *discovery) load(ctx context.Context) ([]byte, error) {
 	switch address, err := d.discover(ctx); {
 	case err == nil:
@@ -267,7 +272,7 @@ func (d *discovery) load(ctx context.Context) ([]byte, error) {
 	return d.fetch.get(ctx, d.url)
 }
 
-// discover tries the well-known URLs in the order in which MCP clients do.
+// discover tries the well-known URLs in the same order as MCP clients.
 func (d *discovery) discover(ctx context.Context) (string, error) {
 	u := mustEndpoint("the issuer", d.issuer)
 	origin, path := u.Scheme+"://"+u.Host, strings.TrimSuffix(u.EscapedPath(), "/")

@@ -21,35 +21,35 @@ import (
 
 // JWTOptions configure a [JWT]. Nil means the zero JWTOptions.
 type JWTOptions struct {
-	// JWKSURL is the URL of the issuer's keys. Empty means to read it from the issuer's
-	// metadata, OAuth (RFC 8414) or OpenID Connect.
+	// JWKSURL is the URL of the issuer's keys. Empty means that it is read from the
+	// issuer's OAuth (RFC 8414) or OpenID Connect metadata.
 	JWKSURL string
 	// Keys is a JWK set (RFC 7517) to use instead of fetching one.
 	Keys []byte
-	// Audiences are additional accepted audiences, for issuers that have other names for
-	// the server.
+	// Audiences are additional accepted audiences, for issuers that use other names for the
+	// server.
 	Audiences []string
 	// Algorithms are the accepted signature algorithms. All must be asymmetric. Nil means
 	// RS, PS and ES with 256, 384 and 512 bits, and EdDSA.
 	Algorithms []string
-	// Leeway is the tolerated clock difference. 0 means one minute, negative none. It is
-	// part of [mcp.Principal.Expiry].
+	// Leeway is the tolerated clock skew. 0 means one minute, negative none. It is included
+	// in [mcp.Principal.Expiry].
 	Leeway time.Duration
-	// Subject returns the [mcp.Principal.Subject] for the claims. It must be unique at
-	// the issuer. An empty one is rejected. Nil means the claim sub.
+	// Subject returns the [mcp.Principal.Subject] for the claims. It must be unique per
+	// issuer. If it is empty, the token is rejected. Nil means the claim sub.
 	Subject func(claims map[string]any) string
-	// Check checks further claims, such as the tenant. Its errors are like those of a
-	// [Verifier]. Nil means no check.
+	// Check validates additional claims, such as the tenant. Its errors have the same
+	// meaning as the errors of a [Verifier]. Nil means no check.
 	Check func(claims map[string]any) error
 
-	// CacheAge is how long a verified token is remembered, by its hash, so that its
-	// signature is not verified with every request. A token is forgotten earlier if it
-	// expires or if the issuer's keys change. 0 means 5 minutes, negative not at all.
+	// CacheAge is how long a verified token is cached by its hash, so that its signature is
+	// not verified with every request. It is dropped earlier if the token expires or the
+	// issuer's keys change. 0 means 5 minutes, negative no caching.
 	//
-	// A JWT cannot be revoked. If its key is withdrawn, it is rejected after at most half
-	// an hour, when keys have been fetched again. While the issuer cannot be asked, its
-	// keys are used for up to a day. If Check changes its mind, a token is rejected after
-	// at most CacheAge. If that is too late, use an [Introspection].
+	// A JWT cannot be revoked. If its key is withdrawn, it is rejected within half an hour,
+	// once the keys have been fetched again. While the issuer is unavailable, its keys
+	// remain in use for up to a day. If Check would now reject a token, that takes effect
+	// within CacheAge. If that is too late, use an [Introspection].
 	CacheAge time.Duration
 
 	// Client fetches the keys. It does not follow redirects to other origins. Nil means a
@@ -58,7 +58,7 @@ type JWTOptions struct {
 }
 
 // asymmetric are the algorithms that verify with a public key. Algorithms with shared
-// secrets are left out, so that a public key cannot be mistaken for a secret.
+// secrets are excluded, so that a public key cannot be mistaken for a secret.
 var asymmetric = []jose.SignatureAlgorithm{
 	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512,
 	jose.ES256, jose.ES384, jose.ES512, jose.EdDSA,
@@ -66,7 +66,7 @@ var asymmetric = []jose.SignatureAlgorithm{
 
 // A JWT verifies access tokens that are signed JSON Web Tokens (RFC 7519, RFC 9068), with
 // the keys that their issuer publishes. As a [Verifier] it reads bearer tokens, as [Bearer]
-// does. It is safe for concurrent use. It must be made by [NewJWT].
+// does. It is safe for concurrent use. It must be created by [NewJWT].
 //
 // A token must be signed by a key of the issuer with an accepted algorithm, name the
 // issuer and the audience, and have a subject and an expiry (exp). nbf and iat are
@@ -80,15 +80,15 @@ type JWT struct {
 	cacheAge   time.Duration
 }
 
-// A verified token was verified with the keys of a generation.
+// verified is the result of verifying a token with one generation of keys.
 type verified struct {
 	principal  *mcp.Principal
 	generation uint64
 }
 
-// NewJWT returns a JWT for tokens of an issuer for the given audience, usually the
-// server's URL as in [Options]. The issuer is compared exactly, the audience ignoring a
-// trailing slash. opts may be nil. NewJWT panics if an argument is invalid.
+// NewJWT returns a JWT for tokens of an issuer for the given audience, usually the server's
+// URL as in [Options]. The issuer must match exactly. A trailing slash of the audience is
+// ignored. opts may be nil. NewJWT panics if an argument is invalid.
 func NewJWT(issuer, audience string, opts *JWTOptions) *JWT {
 	o := opts.withDefaults()
 	if issuer == "" {
@@ -106,7 +106,7 @@ func NewJWT(issuer, audience string, opts *JWTOptions) *JWT {
 	}
 }
 
-// mustBeMade panics if NewJWT did not make the verifier.
+// mustBeMade panics unless the verifier was created by NewJWT.
 func (j *JWT) mustBeMade() {
 	made.Check(j != nil && j.keys != nil, "auth: a JWT", "NewJWT")
 }
@@ -186,7 +186,8 @@ func (j *JWT) VerifyToken(ctx context.Context, token string) (*mcp.Principal, er
 	if soon := now.Add(j.cacheAge); soon.Before(until) {
 		until = soon
 	}
-	// Use the generation from before: keys may have been withdrawn meanwhile.
+	// Use the generation read before verifying: keys may have been withdrawn in the
+	// meantime.
 	j.cache.put(key, verified{p, generation}, until)
 	return p, nil
 }

@@ -14,11 +14,11 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// minKey is the minimum length of an API key in bytes. Shorter ones can be guessed.
+// minKey is the minimum length of an API key in bytes. Shorter keys can be guessed.
 const minKey = 16
 
-// A KeyHash is the SHA-256 of an API key, for storing keys. A plain hash is secure only
-// for keys that are long and random.
+// A KeyHash is the SHA-256 hash of an API key, to be stored instead of the key. A plain
+// hash is secure only for keys that are long and random.
 type KeyHash [32]byte
 
 // HashKey returns the hash of an API key.
@@ -48,11 +48,11 @@ type KeyOptions struct {
 	Header string
 }
 
-// APIKeys returns a [Verifier] of API keys, each with its principal. A principal whose
-// Expiry has passed is rejected. The map is copied, as hashes: see [HashedAPIKeys]. opts
-// may be nil. APIKeys panics if a key is shorter than 16 bytes, or has no principal or
-// one without a Subject: two such principals would count as the same caller and could
-// use each other's sessions.
+// APIKeys returns a [Verifier] of API keys. keys maps each key to its principal. If the
+// Expiry of the principal has passed, the key is rejected. Only hashes of the keys are
+// kept: see [HashedAPIKeys]. opts may be nil. APIKeys panics if a key is shorter than 16
+// bytes, or if its principal is nil or has no Subject: two principals without a Subject
+// would count as the same caller and could use each other's sessions.
 func APIKeys(keys map[string]*mcp.Principal, opts *KeyOptions) Verifier {
 	hashed := make(map[KeyHash]*mcp.Principal, len(keys))
 	for key, p := range keys {
@@ -64,10 +64,9 @@ func APIKeys(keys map[string]*mcp.Principal, opts *KeyOptions) Verifier {
 	return HashedAPIKeys(hashed, opts)
 }
 
-// HashedAPIKeys is like [APIKeys] if only the hashes of keys are stored. Keys are looked
-// up by their hash, so that the time of a lookup reveals nothing about similar keys.
-// Wrong keys are not remembered. It panics if a hash has no principal, or one without a
-// Subject.
+// HashedAPIKeys is like [APIKeys] but takes the hashes of the keys. Keys are looked up by
+// hash, so that the time of a lookup reveals nothing about similar keys. Unknown keys are
+// not cached. HashedAPIKeys panics if a principal is nil or has no Subject.
 func HashedAPIKeys(keys map[KeyHash]*mcp.Principal, opts *KeyOptions) Verifier {
 	for h, p := range keys {
 		if p == nil {
@@ -81,10 +80,10 @@ func HashedAPIKeys(keys map[KeyHash]*mcp.Principal, opts *KeyOptions) Verifier {
 	return LookupAPIKeys(func(_ context.Context, h KeyHash) (*mcp.Principal, error) { return keys[h], nil }, opts)
 }
 
-// LookupAPIKeys is like [HashedAPIKeys] for keys that are stored elsewhere. lookup
-// returns the principal of a key by its hash, nil if there is none, and an error if it
-// cannot tell. The principal must have a Subject. lookup is called with every request,
-// concurrently. opts may be nil; LookupAPIKeys panics if lookup is.
+// LookupAPIKeys is like [HashedAPIKeys] for keys that are stored elsewhere. lookup returns
+// the principal for the hash of a key, nil if the key is unknown, or an error if the lookup
+// failed. The principal must have a Subject. lookup is called for every request and must be
+// safe for concurrent use. opts may be nil. LookupAPIKeys panics if lookup is nil.
 func LookupAPIKeys(lookup func(ctx context.Context, key KeyHash) (*mcp.Principal, error), opts *KeyOptions) Verifier {
 	if lookup == nil {
 		panic("auth: LookupAPIKeys wants a function")

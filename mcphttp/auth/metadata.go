@@ -16,27 +16,28 @@ import (
 
 const wellKnown = "/.well-known/oauth-protected-resource"
 
-// Metadata is the metadata of a protected resource (RFC 9728, section 2). Above all, it
-// lists the authorization servers that issue tokens for it.
+// Metadata is the metadata of a protected resource (RFC 9728, section 2). Most importantly,
+// it lists the authorization servers that issue tokens for the resource.
 type Metadata struct {
-	// Resource is the URL that clients use for the server. Clients compare it with their
-	// own.
+	// Resource is the URL that clients use for the server. Clients compare it with the URL
+	// that they connect to.
 	Resource string `json:"resource"`
-	// AuthorizationServers are the issuers. There must be at least one.
+	// AuthorizationServers are the issuer URLs of the authorization servers. There must be
+	// at least one.
 	AuthorizationServers []string `json:"authorization_servers"`
-	// ScopesSupported should be the small set of scopes to request first.
+	// ScopesSupported should be the small set of scopes that clients request first.
 	ScopesSupported []string `json:"scopes_supported,omitzero"`
 	// BearerMethodsSupported lists where tokens may be sent. Nil means "header", the only
 	// place that this package reads.
 	BearerMethodsSupported []string `json:"bearer_methods_supported"`
 
-	ResourceName          string `json:"resource_name,omitzero"` // for people
+	ResourceName          string `json:"resource_name,omitzero"` // human-readable
 	ResourceDocumentation string `json:"resource_documentation,omitzero"`
 	ResourcePolicyURI     string `json:"resource_policy_uri,omitzero"`
 	ResourceTOSURI        string `json:"resource_tos_uri,omitzero"`
 
 	// TLSClientCertificateBoundAccessTokens, DPoPSigningAlgValuesSupported and
-	// DPoPBoundAccessTokensRequired say how tokens are bound.
+	// DPoPBoundAccessTokensRequired describe how tokens are bound.
 	TLSClientCertificateBoundAccessTokens bool     `json:"tls_client_certificate_bound_access_tokens,omitzero"`
 	DPoPSigningAlgValuesSupported         []string `json:"dpop_signing_alg_values_supported,omitzero"`
 	DPoPBoundAccessTokensRequired         bool     `json:"dpop_bound_access_tokens_required,omitzero"`
@@ -44,7 +45,7 @@ type Metadata struct {
 
 // MetadataURL returns the URL at which clients look for the metadata of a resource. It
 // inserts the well-known path before the resource's own path (RFC 9728, section 3.1). It
-// panics if the resource is not as in [Options].
+// panics if resource is not a valid [Options.Resource].
 func MetadataURL(resource string) string {
 	u := mustResource(resource)
 	text := u.Scheme + "://" + u.Host + metadataPath(u)
@@ -54,15 +55,16 @@ func MetadataURL(resource string) string {
 	return text
 }
 
-// MetadataPath returns the path of [MetadataURL], for a router. It panics as MetadataURL
-// does.
+// MetadataPath returns the path of [MetadataURL], for use with a router. It panics if
+// MetadataURL does.
 func MetadataPath(resource string) string { return metadataPath(mustResource(resource)) }
 
 func metadataPath(u *url.URL) string { return wellKnown + strings.TrimSuffix(u.EscapedPath(), "/") }
 
-// MetadataHandler serves metadata to everyone, including pages of any origin. Register it
-// outside of [Require], at [MetadataPath]. It panics if the metadata has no authorization
-// server, or if its resource is not as in [Options].
+// MetadataHandler returns a handler that serves m without authentication, including to web
+// pages of any origin. Register it at [MetadataPath], outside of [Require]. MetadataHandler
+// panics if m is nil or lists no authorization server, or if its Resource is not a valid
+// [Options.Resource].
 func MetadataHandler(m *Metadata) http.Handler {
 	if m == nil {
 		panic("auth: MetadataHandler wants metadata")

@@ -20,10 +20,10 @@ type mutualTLS struct {
 // tls.RequireAndVerifyClientCert): unverified certificates are rejected. Clients must
 // connect directly, not through a proxy that terminates TLS.
 //
-// identify returns the principal; it and its errors are like those of a [Verifier]. Nil
-// means: the issuer is the distinguished name of the certificate's issuer, the subject is
-// the certificate's first URI (as in SPIFFE) or, without one, its distinguished name, and
-// the expiry is that of the certificate.
+// identify returns the principal for a verified certificate, following the rules of
+// [Verifier] for principals and errors. If identify is nil, the issuer is the distinguished
+// name of the certificate's issuer, the subject is the certificate's first URI (as in
+// SPIFFE) or, without one, its distinguished name, and the expiry is the certificate's.
 func MutualTLS(identify func(cert *x509.Certificate) (*mcp.Principal, error)) Verifier {
 	if identify == nil {
 		identify = identity
@@ -50,7 +50,7 @@ func (m mutualTLS) Verify(r *http.Request) (*mcp.Principal, error) {
 		return nil, Invalid("the client certificate was not verified")
 	}
 	cert := r.TLS.VerifiedChains[0][0]
-	if time.Now().After(cert.NotAfter) { // it may have expired since the connection was made
+	if time.Now().After(cert.NotAfter) { // it may have expired since the connection was established
 		return nil, Invalid("the client certificate has expired")
 	}
 	return m.identify(cert)

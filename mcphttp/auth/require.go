@@ -23,16 +23,17 @@ var core = mcp.Internal(seam.Key{})
 type Options struct {
 	// Resource is the URL that clients use for the server, such as
 	// "https://mcp.example.com/mcp": https, or http on a loopback address. The URL of the
-	// metadata is derived from it. It is empty for a server without OAuth.
+	// metadata is derived from it. Leave it empty for a server without OAuth.
 	Resource string
 	// MetadataURL is the URL of the protected resource metadata; see [MetadataHandler].
 	// Empty means [MetadataURL] of the resource.
 	MetadataURL string
-	// Scopes are required for every request, and requested from the start. Keep the set
-	// small: clients can request more when it is needed.
+	// Scopes are required for every request and listed in the first challenge. Keep the set
+	// small: clients can request more when needed.
 	Scopes []string
-	// Implies reports whether a granted scope includes a needed one, for scopes with a
-	// hierarchy. For MCP middleware, use RequireScopesBy. Nil means that they are equal.
+	// Implies reports whether a granted scope includes a needed one, for hierarchical
+	// scopes. Nil means that the scopes must be equal. For MCP middleware, use
+	// RequireScopesBy.
 	Implies func(granted, needed string) bool
 	// Realm is shown to users by some clients. Empty means none.
 	Realm string
@@ -41,16 +42,16 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Require returns HTTP middleware that passes on requests of callers that v knows. The
-// caller becomes the principal of the MCP request: see [mcphttp.WithPrincipal]. opts may
-// be nil. Require panics if opts are invalid, or if v is nil.
+// Require returns HTTP middleware that authenticates requests with v. The caller becomes
+// the principal of the MCP request: see [mcphttp.WithPrincipal]. opts may be nil. Require
+// panics if opts are invalid or v is nil.
 //
-// Other requests are answered as RFC 6750 says: 401 without an error if there are no
-// credentials, 401 if they are invalid, 400 if they are malformed, 403 if they lack
-// Scopes. If an MCP handler returns [mcp.NewInsufficientScopeError], the response is a 403 with
-// all scopes that it and Scopes require. CORS middleware such as [mcphttp.CORS] must be
-// outside of Require: preflight requests of browsers have no credentials, and web pages
-// have to read rejections.
+// Other requests are rejected as specified by RFC 6750: 401 without an error code if there
+// are no credentials, 401 if they are invalid, 400 if they are malformed, and 403 if they
+// lack Scopes. If an MCP handler returns [mcp.NewInsufficientScopeError], the response is a
+// 403 that lists all scopes required by the handler and by Scopes. CORS middleware such as
+// [mcphttp.CORS] must wrap Require: preflight requests have no credentials, and web pages
+// must be able to read rejections.
 func Require(v Verifier, opts *Options) func(http.Handler) http.Handler {
 	if v == nil {
 		panic("auth: Require wants a verifier")
@@ -61,13 +62,13 @@ func Require(v Verifier, opts *Options) func(http.Handler) http.Handler {
 	}
 }
 
-// A gate is what the handlers of one Require share.
+// A gate is the state shared by the handlers of one Require.
 type gate struct {
 	verifier Verifier
-	stamper  stamper // nil if there is nothing to add
+	stamper  stamper // nil if the verifier adds no headers
 	opts     Options
 	ask      *challenges
-	stepUp   []func(scopes []string) string // by scheme, as in ask
+	stepUp   []func(scopes []string) string // indexed like ask.schemes
 }
 
 func newGate(v Verifier, opts *Options) *gate {
@@ -148,13 +149,13 @@ func (g *gate) granted(p *mcp.Principal, needed string) bool {
 	return false
 }
 
-// refusedBodyTime bounds how long the rest of a refused request may take to arrive.
+// refusedBodyTime is how long the rest of a rejected request may take to arrive.
 const refusedBodyTime = 10 * time.Second
 
-// refuse rejects a request. The header has the challenges; the body is for people and for
-// clients that expect a JSON-RPC error.
+// refuse rejects a request. The challenges are in the header; the body is a JSON-RPC error
+// for people and clients.
 func (g *gate) refuse(w http.ResponseWriter, r *http.Request, err error) {
-	if r.ContentLength != 0 { // net/http reads the rest of a short body before it answers
+	if r.ContentLength != 0 { // net/http reads the rest of a short body before it sends the response
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(refusedBodyTime)) // not all writers support deadlines
 	}
 	e, refused := errors.AsType[*Error](err)
@@ -183,7 +184,7 @@ func (g *gate) problem(e *Error) error {
 	return mcp.Errorf(mcp.CodeInvalidRequest, "%s: %s", e.code(), e.Description)
 }
 
-// unknown answers a request whose credentials could not be verified.
+// unknown responds with 503 to a request whose credentials could not be verified.
 func (g *gate) unknown(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() == nil || !errors.Is(err, context.Canceled) {
 		g.opts.Logger.LogAttrs(r.Context(), slog.LevelWarn, "auth: credentials could not be verified", slog.Any("error", err))

@@ -15,16 +15,16 @@ import (
 
 // A Verifier authenticates requests. It must be safe for concurrent use.
 type Verifier interface {
-	// Verify returns the caller. The principal is not nil if the error is nil, and has a
-	// Subject: principals with the same Issuer and Subject are the same caller. Verify
-	// must not read the body.
+	// Verify returns the authenticated caller. If the error is nil, the principal must not
+	// be nil and must have a Subject. Principals with the same Issuer and Subject are the
+	// same caller. Verify must not read the request body.
 	//
-	// It returns [ErrNoCredentials] if there is nothing to verify, and an [*Error], such
-	// as one of [Invalid], if the credentials are rejected. Any other error means that
-	// they could not be verified: the caller gets a 503 without details, and keeps its
-	// credentials.
+	// If there is nothing to verify, Verify returns [ErrNoCredentials]. If the credentials
+	// are rejected, it returns an [*Error], for example from [Invalid]. Any other error
+	// means that the credentials could not be verified: the client gets a 503 without
+	// details, and need not discard its credentials.
 	//
-	// Verify may return the same principal for many requests; it must not be changed.
+	// Verify may return the same principal for many requests; it must not be modified.
 	Verify(r *http.Request) (*mcp.Principal, error)
 }
 
@@ -39,10 +39,10 @@ func (f VerifierFunc) Verify(r *http.Request) (*mcp.Principal, error) {
 	return f(r)
 }
 
-// A TokenVerifier verifies access tokens, however they were sent. Its errors are like
-// those of a [Verifier]. It checks that a token was issued for this server. The Verifier
-// around it checks whether the caller may use the token: see [Bearer] and [NewDPoP].
-// Confirmation claims (cnf) must be in [mcp.Principal.Claims].
+// A TokenVerifier verifies access tokens independently of how they were sent, and checks
+// that they were issued for this server. Its errors have the same meaning as the errors of
+// a [Verifier]. The Verifier that wraps it checks whether the caller may use the token: see
+// [Bearer] and [NewDPoP]. Confirmation claims (cnf) must be in [mcp.Principal.Claims].
 type TokenVerifier interface {
 	VerifyToken(ctx context.Context, token string) (*mcp.Principal, error)
 }
@@ -59,12 +59,12 @@ func verifyToken(tokens TokenVerifier, r *http.Request, token string) (*mcp.Prin
 	return tokens.VerifyToken(r.Context(), token)
 }
 
-// A Challenger is a [Verifier] with challenges of its own. For any other Verifier the
-// challenge is "Bearer".
+// A Challenger is a [Verifier] that provides its own challenges. For any other Verifier,
+// the challenge is "Bearer".
 type Challenger interface {
-	// Challenges returns HTTP authentication schemes, with their own parameters, such as
-	// `DPoP algs="ES256"`. [Require] adds the others. An empty list means that the
-	// credentials are not sent by HTTP authentication.
+	// Challenges returns HTTP authentication schemes with scheme-specific parameters, such
+	// as `DPoP algs="ES256"`. [Require] adds the common parameters. An empty list means
+	// that the credentials are not sent by HTTP authentication.
 	Challenges() []string
 }
 
@@ -75,16 +75,16 @@ func challengesOf(v Verifier) []string {
 	return []string{schemeBearer}
 }
 
-// A stamper adds headers to the responses to its own requests.
+// A stamper adds headers to the responses to requests that use its scheme.
 type stamper interface {
 	stamp(h http.Header, r *http.Request)
 }
 
 type firstOf []Verifier
 
-// FirstOf returns a [Verifier] of several kinds of credentials. The first verifier that
-// knows the caller decides. If none does, an error that is not a rejection takes
-// precedence over a rejection; otherwise the first error is returned.
+// FirstOf returns a [Verifier] that tries verifiers in order and returns the first
+// principal. If all fail, an error that is not a rejection takes precedence over a
+// rejection, and a rejection over ErrNoCredentials; among equals, the first is returned.
 func FirstOf(verifiers ...Verifier) Verifier {
 	if len(verifiers) == 0 || slices.Contains(verifiers, nil) {
 		panic("auth: FirstOf wants at least one verifier, and none that is nil")
@@ -135,25 +135,25 @@ func (all firstOf) stamp(h http.Header, r *http.Request) {
 	}
 }
 
-// ErrNoCredentials is returned by a [Verifier] for a request without the credentials that
-// it looks for.
+// ErrNoCredentials is returned by a [Verifier] for a request without credentials of its
+// kind.
 var ErrNoCredentials = errors.New("auth: no credentials")
 
 // The codes of an [Error] (RFC 6750, section 3.1; RFC 9449, sections 7.1 and 9).
 const (
 	CodeInvalidRequest    = "invalid_request"    // 400: the credentials are malformed
-	CodeInvalidToken      = "invalid_token"      // 401: they are not, or no longer, good here
-	CodeInsufficientScope = "insufficient_scope" // 403: they are good, but not for this
-	CodeInvalidProof      = "invalid_dpop_proof" // 401
-	CodeUseNonce          = "use_dpop_nonce"     // 401: the proof needs the nonce of the header DPoP-Nonce
+	CodeInvalidToken      = "invalid_token"      // 401: they are invalid, or no longer valid
+	CodeInsufficientScope = "insufficient_scope" // 403: they are valid, but lack a scope
+	CodeInvalidProof      = "invalid_dpop_proof" // 401: the DPoP proof is invalid
+	CodeUseNonce          = "use_dpop_nonce"     // 401: the proof needs the nonce in DPoP-Nonce
 )
 
-// An Error is the reason for which credentials were rejected.
+// An Error describes why credentials were rejected.
 type Error struct {
 	Code        string      // one of the Code constants; empty means CodeInvalidToken
-	Description string      // sent to the caller: no secrets, no credentials
+	Description string      // sent to the client; must not contain secrets or credentials
 	Scheme      string      // selects the challenge, such as "DPoP"; empty means the first
-	Header      http.Header // additional headers of the response; may be nil
+	Header      http.Header // additional response headers; may be nil
 	Cause       error       // for logs; not sent
 }
 
@@ -189,8 +189,8 @@ func (e *Error) status() int {
 	}
 }
 
-// Invalid returns an error for credentials that are not, or no longer, valid. The text is
-// sent to the caller.
+// Invalid returns an error with [CodeInvalidToken], for credentials that are invalid or no
+// longer valid. The text is sent to the client.
 func Invalid(format string, args ...any) *Error {
 	return &Error{Code: CodeInvalidToken, Description: fmt.Sprintf(format, args...)}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// A failure is an error of a request for the page.
+// A failure is an error response to a request for the page.
 type failure struct {
 	status  int
 	message string
@@ -29,8 +29,9 @@ func statusOf(err error) int {
 	return http.StatusBadGateway
 }
 
-// policy allows the page its own script, style and requests, and images in results. The form that
-// opens an app is answered with a redirect to the host of apps, which follows.
+// policy allows the page's own script, style and requests, and the images and audio in results.
+// It ends with the form targets, to which Options.Apps is appended: the form that opens an app is
+// redirected there.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
 	"media-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'self' "
 
@@ -40,20 +41,20 @@ func (p *page) setHeaders(h http.Header) {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Frame-Options", "DENY")
-	h.Set("Referrer-Policy", "same-origin") // with no-referrer, the origin of forms would be null
+	h.Set("Referrer-Policy", "same-origin") // with no-referrer, forms would have the Origin null
 	h.Set("Cache-Control", "no-store")
 }
 
 // forwarded are headers that proxies add.
 var forwarded = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "True-Client-Ip", "Cf-Connecting-Ip", "Via"}
 
-// pagePrincipal is the caller of calls that are made from the page, unless Options.Authorize
-// returns another one.
+// pagePrincipal is the principal of calls made from the page, unless Options.Authorize returns
+// another one.
 var pagePrincipal = mcp.Principal{Issuer: "psi/debug", Subject: "debug page"}
 
 var crossOrigin = http.NewCrossOriginProtection()
 
-// authorize returns the principal of the calls that r makes, or an error if r is refused.
+// authorize returns the principal of the calls that r makes, or an error if r is not authorized.
 func (p *page) authorize(r *http.Request) (*mcp.Principal, error) {
 	if why := p.guard(r); why != "" {
 		return nil, failure{http.StatusForbidden, why}
@@ -76,7 +77,7 @@ func (p *page) authorize(r *http.Request) (*mcp.Principal, error) {
 	return &principal, nil
 }
 
-// checkSite returns an error if a page of another origin made the browser send r.
+// checkSite returns an error if r was sent by a page of another origin.
 func checkSite(r *http.Request) error {
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "", "none", "same-origin":
@@ -89,8 +90,8 @@ func checkSite(r *http.Request) error {
 	return nil
 }
 
-// checkLocal returns an error unless r was sent by this machine. The address of the connection
-// is checked as well as that of the client, which middleware may have taken from a header.
+// checkLocal returns an error unless r was sent by this machine. It checks both the local address
+// of the connection and the remote address, which middleware may have taken from a header.
 func (p *page) checkLocal(r *http.Request) error {
 	for _, name := range forwarded {
 		if r.Header.Get(name) != "" {

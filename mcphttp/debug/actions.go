@@ -19,10 +19,10 @@ import (
 
 const (
 	maxBody  = 4 << 20                // bytes of a form
-	patience = 300 * time.Millisecond // how long the response to a call waits for its end
+	patience = 300 * time.Millisecond // how long a response waits for the run to end
 )
 
-// actions are what forms of the page do. They return the address to show then.
+// actions are the actions of the page's forms. They return the URL to redirect to.
 var actions = map[string]func(*page, *http.Request, *mcp.Principal) (*url.URL, error){
 	"call":   (*page).actCall,
 	"app":    (*page).actApp,
@@ -32,7 +32,7 @@ var actions = map[string]func(*page, *http.Request, *mcp.Principal) (*url.URL, e
 	"end":    (*page).actEnd,
 }
 
-// servePost does what a form of the page asks for.
+// servePost performs the action of a form.
 func (p *page) servePost(w http.ResponseWriter, r *http.Request, caller *mcp.Principal) {
 	p.attention.glance()
 	next, err := p.act(w, r, caller)
@@ -49,7 +49,7 @@ func (p *page) servePost(w http.ResponseWriter, r *http.Request, caller *mcp.Pri
 	w.WriteHeader(http.StatusSeeOther)
 }
 
-// addressOf returns the address of a view of the page.
+// addressOf returns the URL of a view of the page.
 func addressOf(query url.Values) *url.URL {
 	return &url.URL{RawQuery: query.Encode(), ForceQuery: true}
 }
@@ -64,7 +64,7 @@ func (p *page) act(w http.ResponseWriter, r *http.Request, caller *mcp.Principal
 	}
 	var name string
 	if values := r.PostForm["action"]; len(values) > 0 {
-		name = values[len(values)-1] // a button's is after that of its form
+		name = values[len(values)-1] // the value of a button follows the value of its form
 	}
 	act := actions[name]
 	if act == nil {
@@ -91,8 +91,8 @@ func (p *page) actCall(r *http.Request, caller *mcp.Principal) (*url.URL, error)
 	return started.page(r.Context()), nil
 }
 
-// page returns the address of the page of a run. It waits a moment for the end of the run, so that the
-// page shows it at once.
+// page returns the URL of the view of a run. It waits for up to patience for the run to end, so
+// that the view shows the result immediately.
 func (r *run) page(ctx context.Context) *url.URL {
 	select {
 	case <-r.done:
@@ -102,7 +102,7 @@ func (r *run) page(ctx context.Context) *url.URL {
 	return addressOf(url.Values{"view": {"run"}, "id": {r.id}})
 }
 
-// request returns the request that a form describes.
+// request returns the method and params of the request that a form describes.
 func (it *item) request(form url.Values) (method string, params any, err error) {
 	arguments, err := objectOf(form, it.Fields)
 	if err != nil {
@@ -170,7 +170,7 @@ func (p *page) actStop(r *http.Request, _ *mcp.Principal) (*url.URL, error) {
 	return started.page(r.Context()), nil
 }
 
-// actCancel cancels a request of any caller.
+// actCancel cancels a request in flight, which may be of any caller.
 func (p *page) actCancel(r *http.Request, caller *mcp.Principal) (*url.URL, error) {
 	number, err := strconv.ParseUint(r.PostForm.Get("request"), 10, 64)
 	if err != nil || !p.recorder.cancelRequest(number) {

@@ -13,7 +13,8 @@ import (
 	"github.com/go-psi/psi/mcp/apps"
 )
 
-// originOfApps returns Options.Apps as browsers write it. It panics if that is not an origin.
+// originOfApps returns Options.Apps in the form that browsers use. It panics if Apps is not an
+// origin.
 func originOfApps(text string) string {
 	if text == "" {
 		return ""
@@ -26,7 +27,7 @@ func originOfApps(text string) string {
 	return u.Scheme + "://" + u.Host
 }
 
-// appOf returns the URI of the page of a tool that hosts show, "" if there is none.
+// appOf returns the URI of the app of a tool that hosts show, or "" if there is none.
 func appOf(t *mcp.Tool) string {
 	m, err := apps.MetaOf(t)
 	if err != nil || m == nil || !m.IsFor(apps.ForModel) {
@@ -35,7 +36,7 @@ func appOf(t *mcp.Tool) string {
 	return m.ResourceURI
 }
 
-// actApp leads to the app of a tool at the host of apps, which asks the user before it calls
+// actApp redirects to the app of a tool at Options.Apps. That host asks the user before it calls
 // the tool with the arguments of the form.
 func (p *page) actApp(r *http.Request, caller *mcp.Principal) (*url.URL, error) {
 	it, err := p.item(r.Context(), caller, "tool", r.PostForm.Get("name"))

@@ -9,25 +9,25 @@ import (
 	"time"
 )
 
-// linger is how long the server is observed after the last look.
+// linger is how long the server is observed after the last request for the page.
 const linger = 2 * time.Minute
 
-// attention knows whether someone looks, and observes the server meanwhile.
+// attention observes the server while the page is in use.
 type attention struct {
 	start func() (stop func())
-	max   int // watchers
+	max   int // maximum number of watchers
 
 	mu       sync.Mutex
-	stop     func() // nil while no one looks
+	stop     func() // nil while not observing
 	since    time.Time
-	timer    *time.Timer // stops observing; nil while no one looks
+	timer    *time.Timer // stops observing; nil before the first observation
 	watchers map[*watcher]struct{}
 	forever  bool
 }
 
 // A watcher is a page that is updated live.
 type watcher struct {
-	wake chan struct{} // receives after an event was added
+	wake chan struct{} // receives a value after an event was added
 
 	mu     sync.Mutex
 	events map[string]bool
@@ -67,7 +67,8 @@ func (a *attention) lookAway() {
 	}
 }
 
-// watch adds a watcher, which leave must remove. It reports false if there are too many.
+// watch adds a watcher, which the caller must remove with leave. It returns false if there are
+// too many.
 func (a *attention) watch() (*watcher, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -95,14 +96,14 @@ func (a *attention) watchForever() {
 	a.timer = time.AfterFunc(linger, a.lookAway)
 }
 
-// observedSince returns when observing began.
+// observedSince returns when the current or last observation began.
 func (a *attention) observedSince() time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.since
 }
 
-// announce tells all watchers of an event.
+// announce sends an event to all watchers.
 func (a *attention) announce(event string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -121,7 +122,7 @@ func (w *watcher) add(event string) {
 	}
 }
 
-// drain returns the events since it was called before.
+// drain returns the events since the last call of drain.
 func (w *watcher) drain() map[string]bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -130,17 +131,19 @@ func (w *watcher) drain() map[string]bool {
 	return events
 }
 
-// shutdowns end the event streams of HTTP servers that shut down, which would wait for them.
+// shutdowns ends the event streams of HTTP servers that shut down. Otherwise, Shutdown would wait
+// for them.
 type shutdowns struct {
 	mu   sync.Mutex
 	done map[*http.Server]chan struct{}
 }
 
-// maxServers bounds the servers that are remembered. Streams of others last until the client
-// leaves.
+// maxServers is the maximum number of servers that are remembered. Streams of other servers last
+// until the client disconnects.
 const maxServers = 16
 
-// of returns a channel that is closed when the server of r shuts down, nil if that is not known.
+// of returns a channel that is closed when the server of r shuts down, or nil if the server is
+// unknown.
 func (s *shutdowns) of(r *http.Request) <-chan struct{} {
 	server, ok := r.Context().Value(http.ServerContextKey).(*http.Server)
 	if !ok {

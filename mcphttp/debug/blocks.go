@@ -14,25 +14,25 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// A block is a part of a result, for people to look at.
+// A block is a part of a result in human-readable form.
 type block struct {
 	Kind  string // text, json, image, audio, link or note
 	Label string
 	Text  string
 	URI   string
-	Data  template.URL // of an image or a recording: a data URL of a known type
+	Data  template.URL // of an image or audio: a data URL of a known type
 }
 
-// Limits of what is shown of a result.
+// Limits on what is shown of a result.
 const (
 	maxBlocks = 100
-	maxMedia  = 4 << 20 // bytes of one image or recording
+	maxMedia  = 4 << 20 // bytes of one image or audio
 )
 
-// mediaTypes are the types that are shown. None of them can have a script.
+// mediaTypes are the media types that are shown. None of them can contain a script.
 var mediaTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp", "audio/wav", "audio/mpeg", "audio/ogg", "audio/mp4"}
 
-// blocksOf returns what a result has to show.
+// blocksOf returns the blocks of a result.
 func blocksOf(res mcp.Result, limit int) (blocks []block) {
 	switch res := res.(type) {
 	case *mcp.CallToolResult:
@@ -78,7 +78,7 @@ func blockOf(c mcp.Content, limit int) block {
 	return block{Kind: "json", Label: "content", Text: pretty(raw, limit)}
 }
 
-// textBlock returns a text, in lines if it is JSON.
+// textBlock returns a block for a text, which is indented if it is JSON.
 func textBlock(label, text string, limit int) block {
 	if raw := json.RawMessage(text); len(text) > 0 && (text[0] == '{' || text[0] == '[') && json.Valid(raw) {
 		return block{Kind: "json", Label: label, Text: pretty(raw, limit)}
@@ -107,7 +107,8 @@ func label(kind, mimeType string) string {
 	return kind + ", " + mimeType
 }
 
-// mediaBlock returns an image or a recording, or a note if it is of another type.
+// mediaBlock returns an image or audio block, or a note if the data is of another type or too
+// large.
 func mediaBlock(kind, mimeType string, data []byte) block {
 	if !slices.Contains(mediaTypes, mimeType) || len(data) > maxMedia {
 		return block{Kind: "note", Label: label(kind, mimeType), Text: fmt.Sprintf("%d bytes, which are not shown", len(data))}

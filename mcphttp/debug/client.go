@@ -10,9 +10,9 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// connect connects a client to the handler, in this process, whose requests have a principal. If
-// quiet is set, they are not recorded. A run answers the questions of the handler; it may be nil.
-// The client must be closed.
+// connect connects an in-process client to the handler. Its requests have caller as their
+// principal. If quiet is true, they are not recorded. r answers the questions of the handler; it
+// may be nil. The caller must close the returned connection.
 func (p *page) connect(ctx context.Context, caller *mcp.Principal, quiet bool, r *run) (*mcp.Conn, error) {
 	h := p.handler
 	switch h.(type) {
@@ -35,17 +35,17 @@ func (p *page) connect(ctx context.Context, caller *mcp.Principal, quiet bool, r
 	})))
 }
 
-// maxPages bounds the pages of a list that are shown.
+// maxPages is the maximum number of pages of a list that are shown.
 const maxPages = 20
 
-// cachedServer is what the handler said about itself when it was asked last.
+// cachedServer caches the last discovery result of the handler.
 type cachedServer struct {
 	mu   sync.Mutex
 	said *mcp.DiscoverResult
 }
 
-// describe returns what the handler says about itself. It asks once, and again if it is told to:
-// the handler may be far away.
+// describe returns the discovery result of the handler. It is cached, because the handler may be
+// remote, and requested again only if again is true.
 func (p *page) describe(ctx context.Context, caller *mcp.Principal, again bool) (*mcp.DiscoverResult, error) {
 	p.server.mu.Lock()
 	said := p.server.said

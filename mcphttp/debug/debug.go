@@ -25,55 +25,58 @@ var (
 	background = tasks.Internal(seam.Key{})
 )
 
-// An Endpoint has sessions to show: a [*mcphttp.Handler], a [*mcphttp.SSEHandler], or anything
-// else that knows sessions.
+// An Endpoint provides the sessions to show. It is a [*mcphttp.Handler], a [*mcphttp.SSEHandler],
+// or any other type that can list its sessions.
 type Endpoint interface {
 	Sessions() iter.Seq[*mcp.Session]
 }
 
-// Options configure [NewHandler]. Nil means the zero Options. Of every number, 0 means the
-// default.
+// Options configure [NewHandler]. Nil means the zero Options. A number of 0 means the default.
 type Options struct {
-	// Endpoints serve the handler, and have sessions and streams to show.
+	// Endpoints are the endpoints that serve the handler. The page shows their sessions and
+	// streams.
 	Endpoints []Endpoint
-	// Tasks are the managers of the tools that run in the background.
+	// Tasks are the task managers of the tools that run in the background.
 	Tasks []*tasks.Manager
-	// Authorize decides who may see the page and use it. It returns the principal of the calls
-	// that are made from the page, which handlers and logs get; nil means one with the issuer
-	// "psi/debug". Its error is logged, and the request refused with 403. Nil means that
-	// requests are served that this machine sends to a loopback address, and that no proxy has
-	// forwarded.
+	// Authorize decides who may view and use the page. It returns the principal of calls made
+	// from the page, for handlers and logs. A nil principal means one with the issuer
+	// "psi/debug". If Authorize returns an error, the error is logged and the request is rejected
+	// with 403. Nil means that only requests that this machine sends to a loopback address and
+	// that no proxy has forwarded are served.
 	//
-	// A proxy on the same machine which does not say that it forwards makes all the world come
-	// from this machine: behind one, set Authorize.
+	// Behind a proxy on the same machine that adds no forwarding headers, all requests appear to
+	// come from this machine. Set Authorize in that case.
 	Authorize func(r *http.Request) (*mcp.Principal, error)
-	// AllowedHosts are the names under which the page is reached, as in [mcphttp.Options].
+	// AllowedHosts are the host names under which the page is reached, as in [mcphttp.Options].
 	AllowedHosts []string
-	// Apps is the origin of a host of MCP Apps for the same server, such as "http://127.0.0.1:8081"; see
-	// [github.com/go-psi/psi/mcp/apps/host]. Tools with an app get a button that shows the app there, with the
-	// arguments in the form. Its name must be the one under which the page is reached: browsers
-	// treat localhost and 127.0.0.1 as different sites. Empty means that there is none.
+	// Apps is the origin of a host of MCP Apps for the same server, such as
+	// "http://127.0.0.1:8081"; see [github.com/go-psi/psi/mcp/apps/host]. Tools with an app get a
+	// button that shows the app there with the arguments in the form. The origin must use the
+	// same host name as the page, because browsers treat localhost and 127.0.0.1 as different
+	// sites. Empty means none.
 	Apps string
-	// ReadOnly serves the page without the forms that call, cancel and end something.
+	// ReadOnly disables the forms that make calls, cancel requests and end sessions.
 	ReadOnly bool
-	// Always observes the server while no one looks, too, so that the first look shows what
-	// happened before. It costs each request about as much as writing a line of log.
+	// Always observes the server even while the page is not in use, so that its first view shows
+	// what happened before. It costs each request about as much as writing a log line.
 	Always bool
-	// Values shows the arguments and results of all requests, without the secrets in them:
-	// values of members whose names indicate a secret, and what looks like a key or a token in
-	// texts. Without it, only those of calls that were made from the page are shown.
+	// Values shows the arguments and results of all requests. Secrets are redacted: values of
+	// members whose names indicate a secret, and text that looks like a key or token. If Values
+	// is false, arguments and results are shown only for calls made from the page.
 	Values bool
-	// Secret reports whether a member of arguments and results is a secret, in addition to those
-	// whose names indicate one. Nil means no further names.
+	// Secret reports whether a member of arguments or results is a secret, in addition to members
+	// whose names indicate one. Nil means no additional names.
 	Secret func(member string) bool
-	// MaxRecent is how many requests are remembered that have ended. 0 means 200.
+	// MaxRecent is the maximum number of completed requests that are remembered. 0 means 200.
 	MaxRecent int
-	// MaxValue bounds each value that is shown, in bytes. 0 means 64 KiB.
+	// MaxValue is the maximum size of each value that is shown, in bytes. 0 means 64 KiB.
 	MaxValue int
-	// MaxWatchers bounds the pages that are updated live at the same time. 0 means 32.
+	// MaxWatchers is the maximum number of pages that are updated live at the same time. 0 means
+	// 32.
 	MaxWatchers int
-	// MaxCalls bounds the calls of the page that are under way at the same time, and CallTimeout
-	// how long one takes, with all that the user has to answer. 0 means 16, and 10 minutes.
+	// MaxCalls is the maximum number of concurrent calls made from the page. CallTimeout limits
+	// the duration of each call, including the time that the user needs to answer its questions.
+	// 0 means 16 calls and 10 minutes.
 	MaxCalls    int
 	CallTimeout time.Duration
 	// Logger receives diagnostic messages. Nil means slog.Default.
@@ -105,16 +108,18 @@ func atLeastOne[T int | time.Duration](value, byDefault T) T {
 	return value
 }
 
-// Handler returns a handler that serves the page about h, which the endpoints serve, with the
-// default options. It may be mounted under any path. It panics as [NewHandler] does.
+// Handler returns a handler that serves the page about h with the default options. endpoints are
+// the endpoints that serve h. The returned handler may be mounted under any path. Handler panics
+// if [NewHandler] does.
 func Handler(h mcp.Handler, endpoints ...Endpoint) http.Handler {
 	return NewHandler(h, &Options{Endpoints: endpoints})
 }
 
-// NewHandler returns a handler that serves the page about h: a [*mcp.Mux]; a [*mcp.Conn], to
-// which it adds middleware; or any other handler, of which only the calls are observed that are
-// made from the page. It may be mounted under any path, and is safe for concurrent use. It panics
-// if h, an endpoint or a manager of tasks is nil, or if Options.Apps is not an origin.
+// NewHandler returns a handler that serves the page about h. h is a [*mcp.Mux]; a [*mcp.Conn], to
+// which NewHandler adds middleware; or any other handler, for which only calls made from the page
+// are observed. The returned handler may be mounted under any path, and is safe for concurrent
+// use. NewHandler panics if h, an endpoint or a task manager is nil, or if Options.Apps is not an
+// origin.
 func NewHandler(h mcp.Handler, opts *Options) http.Handler {
 	if f, ok := h.(mcp.HandlerFunc); h == nil || ok && f == nil {
 		panic("debug: NewHandler: the handler is nil")

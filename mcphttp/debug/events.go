@@ -15,8 +15,8 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// The events of the stream. They only say that something has changed: the script of the page
-// then reads the page again.
+// The events of the stream. They only report that something has changed; the script of the page
+// then reloads its content.
 const (
 	eventActivity = "activity" // requests, sessions, streams
 	eventLists    = "lists"    // what is registered
@@ -24,13 +24,14 @@ const (
 )
 
 const (
-	activityInterval = time.Second      // between two announcements of activity
-	heartbeat        = 5 * time.Second  // between two events at most, so that ages and plots go on, and proxies keep the stream
-	writeTimeout     = 10 * time.Second // of one event; a browser that reads more slowly is disconnected
-	retryDelay       = time.Second      // before a browser comes back
+	activityInterval = time.Second // minimum interval between activity events
+	// heartbeat updates ages and plots, and keeps proxies from closing the stream.
+	heartbeat    = 5 * time.Second  // maximum interval between events
+	writeTimeout = 10 * time.Second // for one event; slower browsers are disconnected
+	retryDelay   = time.Second      // before a browser reconnects
 )
 
-// serveEvents tells a page what changes, until it is closed.
+// serveEvents sends events to a page until it is closed.
 func (p *page) serveEvents(w http.ResponseWriter, r *http.Request, caller *mcp.Principal) {
 	watcher, ok := p.attention.watch()
 	if !ok {
@@ -41,9 +42,9 @@ func (p *page) serveEvents(w http.ResponseWriter, r *http.Request, caller *mcp.P
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer p.followLists(ctx, caller)()
-	shutdown := p.servers.of(r) // before the page knows that it is open
+	shutdown := p.servers.of(r) // before the client knows that the stream is open
 	s := &eventStream{w: w, control: http.NewResponseController(w)}
-	_ = s.control.SetReadDeadline(time.Time{}) // that of http.Server is for requests, and would end the stream
+	_ = s.control.SetReadDeadline(time.Time{}) // the deadline of http.Server is for requests, and would end the stream
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no")
 	s.send(&sse.Message{Type: sse.Type("open"), Retry: retryDelay})
@@ -55,7 +56,7 @@ type eventStream struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	last    time.Time
-	err     error // of the first write that failed
+	err     error // from the first write that failed
 }
 
 // watch sends events until one cannot be sent, or ctx or the server ends.
@@ -99,7 +100,7 @@ func (p *page) followLists(ctx context.Context, caller *mcp.Principal) (stop fun
 		defer close(ended)
 		conn, err := p.connect(ctx, caller, true, nil)
 		if err != nil {
-			return // the page itself says why
+			return // the page itself shows the error
 		}
 		defer conn.Close()
 		filter := mcp.SubscriptionFilter{ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true}

@@ -14,7 +14,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A field is an input of a form that is made from a JSON Schema.
+// A field is an input of a form that is generated from a JSON Schema.
 type field struct {
 	Name        string   `json:"name"`
 	Label       string   `json:"label"`
@@ -24,17 +24,17 @@ type field struct {
 	Choices     []choice `json:"choices,omitempty"`
 	Value       string   `json:"value,omitempty"`
 	Required    bool     `json:"required,omitzero"`
-	InputType   string   `json:"-"` // of HTML
+	InputType   string   `json:"-"` // HTML input type
 }
 
 // A choice is a value of an enum, as JSON.
 type choice struct {
 	Value string `json:"value"`
 	Label string `json:"label"`
-	Is    bool   `json:"is,omitzero"` // the default
+	Is    bool   `json:"is,omitzero"` // is the default
 }
 
-// property is the part of a schema that a field is made from.
+// A property is the part of a schema that a field is generated from.
 type property struct {
 	Title       string            `json:"title"`
 	Description string            `json:"description"`
@@ -58,11 +58,12 @@ type constant struct {
 	Title string          `json:"title"`
 }
 
-// maxFields bounds the inputs of a form. A schema with more properties has one for its JSON.
+// maxFields is the maximum number of inputs of a form. A schema with more properties has a single
+// input for JSON.
 const maxFields = 100
 
-// fieldsOf returns the inputs for an object that a schema describes, in its order. It returns nil
-// if the schema has no properties that could be shown one by one.
+// fieldsOf returns the inputs for the object that a schema describes, in the order of the schema.
+// It returns nil if the schema has no properties, or too many.
 func fieldsOf(schema json.RawMessage) []field {
 	var object struct {
 		Properties json.RawMessage `json:"properties"`
@@ -105,7 +106,7 @@ func fieldOf(name string, schema json.RawMessage) field {
 	}
 	f.Value = textOf(p.Default)
 	var kind string
-	_ = json.Unmarshal(p.Type, &kind) // several types are JSON
+	_ = json.Unmarshal(p.Type, &kind) // if there are several types, the input is JSON
 	switch choices := p.choices(); {
 	case len(choices) > 0:
 		f.Kind, f.Hint, f.Choices = "choice", "", marked(choices, p.Default)
@@ -141,7 +142,7 @@ func choicesOf(enum []json.RawMessage, names []string, constants []constant) (al
 	}
 	for _, c := range constants {
 		if c.Const == nil {
-			return nil // some other oneOf
+			return nil // not a oneOf of constants
 		}
 		label := textOf(c.Const)
 		if c.Title != "" && c.Title != label {
@@ -152,7 +153,7 @@ func choicesOf(enum []json.RawMessage, names []string, constants []constant) (al
 	return all
 }
 
-// marked marks the choices that the default has: it is one, or a list of them.
+// marked marks the default choices: byDefault is one value or a list of values.
 func marked(choices []choice, byDefault json.RawMessage) []choice {
 	var several []json.RawMessage
 	_ = json.Unmarshal(byDefault, &several)
@@ -191,7 +192,7 @@ func (p *property) bounds(kind string) string {
 	return hint
 }
 
-// textOf returns a JSON string without quotes, and other values as JSON.
+// textOf returns the text of a JSON string, and other values as JSON.
 func textOf(v json.RawMessage) string {
 	var s string
 	if json.Unmarshal(v, &s) == nil && len(v) > 0 && v[0] == '"' {
@@ -200,14 +201,14 @@ func textOf(v json.RawMessage) string {
 	return string(v)
 }
 
-// The names of a form: those of its fields begin with a prefix, since a schema may have any name.
+// The names of form inputs. The names of fields have a prefix, because a schema may use any name.
 const (
 	fieldPrefix = "f."
 	rawField    = "json" // the whole object
 )
 
-// objectOf returns the object that a form was filled with. Fields without a value are left out,
-// unless they are required and may be empty.
+// objectOf returns the object entered in a form. Fields without a value are omitted, unless they
+// are required and may be empty.
 func objectOf(form url.Values, fields []field) (json.RawMessage, error) {
 	if raw := strings.TrimSpace(form.Get(rawField)); raw != "" {
 		var object map[string]json.RawMessage
@@ -229,7 +230,7 @@ func objectOf(form url.Values, fields []field) (json.RawMessage, error) {
 	return json.Marshal(object)
 }
 
-// valueOf returns the JSON of a field, nil if it has no value.
+// valueOf returns the value of a field as JSON, or nil if it has none.
 func (f *field) valueOf(values []string) (json.RawMessage, error) {
 	var value string
 	if len(values) > 0 {

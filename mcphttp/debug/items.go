@@ -18,7 +18,7 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// An item is something that the handler lists, or that is registered on it.
+// An item is something that the handler lists, or that is registered with it.
 type item struct {
 	Kind        string          `json:"kind"` // tool, prompt, resource, template, method or mount
 	Name        string          `json:"name"` // or URI, template, method, prefix
@@ -31,7 +31,7 @@ type item struct {
 	Meta        mcp.Meta        `json:"_meta,omitempty"`
 	Findings    []lint.Finding  `json:"findings,omitempty"`
 	IsListed    bool            `json:"listed"`
-	App         string          `json:"app,omitempty"` // URI of the page of a tool for models
+	App         string          `json:"app,omitempty"` // URI of the app of a tool for models
 	Fields      []field         `json:"-"`
 
 	Site       string          `json:"site,omitempty"`
@@ -42,8 +42,8 @@ type item struct {
 // kinds are the kinds of items, in the order in which they are shown.
 var kinds = []string{"tool", "prompt", "resource", "template", "method", "mount"}
 
-// items returns all items, as the caller sees them: those of the lists, and what else is
-// registered. The error is that of a list; what could be read is returned as well.
+// items returns all items as the caller sees them: the listed items and other registrations. If a
+// list cannot be read, items returns an error together with the items that could be read.
 func (p *page) items(ctx context.Context, caller *mcp.Principal) (all []*item, err error) {
 	conn, err := p.connect(ctx, caller, true, nil)
 	if err != nil {
@@ -62,13 +62,13 @@ func (p *page) items(ctx context.Context, caller *mcp.Principal) (all []*item, e
 	return all, l.err
 }
 
-// lists are what a server lists.
+// lists are the lists of a server.
 type lists struct {
 	tools     []*mcp.Tool
 	prompts   []*mcp.Prompt
 	resources []*mcp.Resource
 	templates []*mcp.ResourceTemplate
-	err       error // the first
+	err       error // the first error
 }
 
 // readLists reads the lists of what the server offers.
@@ -87,10 +87,10 @@ func readLists(ctx context.Context, conn *mcp.Conn) *lists {
 	return l
 }
 
-// maxItems bounds the items of one kind that are shown.
+// maxItems is the maximum number of items of one kind that are shown.
 const maxItems = 5000
 
-// collect reads one list. An error is noted in l.
+// collect reads one list. It records an error in l.
 func collect[T any](l *lists, list iter.Seq2[*T, error]) (all []*T) {
 	for v, err := range list {
 		if err == nil && len(all) == maxItems {
@@ -105,7 +105,7 @@ func collect[T any](l *lists, list iter.Seq2[*T, error]) (all []*T) {
 	return all
 }
 
-// items returns what the lists have, with findings.
+// items returns the items of the lists with their findings.
 func (l *lists) items() (all []*item) {
 	for _, t := range l.tools {
 		all = append(all, itemOfTool(t))
@@ -134,7 +134,7 @@ func (l *lists) items() (all []*item) {
 	return all
 }
 
-// Problems returns how many of the findings are more than notes.
+// Problems returns the number of findings that are more severe than notes.
 func (it *item) Problems() (n int) {
 	for _, f := range it.Findings {
 		if f.Severity != lint.Note {
@@ -156,7 +156,7 @@ func (p *page) item(ctx context.Context, caller *mcp.Principal, kind, name strin
 		return nil, err
 	}
 	if kind == "resource" && name != "" {
-		return &item{Kind: kind, Name: name}, nil // one that a template matches, or a link
+		return &item{Kind: kind, Name: name}, nil // it matches a template, or was linked
 	}
 	return nil, failure{http.StatusNotFound, fmt.Sprintf("there is no %.20s %.100q, or not any more", kind, name)}
 }
@@ -216,7 +216,7 @@ func (it *item) setVariables() {
 	}
 }
 
-// expand returns the URI of a template with the values of variables.
+// expand expands the URI template with the values of variables.
 func (it *item) expand(variables json.RawMessage) (string, error) {
 	parsed, err := uritemplate.Parse(it.Name)
 	if err != nil {
@@ -233,7 +233,8 @@ func (it *item) expand(variables json.RawMessage) (string, error) {
 	return uri, nil
 }
 
-// withRegistrations adds to items where they were registered, and what is not listed.
+// withRegistrations adds the places of registration to the items, and adds an item for each
+// registration that is not listed.
 func withRegistrations(all []*item, registrations []seam.Registration) []*item {
 	type key struct{ kind, name string }
 	byKey := map[key]*item{}

@@ -11,11 +11,11 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// An outcome is how a request ended. The kinds are those of package middleware.
+// An outcome describes how a request ended. The kinds are the same as in package middleware.
 type outcome struct {
 	kind      string
 	code      int
-	err       error // why it failed; nil if that is not known
+	err       error // why it failed; nil if unknown
 	isFailure bool
 }
 
@@ -46,8 +46,8 @@ func failedTool(res *mcp.CallToolResult) outcome {
 	return outcome{kind: "isError", err: err, isFailure: true}
 }
 
-// text returns the error with its causes, "" if there is none. Unless values are shown, that of
-// invalid arguments has their places only.
+// text returns the text of the error and its causes, or "" if there is none. Unless values are
+// shown, the text for invalid arguments contains only their places.
 func (o outcome) text(values bool) string {
 	if o.err == nil {
 		return ""
@@ -58,8 +58,8 @@ func (o outcome) text(values bool) string {
 	return clip(withCauses(o.err), maxError)
 }
 
-// withCauses returns the text of an error, and those of the errors in it that it does not
-// contain: what peers are not told.
+// withCauses returns the text of an error followed by the texts of wrapped errors that it does
+// not contain, which are not sent to peers.
 func withCauses(err error) string {
 	text := err.Error()
 	for cause := errors.Unwrap(err); cause != nil; cause = errors.Unwrap(cause) {

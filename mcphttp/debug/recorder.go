@@ -22,35 +22,35 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// Limits of what is remembered of one request, in bytes: names that clients choose, and texts of
-// errors.
+// Limits on what is remembered about one request, in bytes: names chosen by clients, and error
+// texts.
 const (
 	maxName  = 256
 	maxError = 4 << 10
 )
 
-// A recorder remembers the requests in flight, the last ones that have ended, and how many and
-// how long they were.
+// A recorder records the requests in flight, the most recently completed requests, and the number
+// and durations of requests.
 type recorder struct {
 	active    atomic.Bool // see whileActive
-	installed sync.Once   // whileActive, on a connection
-	keep      int         // requests
+	installed sync.Once   // installs whileActive on a connection
+	keep      int         // number of completed requests to keep
 	values    bool
 	maxValue  int
 	seed      maphash.Seed
 
 	mu       sync.Mutex
-	changed  uint64 // changes so far
+	changed  uint64 // number of changes so far
 	last     uint64 // number of the last request
 	inFlight map[uint64]*record
 	recent   []*record // a ring; the next one replaces recent[oldest] when it is full
 	oldest   int
 	traffic  series
 	texts    texts
-	rounds   map[uint64]int // by the hash of the state of a question: the round that its answers begin
+	rounds   map[uint64]int // by the hash of a requestState: the round that it begins
 }
 
-// maxRounds bounds how many states of questions are remembered.
+// maxRounds is the maximum number of entries of rounds.
 const maxRounds = 1024
 
 func newRecorder(o *Options) *recorder {
@@ -60,8 +60,8 @@ func newRecorder(o *Options) *recorder {
 	}
 }
 
-// A record is what is remembered of one request. It does not keep the request, which may be
-// large.
+// A record is what is remembered about one request. It does not reference the request, which may
+// be large.
 type record struct {
 	number       uint64
 	method, name string
@@ -70,14 +70,14 @@ type record struct {
 	isLegacy     bool
 	remote       string
 	principal    *mcp.Principal
-	sender       string // an Implementation as JSON, "" if it is not known or long
+	sender       string // an Implementation as JSON; "" if unknown or too long
 	round        int
 	start        time.Time
-	arguments    json.RawMessage // nil if values are not shown, or it is too long
+	arguments    json.RawMessage // nil if values are not shown, or if they are too long
 	cancel       context.CancelCauseFunc
-	isCancelled  atomic.Bool // by the page
+	isCancelled  atomic.Bool // from the page
 
-	// Set when it has ended.
+	// Set when the request has ended.
 	duration time.Duration
 	outcome  string
 	code     int
@@ -87,7 +87,7 @@ type record struct {
 
 type quietKey struct{}
 
-// quietly returns a context for the requests that the page makes to be shown, which are not
+// quietly returns a context for requests that the page makes for its own display, which are not
 // recorded.
 func quietly(ctx context.Context) context.Context {
 	return context.WithValue(ctx, quietKey{}, true)
@@ -96,7 +96,8 @@ func quietly(ctx context.Context) context.Context {
 // middleware records the requests that next serves.
 func (r *recorder) middleware(next mcp.Handler) mcp.Handler { return &recorded{r, next} }
 
-// whileActive is middleware that cannot be taken off again, and records while it is active.
+// whileActive is middleware that records while r is active. It is for handlers whose middleware
+// cannot be removed.
 func (r *recorder) whileActive(next mcp.Handler) mcp.Handler {
 	recorded := r.middleware(next)
 	return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
@@ -131,7 +132,7 @@ func (h *recorded) ServeMCP(ctx context.Context, req *mcp.Request) (res mcp.Resu
 	return res, err
 }
 
-// toolError returns the error of a tool that failed, nil if there is none.
+// toolError returns the error of a failed tool call, or nil if there is none.
 func toolError(res mcp.Result) error {
 	if tool, ok := res.(*mcp.CallToolResult); ok && tool.IsError {
 		return tool.Err()
@@ -173,7 +174,7 @@ func (r *recorder) begin(ctx context.Context, req *mcp.Request, cancel context.C
 	return rec
 }
 
-// stateOf returns the state of questions that a request brings back, nil if there is none.
+// stateOf returns the requestState that a request brings back, or nil if there is none.
 func stateOf(req *mcp.Request) []byte {
 	if !bytes.Contains(req.Params(), []byte(`"requestState"`)) {
 		return nil
@@ -218,7 +219,7 @@ func (r *recorder) rememberLocked(rec *record) {
 	r.oldest = (r.oldest + 1) % r.keep
 }
 
-// noteRoundLocked remembers which round the answers to a question begin.
+// noteRoundLocked records the round that the request with the given state begins.
 func (r *recorder) noteRoundLocked(state string, round int) {
 	if len(r.rounds) >= maxRounds {
 		clear(r.rounds)
@@ -229,14 +230,14 @@ func (r *recorder) noteRoundLocked(state string, round int) {
 	}
 }
 
-// changes returns a number that grows whenever a request begins or ends.
+// changes returns a number that increases whenever a request begins or ends.
 func (r *recorder) changes() uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.changed
 }
 
-// requests returns the requests in flight, the oldest first, and those that have ended, the last
+// requests returns the requests in flight, oldest first, and the completed requests, most recent
 // first.
 func (r *recorder) requests() (inFlight, recent []*record) {
 	r.mu.Lock()
@@ -250,7 +251,7 @@ func (r *recorder) requests() (inFlight, recent []*record) {
 	return inFlight, recent
 }
 
-// find returns a request by its number, nil if it is not remembered.
+// find returns a request by its number, or nil if it is not remembered.
 func (r *recorder) find(number uint64) (rec *record, inFlight bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -265,7 +266,7 @@ func (r *recorder) find(number uint64) (rec *record, inFlight bool) {
 	return nil, false
 }
 
-// cancel cancels a request in flight, and reports whether it did.
+// cancelRequest cancels a request in flight, and reports whether it did.
 func (r *recorder) cancelRequest(number uint64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -285,11 +286,11 @@ func (r *recorder) seconds(now time.Time) []second {
 	return r.traffic.last(now)
 }
 
-// texts are names that requests have in common. What is kept of a request is a copy, because a
-// part of a message would keep all of it.
+// texts are names shared by several requests. They are copies, because a substring of a message
+// would keep the whole message in memory.
 type texts map[string]string
 
-// maxTexts bounds how many texts are kept for requests to come.
+// maxTexts is the maximum number of texts kept for later requests.
 const maxTexts = 1024
 
 // keep returns a copy of the beginning of s.

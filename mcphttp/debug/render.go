@@ -34,14 +34,14 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"line": func(s string) string { return clip(strings.Join(strings.Fields(s), " "), 200) },
 }).ParseFS(static, "static/*.html"))
 
-// A layout is what every page shows.
+// A layout is the model of the parts common to all views.
 type layout struct {
 	View     string
 	Title    string
-	Events   string // names of those that change the page
+	Events   string // names of the events that change the page
 	ReadOnly bool
-	JSON     string // query of the same as JSON
-	Refresh  bool   // without a script: the page is about something under way
+	JSON     string // query of the same view as JSON
+	Refresh  bool   // reload the page without a script, because it shows a call in flight
 	Model    any
 }
 
@@ -72,10 +72,10 @@ func (p *page) serveView(w http.ResponseWriter, r *http.Request, caller *mcp.Pri
 	})
 }
 
-// isJSON reports whether the response is to be JSON.
+// isJSON reports whether the client requested JSON.
 func isJSON(r *http.Request) bool { return r.URL.Query().Get("format") == "json" }
 
-// fail writes an error.
+// fail writes an error response.
 func (p *page) fail(w http.ResponseWriter, r *http.Request, err error) {
 	status, text := statusOf(err), withCauses(err)
 	if f, ok := errors.AsType[failure](err); ok {
@@ -102,7 +102,7 @@ func (p *page) writeJSON(w http.ResponseWriter, status int, v any) {
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(raw, '\n')) // a client that has gone needs none
+	_, _ = w.Write(append(raw, '\n')) // the client may be gone
 }
 
 func (p *page) writePage(w http.ResponseWriter, r *http.Request, status int, name string, l *layout) {
@@ -119,7 +119,7 @@ func (p *page) writePage(w http.ResponseWriter, r *http.Request, status int, nam
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = whole.WriteTo(w) // a client that has gone needs none
+	_, _ = whole.WriteTo(w) // the client may be gone
 }
 
 // files are the script and the style of the page, with their types.

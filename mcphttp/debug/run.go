@@ -16,53 +16,54 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// Limits of the calls that are made from the page.
+// Limits on the calls made from the page.
 const (
-	maxRuns   = 64      // that are remembered
-	maxLogs   = 200     // log messages of one
-	maxResult = 8 << 20 // bytes of one
+	maxRuns   = 64      // runs that are remembered
+	maxLogs   = 200     // log messages of one run
+	maxResult = 8 << 20 // bytes of one result
 )
 
-// A run is a call that was made from the page.
+// A run is a call made from the page.
 type run struct {
 	id, method, name string
 	params           json.RawMessage
 	start            time.Time
-	changed          func() // announces it
+	changed          func() // announces a change of the run
 	cancel           context.CancelCauseFunc
 	done             chan struct{}
 
 	mu        sync.Mutex
 	progress  *mcp.ProgressParams
 	logs      []string
-	questions []*question // that wait for an answer
+	questions []*question // that are waiting for an answer
 	asked     int         // so far
 	duration  time.Duration
 	result    mcp.Result
 	err       error
 }
 
-// A question is one that the handler asks during a run.
+// A question is a request of the handler for user input during a run.
 type question struct {
 	number  int
 	method  string
-	message string // of a model: the params, as JSON
+	message string // for sampling, the params as JSON
 	url     string
 	fields  []field
 	schema  json.RawMessage
-	answer  chan answer // of 1
+	answer  chan answer // with capacity 1
 }
 
-// An answer is what the user of the page answers.
+// An answer is the answer of the page's user to a question.
 type answer struct {
 	action  string
 	content json.RawMessage
-	text    string // of a model
+	text    string // for sampling
 }
 
-// runs are the calls of the page. The oldest that has ended is forgotten when there are too many.
+// runs are the calls made from the page. If there are more than maxRuns, the oldest completed run
+// is dropped.
 type runs struct {
-	limit   int // under way
+	limit   int // maximum number in flight
 	timeout time.Duration
 
 	mu    sync.Mutex
@@ -74,7 +75,7 @@ func (rs *runs) init(o *Options) {
 	rs.limit, rs.timeout, rs.byID = o.MaxCalls, o.CallTimeout, map[string]*run{}
 }
 
-// add remembers a run. It returns an error if too many are under way.
+// add adds a run. It returns an error if too many runs are in flight.
 func (rs *runs) add(r *run) error {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -108,7 +109,7 @@ func (rs *runs) find(id string) (*run, error) {
 	return nil, failure{404, "this call is not known, or not any more: the server was started again, or there were many others"}
 }
 
-// all returns the runs, the last first.
+// all returns the runs, most recent first.
 func (rs *runs) all() []*run {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -128,7 +129,7 @@ func (r *run) isDone() bool {
 	}
 }
 
-// start begins a call, which goes on when the request for the page has ended.
+// start starts a call, which continues after the request for the page has ended.
 func (p *page) start(caller *mcp.Principal, method, name string, params any) (*run, error) {
 	raw, err := json.Marshal(params)
 	if err != nil {
@@ -143,7 +144,7 @@ func (p *page) start(caller *mcp.Principal, method, name string, params any) (*r
 		cancel(nil)
 		return nil, err
 	}
-	go r.serve(ctx, p, caller) // until it is done, cancelled or CallTimeout has passed
+	go r.serve(ctx, p, caller) // until it is done or cancelled, or CallTimeout has passed
 	return r, nil
 }
 
@@ -166,14 +167,14 @@ func (r *run) serve(ctx context.Context, p *page, caller *mcp.Principal) {
 	r.changed()
 }
 
-// sizeOf returns the size of a result as JSON, 0 if there is none.
+// sizeOf returns the size of a result as JSON, or 0 if there is none.
 func sizeOf(res mcp.Result) int {
 	if res == nil {
 		return 0
 	}
 	raw, err := core.MarshalResult(res)
 	if err != nil {
-		return 0 // nothing of it is shown
+		return 0 // it is not shown
 	}
 	return len(raw)
 }
@@ -191,7 +192,7 @@ func (r *run) call(ctx context.Context, p *page, caller *mcp.Principal) (mcp.Res
 	return core.Send(mcp.WithLog(mcp.WithProgress(ctx, r.report), mcp.LoggingLevelDebug, r.log), conn, req)
 }
 
-// report notes progress.
+// report records progress.
 func (r *run) report(p *mcp.ProgressParams) {
 	r.mu.Lock()
 	r.progress = p
@@ -205,7 +206,7 @@ func (r *run) answerBy(o *mcp.ClientOptions) {
 	o.Sample = r.sample
 }
 
-// log notes a log message.
+// log records a log message.
 func (r *run) log(p *mcp.LoggingMessageParams) {
 	data, err := json.Marshal(p.Data)
 	if err != nil {
@@ -228,7 +229,7 @@ func (r *run) elicit(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResul
 	return &mcp.ElicitResult{Action: a.action, Content: a.content}, nil
 }
 
-// sample has the user of the page answer in place of a model.
+// sample lets the user of the page answer in place of a model.
 func (r *run) sample(ctx context.Context, p *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
 	raw, err := json.Marshal(p)
 	if err != nil {
@@ -261,8 +262,8 @@ func (r *run) ask(ctx context.Context, q *question) (answer, error) {
 	}
 }
 
-// reply answers a question, which is no longer asked then. It returns an error if that is not
-// the case already.
+// reply answers a pending question and removes it. It returns an error if the question is no
+// longer pending.
 func (r *run) reply(number int, a func(*question) (answer, error)) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

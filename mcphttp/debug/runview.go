@@ -11,7 +11,7 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// runSummary is a call of the page in a list.
+// runSummary is a call made from the page, as shown in a list.
 type runSummary struct {
 	ID       string        `json:"id"`
 	Method   string        `json:"method"`
@@ -20,7 +20,7 @@ type runSummary struct {
 	Duration time.Duration `json:"duration"`
 }
 
-// runModel is the model of the page of a call.
+// runModel is the model of the view of a call.
 type runModel struct {
 	runSummary
 
@@ -56,7 +56,7 @@ type questionModel struct {
 	RunID      string          `json:"-"`
 }
 
-// state returns the state of the run, whose lock is held.
+// stateLocked returns the state of the run. The caller must hold r.mu.
 func (r *run) stateLocked() string {
 	tool, _ := r.result.(*mcp.CallToolResult)
 	switch {

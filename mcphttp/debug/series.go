@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// plotted is how many seconds are plotted.
+// plotted is the number of seconds that are plotted.
 const plotted = 120
 
 // A second is the traffic of one second.
@@ -24,7 +24,7 @@ type second struct {
 // mean returns the mean duration.
 func (s second) mean() time.Duration { return s.total / time.Duration(max(s.count, 1)) }
 
-// A series is the traffic of the last seconds, by time modulo their number.
+// A series is the traffic of the last seconds, indexed by Unix time modulo plotted.
 type series [plotted]second
 
 // add counts a request that ended at a time.
@@ -42,7 +42,7 @@ func (s *series) add(end time.Time, d time.Duration, failed bool) {
 	}
 }
 
-// last returns the seconds up to now, the oldest first.
+// last returns the seconds up to now, oldest first.
 func (s *series) last(now time.Time) []second {
 	all := make([]second, 0, plotted)
 	for at := now.Unix() - plotted + 1; at <= now.Unix(); at++ {
@@ -55,7 +55,7 @@ func (s *series) last(now time.Time) []second {
 	return all
 }
 
-// The size of a plot, in units of its view box: a unit is half a second.
+// The size of a plot in units of its view box. A horizontal unit is half a second.
 const (
 	plotWidth  = 240
 	plotHeight = 48
@@ -64,10 +64,10 @@ const (
 // A plot is a small diagram of the last two minutes.
 type plot struct {
 	Title  string `json:"title"`
-	Now    string `json:"now"` // the value of the last minute
+	Now    string `json:"now"` // value for the last minute
 	Max    string `json:"max"`
 	Line   string `json:"-"` // points of a line
-	Area   string `json:"-"` // points of an area, "" if there is none
+	Area   string `json:"-"` // points of an area; "" if there is none
 	Width  int    `json:"-"`
 	Height int    `json:"-"`
 }

@@ -12,14 +12,14 @@ import (
 	"github.com/go-psi/psi/internal/jsonscan"
 )
 
-// isPlain reports whether JSON in lines is not much longer than the JSON: each line of a deeply
-// nested array begins with as many spaces as it is deep.
+// isPlain reports whether indenting raw does not make it much longer: lines of deeply nested
+// arrays are indented by their depth.
 func isPlain(raw json.RawMessage) bool {
 	const maxDepth, maxSize = 32, 1 << 20
 	return len(raw) <= maxSize && jsonscan.Valid(raw, maxDepth) == nil
 }
 
-// pretty returns JSON in lines if it is plain, cut to a number of bytes.
+// pretty returns JSON, indented if it is plain, and truncated to limit bytes.
 func pretty(raw json.RawMessage, limit int) string {
 	var out bytes.Buffer
 	if !isPlain(raw) || json.Indent(&out, raw, "", "  ") != nil {
@@ -28,7 +28,7 @@ func pretty(raw json.RawMessage, limit int) string {
 	return cut(out.String(), limit)
 }
 
-// cut returns the beginning of a text, and says so.
+// cut truncates a text to limit bytes and adds a note if it was longer.
 func cut(s string, limit int) string {
 	if len(s) <= limit {
 		return s

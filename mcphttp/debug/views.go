@@ -19,8 +19,8 @@ import (
 	"github.com/go-psi/psi/mcp/tasks"
 )
 
-// A view is a page: a name, by which the query asks for it and the template shows it, the events
-// that change it, and the function that makes what it shows, also as JSON.
+// A view is one view of the page. The query and the template use its name. events are the events
+// that change it, and model returns its title and the model that is rendered as HTML or JSON.
 type view struct {
 	name   string
 	events []string
@@ -35,7 +35,7 @@ var views = []view{
 	{"run", []string{eventRuns}, (*page).runView},
 }
 
-// overview is the model of the first page.
+// overview is the model of the first view.
 type overview struct {
 	Server        server              `json:"server"`
 	Since         time.Time           `json:"observedSince"`
@@ -48,7 +48,7 @@ type overview struct {
 	Tasks         []seam.Tasks        `json:"tasks"` // of each manager
 }
 
-// server is what the handler says about itself.
+// server describes the handler, from its discovery result.
 type server struct {
 	Name         string   `json:"name"`
 	Version      string   `json:"version,omitempty"`
@@ -58,7 +58,7 @@ type server struct {
 	Err          string   `json:"error,omitempty"`
 }
 
-// request is a record for people to read.
+// request is a record in human-readable form.
 type request struct {
 	Number    uint64          `json:"number"`
 	Method    string          `json:"method"`
@@ -79,7 +79,7 @@ type request struct {
 	Result    json.RawMessage `json:"result,omitempty"`
 }
 
-// endpoint is an endpoint with what is open there.
+// endpoint describes an endpoint with its open sessions and streams.
 type endpoint struct {
 	Type     string        `json:"type"`
 	InFlight int           `json:"inFlight"`
@@ -94,7 +94,8 @@ type session struct {
 	Caller  string `json:"caller,omitempty"`
 }
 
-// maxShown bounds the sessions and streams of an endpoint that are shown.
+// maxShown is the maximum number of sessions, streams and running tasks that are shown in each
+// list.
 const maxShown = 200
 
 func (p *page) overview(r *http.Request, caller *mcp.Principal) (string, any, error) {
@@ -102,7 +103,7 @@ func (p *page) overview(r *http.Request, caller *mcp.Principal) (string, any, er
 	o := &overview{Server: p.serverFor(r, caller), Since: p.attention.observedSince(), Plots: plots(p.recorder.seconds(now))}
 	inFlight, recent := p.recorder.requests()
 	for _, rec := range inFlight {
-		if rec.method != mcp.MethodListen { // they are in flight for hours, and shown as subscriptions
+		if rec.method != mcp.MethodListen { // in flight for hours; shown as subscriptions
 			o.InFlight = append(o.InFlight, p.show(rec, now, true))
 		}
 	}
@@ -124,7 +125,7 @@ func (p *page) overview(r *http.Request, caller *mcp.Principal) (string, any, er
 	return "Overview", o, nil
 }
 
-// showTasks returns what is shown of the tasks of a manager.
+// showTasks returns the tasks of a manager as they are shown.
 func (p *page) showTasks(m *tasks.Manager) seam.Tasks {
 	all := background.Tasks(m)
 	all.Running = all.Running[:min(len(all.Running), maxShown)]
@@ -134,7 +135,7 @@ func (p *page) showTasks(m *tasks.Manager) seam.Tasks {
 	return all
 }
 
-// serverFor returns what the handler says about itself, or why that is not known.
+// serverFor returns the description of the handler, or the error if it is unknown.
 func (p *page) serverFor(r *http.Request, caller *mcp.Principal) server {
 	said, err := p.describe(r.Context(), caller, false)
 	if err != nil {
@@ -154,7 +155,8 @@ func (p *page) serverFor(r *http.Request, caller *mcp.Principal) server {
 	return s
 }
 
-// show returns what is shown of a record. Its end is read only if it is not in flight.
+// show returns a record as it is shown. If the request is in flight, the fields that are set at
+// its end are not read.
 func (p *page) show(rec *record, now time.Time, inFlight bool) request {
 	out := request{
 		Number: rec.number, Method: rec.method, Name: redact.Text(rec.name), Era: "modern", Version: rec.version, Round: rec.round,
@@ -187,7 +189,7 @@ func callerName(p *mcp.Principal) string {
 	return p.Subject
 }
 
-// clientName returns the name and the version that a client gives.
+// clientName returns the name and the version that a client reports.
 func clientName(info string) string {
 	var i mcp.Implementation
 	if info == "" || json.Unmarshal([]byte(info), &i) != nil {
@@ -214,11 +216,11 @@ func describeEndpoint(e Endpoint) endpoint {
 	return out
 }
 
-// registeredModel is the model of the page of what is registered.
+// registeredModel is the model of the view of registered items.
 type registeredModel struct {
 	Server server  `json:"server"`
 	Groups []group `json:"groups"`
-	Err    string  `json:"error,omitempty"` // of a list
+	Err    string  `json:"error,omitempty"` // error of a list request
 }
 
 type group struct {
@@ -254,7 +256,7 @@ func (p *page) registered(r *http.Request, caller *mcp.Principal) (string, any, 
 	return "Registered", m, nil
 }
 
-// itemModel is the model of the page of one item.
+// itemModel is the model of the view of one item.
 type itemModel struct {
 	*item
 
@@ -276,7 +278,7 @@ func (p *page) itemView(r *http.Request, caller *mcp.Principal) (string, any, er
 	return it.Name, m, nil
 }
 
-// requestModel is the model of the page of one request.
+// requestModel is the model of the view of one request.
 type requestModel struct {
 	request
 

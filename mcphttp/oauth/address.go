@@ -14,13 +14,12 @@ import (
 	"github.com/go-psi/psi/internal/network"
 )
 
-// reach is the set of networks, besides the public one, to which a server may send a
-// client.
+// A reach is the set of non-public networks to which a server may send a client.
 type reach struct {
 	loopback, private, linkLocal bool
 }
 
-// A kind is a kind of address.
+// A kind classifies an address.
 type kind int
 
 const (
@@ -46,7 +45,8 @@ func prefixes(list ...string) []netip.Prefix {
 	return nets
 }
 
-// kindOf classifies an address. An address that embeds another has the kind of that one.
+// kindOf classifies an address. An address that embeds an IPv4 address has the kind of the
+// embedded address.
 func kindOf(ip netip.Addr) kind {
 	ip = ip.Unmap().WithZone("")
 	if nat64.Contains(ip) {
@@ -67,8 +67,8 @@ func kindOf(ip netip.Addr) kind {
 	return public
 }
 
-// reachFrom returns the reach of a server at an address: networks that are as near to it
-// as itself, or further away.
+// reachFrom returns the reach of a server at an address: the server's own network and wider
+// ones.
 func reachFrom(ip netip.Addr) reach {
 	switch kindOf(ip) {
 	case loopback:
@@ -99,13 +99,13 @@ func isLocalName(host string) bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost")
 }
 
-// isSecure reports whether what is sent to a URL cannot be intercepted.
+// isSecure reports whether requests to a URL cannot be intercepted.
 func isSecure(u *url.URL) bool {
 	return u.Scheme == "https" || u.Scheme == "http" && network.IsLoopback(u.Hostname())
 }
 
-// parseURL parses a URL from a server and rejects unsafe ones. A URL must be absolute,
-// https, or http to this machine, and have no user information and no fragment.
+// parseURL parses a URL from a server and rejects unsafe ones. A URL must be absolute, must
+// be https or http on this machine, and must have no user information or fragment.
 func parseURL(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
 	if err != nil || len(s) > 8<<10 {
@@ -122,7 +122,8 @@ func parseURL(s string) (*url.URL, error) {
 	return u, err
 }
 
-// checkURL returns an error if a URL must not be requested, as far as its text shows.
+// checkURL returns an error if a URL must not be requested, as far as this is known without
+// resolving its host.
 func (r reach) checkURL(u *url.URL) error {
 	if _, err := parseURL(u.String()); err != nil {
 		return err
@@ -140,9 +141,9 @@ func (r reach) checkURL(u *url.URL) error {
 	return nil
 }
 
-// isOddAddress reports whether some resolver may take a host for an address that netip
-// does not accept: one whose last label is a number, such as 127.1 and 0x7f000001 (WHATWG
-// URL, ends in a number), or one that becomes so when its letters are mapped to ASCII.
+// isOddAddress reports whether a resolver may interpret a host as an address that netip
+// does not accept: a host whose last label is a number, such as 127.1 or 0x7f000001 (WHATWG
+// URL, ends in a number), or that may become one when its letters are mapped to ASCII.
 func isOddAddress(host string) bool {
 	if strings.ContainsFunc(host, func(r rune) bool { return r > '~' }) {
 		return true
@@ -156,7 +157,7 @@ func isOddAddress(host string) bool {
 	return last != "" && strings.Trim(last, digits) == ""
 }
 
-// origin returns scheme, host and port.
+// origin returns the scheme, host and port of a URL.
 func origin(u *url.URL) string {
 	scheme, port := strings.ToLower(u.Scheme), u.Port()
 	switch {

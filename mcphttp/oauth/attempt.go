@@ -19,11 +19,13 @@ import (
 )
 
 const (
-	// maxRenewals bounds how often one request waits for a token, for any reason.
+	// maxRenewals is the maximum number of times that one request waits for a token, for
+	// any reason.
 	maxRenewals = 6
-	// maxNonces bounds how often one request is sent again with another nonce.
+	// maxNonces is the maximum number of times that one request is sent again with another
+	// nonce.
 	maxNonces = 3
-	// pause is how long no token is renewed after a new one did not help.
+	// pause is how long renewals are paused after the server rejected a new token.
 	pause = time.Minute
 )
 
@@ -32,7 +34,7 @@ type attempt struct {
 	t    *Transport
 	req  *http.Request
 	body *body
-	near atomic.Pointer[reach] // of the address that the server was found at
+	near atomic.Pointer[reach] // of the server's address
 
 	renewals, nonces, stepUps int
 	refreshed, authorized     bool
@@ -63,8 +65,8 @@ func (a *attempt) run() (*http.Response, error) {
 	}
 }
 
-// traceChallenge traces a refusal that the transport handles. Others are traced by the client
-// that gets the response.
+// traceChallenge traces a refusal that the transport handles. Other refusals are traced by
+// the client that receives the response.
 func (a *attempt) traceChallenge(res *http.Response) {
 	if t := mcptrace.ClientTraceFromContext(a.req.Context()); t != nil && t.Challenge != nil {
 		t.Challenge(mcptrace.ChallengeInfo{Status: res.StatusCode, Header: res.Header})
@@ -112,8 +114,8 @@ func (t *Transport) reachOf(addressed any, conn net.Conn) *reach {
 	return &reach{r.loopback || found.loopback, r.private || found.private, r.linkLocal || found.linkLocal}
 }
 
-// handleRefusal gets what the request needs to succeed, and reports whether to send it
-// again.
+// handleRefusal obtains the token or nonce that the request needs, and reports whether to
+// send it again.
 func (a *attempt) handleRefusal(res *http.Response, cred *credential) (again bool, err error) {
 	switch res.StatusCode {
 	case http.StatusUnauthorized:
@@ -135,7 +137,7 @@ func (a *attempt) handleRefusal(res *http.Response, cred *credential) (again boo
 	return false, nil
 }
 
-// identify gets a token for a request that was rejected without one, or with an old one.
+// identify obtains a token or nonce for a request that was rejected with 401.
 func (a *attempt) identify(d demand, res *http.Response, cred *credential) (again bool, err error) {
 	if cred != nil && cred.proof != nil && d.code == codeUseNonce && res.Header.Get(headerNonce) != "" {
 		if a.nonces++; a.nonces > maxNonces {
@@ -166,16 +168,17 @@ func (a *attempt) identify(d demand, res *http.Response, cred *credential) (agai
 	return err == nil, err
 }
 
-// isQuiet reports whether the request is not worth asking a user: ending a session is
-// not.
+// isQuiet reports whether the user must not be asked for this request. Ending a session is
+// not worth asking a user.
 func (a *attempt) isQuiet() bool {
 	return a.req.Method == http.MethodDelete && !a.t.opts.Grant.isSilent()
 }
 
-// stepUp gets a token with more scopes.
+// stepUp obtains a token with more scopes.
 func (a *attempt) stepUp(d *demand, res *http.Response, cred *credential) (again bool, err error) {
 	t := a.t
-	// The token has the scopes, or they were requested just now.
+	// A step-up is useless if the token has the scopes, or if they have just been
+	// requested.
 	useless := covers(cred.Scopes, d.scopes) || a.stepUps > 0 && covers(cred.Wanted, d.scopes)
 	if a.stepUps >= t.opts.MaxStepUps || len(d.scopes) == 0 || useless || t.isFutile(d.scopes) {
 		if a.stepUps > 0 || useless {
@@ -197,8 +200,8 @@ func (a *attempt) stepUp(d *demand, res *http.Response, cred *credential) (again
 	return err == nil, err
 }
 
-// discardSize is the length up to which a response is read to its end, so that its
-// connection can be reused.
+// discardSize is the maximum length of a response that is drained so that its connection
+// can be reused.
 const discardSize = 64 << 10
 
 func discard(res *http.Response) {
@@ -213,14 +216,14 @@ type body struct {
 	get   func() (io.ReadCloser, error) // nil if there is no body
 	once  bool                          // can be sent only once
 	sent  bool                          // at least once
-	first io.ReadCloser                 // the request's own
+	first io.ReadCloser                 // the original body of the request
 }
 
-// maxReplay is the length up to which a body is kept, to be sent again.
+// maxReplay is the maximum length of a body that is buffered to be sent again.
 const maxReplay = 1 << 20
 
-// newBody takes over the body of a request. A body without GetBody is read, so that it
-// can be sent again. One that is too long for that can be sent only once.
+// newBody takes ownership of the body of a request. A body without GetBody is buffered, so
+// that it can be sent again. If it is too long for that, it can be sent only once.
 func newBody(req *http.Request) (*body, error) {
 	switch {
 	case req.Body == nil || req.Body == http.NoBody:
@@ -248,7 +251,7 @@ func onlyOnce(r io.ReadCloser) *body {
 	return &body{get: func() (io.ReadCloser, error) { return r, nil }, once: true, first: r}
 }
 
-// attach gives a request the body, from its start.
+// attach sets the body of a request, from its start.
 func (b *body) attach(req *http.Request) (err error) {
 	if b.get != nil {
 		req.Body, err = b.get()
@@ -257,7 +260,7 @@ func (b *body) attach(req *http.Request) (err error) {
 	return err
 }
 
-// close closes the request's own body, unless it was sent and thereby closed.
+// close closes the original body of the request, unless it was sent and thereby closed.
 func (b *body) close() {
 	closed := b.once && b.sent // by the RoundTripper
 	if b.first != nil && !closed {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// A challenge is one challenge of WWW-Authenticate (RFC 9110, section 11.6.1).
+// A challenge is one challenge in a WWW-Authenticate header (RFC 9110, section 11.6.1).
 type challenge struct {
 	scheme string // in lower case
 	params map[string]string
@@ -27,7 +27,7 @@ const (
 	schemeDPoP   = "dpop"
 )
 
-// parseChallenges parses all challenges. It leaves out malformed ones.
+// parseChallenges parses all challenges. It skips malformed ones.
 func parseChallenges(h http.Header) []challenge {
 	var found []challenge
 	left := maxChallengeBytes
@@ -42,8 +42,8 @@ func parseChallenges(h http.Header) []challenge {
 	return found
 }
 
-// addItem adds the text between two commas: a challenge with its first parameter, or
-// another parameter of the previous challenge.
+// addItem parses and adds the text between two commas: a challenge with its first
+// parameter, or another parameter of the previous challenge.
 func addItem(found []challenge, item string) []challenge {
 	name, value, isParam := cutParam(item)
 	if !isParam {
@@ -135,9 +135,9 @@ func isToken(s string) bool {
 type demand struct {
 	metadata string // URL of the server's metadata, "" if not given
 	scopes   []string
-	code     string // the error
-	dpop     bool   // DPoP is the only supported scheme that is accepted
-	foreign  bool   // no supported scheme is accepted
+	code     string // error code
+	dpop     bool   // the server accepts DPoP, but not Bearer
+	foreign  bool   // the server accepts neither DPoP nor Bearer
 }
 
 // readDemand summarizes the challenges. A server need not send any.
@@ -168,10 +168,10 @@ func readDemand(h http.Header) demand {
 	return d
 }
 
-// maxScopes bounds the number of scopes requested at once.
+// maxScopes is the maximum number of scopes in one request.
 const maxScopes = 100
 
-// scopeSet returns the scopes of all lists, without repetitions, in order of appearance.
+// scopeSet returns the scopes of all lists, without duplicates, in order of appearance.
 func scopeSet(lists ...[]string) []string {
 	var set []string
 	for _, list := range lists {

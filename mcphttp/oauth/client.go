@@ -22,32 +22,33 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// A Client is a client that is registered at an authorization server.
+// A Client is an OAuth client that is registered with an authorization server.
 type Client struct {
-	// Issuer is the authorization server. The client is used at no other. It must be set
-	// if there is a Secret or a Key. Otherwise "" means the first one that the MCP server
-	// names.
+	// Issuer is the authorization server. The client is not used with any other. Issuer
+	// must be set if there is a Secret or a Key. Otherwise, "" means the first
+	// authorization server that the MCP server names.
 	Issuer string
 	// ID is the client_id.
 	ID string
 	// Secret is the client secret. "" means none.
 	Secret string
-	// Key signs assertions (private_key_jwt) instead of a secret. Nil means none.
+	// Key signs client assertions (private_key_jwt), which replace the secret. Nil means
+	// none.
 	Key *Key
 	// Method is the authentication method: none, client_secret_basic, client_secret_post
 	// or private_key_jwt. "" means the first of private_key_jwt, client_secret_basic,
 	// client_secret_post and none that the client can use and the server's metadata lists.
 	Method string
-	// Audience is the audience of assertions. "" means the issuer or, if it is not known,
-	// the URL of the token endpoint, which some servers expect.
+	// Audience is the audience of assertions. "" means the issuer or, if it is unknown, the
+	// URL of the token endpoint. Some servers expect the latter.
 	Audience string
 
 	dynamic bool // registered by this package
 }
 
-// check returns an error if a client must not be used. Secrets must not be sent to an
-// authorization server only because an MCP server names it: a hostile server could
-// collect them.
+// check returns an error if a client has a secret or a key, but no issuer. Secrets must not
+// be sent to an authorization server only because an MCP server names it: a hostile server
+// could collect them.
 func (c *Client) check() error {
 	if c.Issuer == "" && (c.Secret != "" || c.Key != nil) {
 		return fmt.Errorf("%w: the client %.200q has a secret or a key, so its Client.Issuer must be set to the one authorization server that it is for", ErrIssuer, c.ID)
@@ -63,8 +64,8 @@ const (
 	methodKey   = "private_key_jwt"
 )
 
-// method selects the authentication method for an endpoint, by the methods that it lists.
-// An endpoint that lists none supports client_secret_basic (RFC 8414, section 2).
+// method selects the authentication method for an endpoint that lists the supported
+// methods. An endpoint that lists none supports client_secret_basic (RFC 8414, section 2).
 func (c *Client) method(supported []string) (string, error) {
 	listed := func(m string) bool { return len(supported) == 0 || slices.Contains(supported, m) }
 	switch {
@@ -141,8 +142,9 @@ func (c *Client) assertion(at *endpoint) (string, error) {
 type Key struct {
 	// Signer is the private key: RSA, ECDSA or Ed25519.
 	Signer crypto.Signer
-	// Algorithm is the signature algorithm (RFC 7518), such as PS256. "" means ES256,
-	// ES384 or ES512 by the curve, EdDSA, or RS256.
+	// Algorithm is the signature algorithm (RFC 7518), such as PS256. "" means ES256, ES384
+	// or ES512 by the curve, EdDSA, or for RSA one that the authorization server accepts,
+	// by default RS256.
 	Algorithm string
 	// ID is sent as the key's "kid". "" means none.
 	ID string
@@ -150,8 +152,8 @@ type Key struct {
 
 var errNoKey = errors.New("oauth: the key is neither RSA, ECDSA nor Ed25519")
 
-// joseKey returns a key in the form that go-jose expects. A key outside of memory, such
-// as that of a hardware token, can only sign.
+// joseKey returns a key in the form that go-jose expects. Keys that are not in memory, such
+// as keys in hardware tokens, can only sign.
 func joseKey(key crypto.Signer) any {
 	switch key.(type) {
 	case *rsa.PrivateKey, *ecdsa.PrivateKey, ed25519.PrivateKey:
@@ -160,8 +162,8 @@ func joseKey(key crypto.Signer) any {
 	return cryptosigner.Opaque(key)
 }
 
-// algorithm selects an algorithm that the recipient accepts. An empty list means that
-// this is not known.
+// algorithm selects an algorithm that the recipient accepts. An empty list means that the
+// accepted algorithms are unknown.
 func (k *Key) algorithm(accepted []string) (jose.SignatureAlgorithm, error) {
 	if k == nil || k.Signer == nil {
 		return "", errNoKey

@@ -16,33 +16,33 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// AuthorizationCode gets tokens for a user, who authorizes the program in a browser:
-// the authorization code grant with PKCE. The client is the first possible one of:
-// one of Clients, the one at MetadataURL, or a new Registration.
+// AuthorizationCode obtains tokens for a user who authorizes the program in a browser. It
+// is the authorization code grant with PKCE. The client is one of Clients, the client at
+// MetadataURL, or a new Registration, whichever is possible first.
 type AuthorizationCode struct {
-	// Redirector takes the user to the authorization server and back. Nil means
-	// &Loopback{}.
+	// Redirector sends the user to the authorization server and receives the redirect back.
+	// Nil means &Loopback{}.
 	Redirector Redirector
-	// Clients were registered beforehand, each at its issuer.
+	// Clients are clients that were registered in advance, each with its issuer.
 	Clients []Client
 	// MetadataURL is the URL of the program's client metadata document. It is the
 	// client_id at authorization servers that support that. The document must list the
 	// Redirector's redirect URI. "" means that there is none.
 	MetadataURL string
-	// MetadataKey authenticates the client of MetadataURL, if its metadata says so. Nil
-	// means no authentication.
+	// MetadataKey authenticates the client of MetadataURL, if its metadata document
+	// requires it. Nil means no authentication.
 	MetadataKey *Key
 	// Registration is used to register the program if there is no other client. If the user
-	// does not come back in time, the next login registers it again: an authorization server
-	// that has forgotten a client says so to the user only.
+	// does not come back in time, the next login registers it again: an authorization
+	// server that has forgotten a client reports this only to the user.
 	Registration Registration
 	// NoRegistration disables registration.
 	NoRegistration bool
-	// RequireIssuer rejects a redirect without the issuer of the authorization server (iss,
-	// RFC 9207). Otherwise a hostile authorization server can send users to an honest one
-	// that sends no iss, and gets the code that they come back with. By default the client
-	// continues, because many authorization servers send none, and logs a warning if their
-	// pages are on another host.
+	// RequireIssuer rejects a redirect that lacks the issuer of the authorization server
+	// (iss, RFC 9207). Otherwise, a hostile authorization server can send users to an
+	// honest one that does not send iss, and receive the resulting code. By default, such
+	// redirects are accepted, because many authorization servers do not send iss. The
+	// client logs a warning if the pages of the server are on another origin.
 	RequireIssuer bool
 }
 
@@ -216,9 +216,10 @@ func isAtOrigin(page *url.URL, of string) bool {
 	return err == nil && origin(page) == origin(u)
 }
 
-// acceptUnnamed decides about a redirect that does not name its authorization server. It may
-// come from another one than its code will be sent to: also if page, to which the user was
-// sent, is of the right one, because that can send the user on.
+// acceptUnnamed decides whether to accept a redirect that does not name its authorization
+// server. It may come from a server other than the one that will receive the code, even if
+// page, to which the user was sent, belongs to the right server, because that server can
+// redirect the user.
 func (a *AuthorizationCode) acceptUnnamed(ctx context.Context, g *tokenRequest, page *url.URL) error {
 	as := g.site.as
 	switch {

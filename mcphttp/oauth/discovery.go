@@ -40,7 +40,7 @@ type serverMetadata struct {
 	old bool
 }
 
-// A site is where the tokens of an MCP server come from.
+// A site is the source of the tokens for an MCP server.
 type site struct {
 	resource string // identifier of the server, from its metadata
 	scopes   []string
@@ -57,8 +57,8 @@ func wellKnown(id *url.URL, name string) string {
 // rooted returns a path at the origin of a URL.
 func rooted(id *url.URL, path string) string { return id.Scheme + "://" + id.Host + path }
 
-// discover finds the authorization server. Of those that the MCP server names, it chooses
-// one for which prefers is true, or else the first.
+// discover finds the authorization server. If the MCP server names several, discover
+// chooses the first for which prefers returns true. If there is none, it chooses the first.
 func (t *Transport) discover(ctx context.Context, d *demand, near reach, prefers func(issuer string) bool) (*site, error) {
 	prm, err := t.resource(ctx, d.metadata, near)
 	if errors.Is(err, errAbsent) {
@@ -80,7 +80,7 @@ func (t *Transport) discover(ctx context.Context, d *demand, near reach, prefers
 
 const resourceWellKnown = "/.well-known/oauth-protected-resource"
 
-// resource gets the metadata of the MCP server. It skips documents about other
+// resource fetches the metadata of the MCP server. It skips documents about other
 // resources, because the right one may follow.
 func (t *Transport) resource(ctx context.Context, advertised string, near reach) (*resourceMetadata, error) {
 	path := t.server.EscapedPath()
@@ -109,10 +109,10 @@ func (t *Transport) resource(ctx context.Context, advertised string, near reach)
 	return nil, cmp.Or(foreign, absent)
 }
 
-// isResource reports whether metadata found at a place may call the server by an
-// identifier (RFC 9728, section 3.3). The server's own URL is accepted anywhere. The URL
-// of a resource above it may be shared by tenants of one host. It is accepted only at
-// that resource's own well-known URL, which no tenant controls.
+// isResource reports whether metadata found at a place may identify the server as id (RFC
+// 9728, section 3.3). The server's own URL is accepted at any place. The URL of a parent
+// may be shared by tenants of one host, so it is accepted only at the parent's own
+// well-known URL, which no tenant controls.
 func (t *Transport) isResource(id, place string) bool {
 	u, err := parseURL(id)
 	if err != nil || origin(u) != t.home || !isBelow(t.server, u) {
@@ -127,7 +127,7 @@ func (t *Transport) isResource(id, place string) bool {
 		origin(at) == t.home && at.EscapedPath() == resourceWellKnown+path && at.RawQuery == ""
 }
 
-// isBelow reports whether the path of u is that of top or below it.
+// isBelow reports whether the path of u is the path of top or below it.
 func isBelow(u, top *url.URL) bool {
 	path, prefix := u.EscapedPath(), strings.TrimRight(top.EscapedPath(), "/")
 	rest, ok := strings.CutPrefix(path, prefix)
@@ -146,10 +146,9 @@ func places(issuer *url.URL) []string {
 	return list
 }
 
-// server gets the metadata of an authorization server, using the settings of c, and
-// checks that it is about that server. A place that is unavailable, or is about another
-// server, is passed over: what serves the root of a host may know nothing of an issuer
-// below it.
+// server fetches the metadata of an authorization server, using the settings of c, and
+// checks that it describes that server. Places that are unavailable or describe another
+// server are skipped, because the root of a host may not know about an issuer below it.
 func (e *egress) server(ctx context.Context, issuer string, c *call) (*serverMetadata, error) {
 	u, err := parseURL(issuer)
 	if err == nil && u.RawQuery != "" {
@@ -183,8 +182,8 @@ func (e *egress) server(ctx context.Context, issuer string, c *call) (*serverMet
 	return nil, cmp.Or(problem, fmt.Errorf("%w: authorization server %.200q has none", ErrMetadata, issuer))
 }
 
-// discoverOld finds the authorization server of a server of revision 2025-03-26, which
-// has no resource metadata: it is its own authorization server.
+// discoverOld finds the authorization server of an MCP server of revision 2025-03-26. Such
+// a server has no resource metadata and is its own authorization server.
 func (t *Transport) discoverOld(ctx context.Context, near reach) (*site, error) {
 	home := rooted(t.server, "")
 	var as serverMetadata
@@ -208,8 +207,8 @@ func (t *Transport) discoverOld(ctx context.Context, near reach) (*site, error) 
 	return &site{resource: canonical(t.server), as: &as, reach: near}, nil
 }
 
-// canonical returns a server's URL as an identifier: scheme and host in lower case,
-// without a fragment and a trailing slash.
+// canonical returns a server's URL as an identifier: scheme and host in lower case, without
+// a fragment or trailing slash.
 func canonical(u *url.URL) string {
 	id := strings.ToLower(u.Scheme) + "://" + strings.ToLower(u.Host) + strings.TrimRight(u.EscapedPath(), "/")
 	if u.RawQuery != "" {

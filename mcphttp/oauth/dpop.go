@@ -35,7 +35,7 @@ type prover struct {
 	saved     []byte // private key as a JWK, if it was generated here
 }
 
-// newProver returns a prover for the user's key, or for a new key if that is nil.
+// newProver returns a prover for the user's key, or for a new key if key is nil.
 func newProver(key *Key, accepted []string) (*prover, error) {
 	if key != nil {
 		algorithm, err := key.algorithm(accepted)

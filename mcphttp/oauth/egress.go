@@ -23,13 +23,13 @@ import (
 )
 
 const (
-	maxDocument  = 1 << 20 // bytes of metadata, a registration, or a token response
+	maxDocument  = 1 << 20 // maximum bytes of metadata, a registration, or a token response
 	maxRedirects = 3
 
 	requestTimeout = 30 * time.Second // for metadata, a registration or a token
 )
 
-// egress sends requests to metadata, registration and token endpoints.
+// An egress sends requests to metadata, registration and token endpoints.
 type egress struct {
 	base http.RoundTripper // to the MCP server's own origin
 	far  http.RoundTripper // to all others
@@ -56,8 +56,9 @@ func destinationOf(ctx context.Context) *destination {
 }
 
 // newEgressTransport returns a transport that dials only addresses allowed by the
-// destination in the context: a name may resolve to another address than before. It
-// keeps no connections, because the next request may have another destination.
+// destination in the context. It checks each address when dialing, because a name may
+// resolve to another address than before. It does not reuse connections, because the next
+// request may have another destination.
 func newEgressTransport() *http.Transport {
 	dialer := &net.Dialer{Timeout: 20 * time.Second, ControlContext: controlDial}
 	return &http.Transport{
@@ -212,14 +213,14 @@ func readReply(res *http.Response) (*reply, error) {
 	return &reply{res.StatusCode, res.Header, isJSON, body}, nil
 }
 
-// errAbsent means that there is no document at a URL, and errUnavailable that there may be
-// one later.
+// errAbsent means that there is no document at a URL. errUnavailable means that there may
+// be one later.
 var (
 	errAbsent      = errors.New("oauth: there is no metadata")
 	errUnavailable = fmt.Errorf("%w for now", ErrMetadata)
 )
 
-// document gets a JSON document. Servers without it answer with a status, or with an
+// document fetches a JSON document. Servers that lack it respond with a 4xx status or an
 // HTML page.
 func (e *egress) document(ctx context.Context, c *call, into any) error {
 	c.method = http.MethodGet

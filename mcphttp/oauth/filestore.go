@@ -17,17 +17,18 @@ import (
 	"github.com/go-psi/psi/internal/made"
 )
 
-// A FileStore keeps every value in a file of its own, readable only by its owner, in a
-// directory that only the owner can enter. Files are replaced atomically, so that several
-// processes of one user may share the directory. Values are not encrypted: for that, wrap
-// the store. It must be made by [NewFileStore].
+// A FileStore keeps each value in a separate file that only its owner can read, in a
+// directory that only its owner can enter. Files are replaced atomically, so that several
+// processes of one user may share the directory. Values are not encrypted; to encrypt them,
+// wrap the store. It must be created by [NewFileStore].
 //
-// On Unix, it rejects files and directories of users other than the current one and root,
-// files that others can access, and directories in which others can replace files.
+// On Unix, it rejects files and directories that belong to users other than the current
+// user and root, files that other users can access, and directories in which other users
+// can replace files.
 type FileStore struct{ dir string }
 
-// NewFileStore returns a store in dir, which is created when a value is saved. An
-// existing directory must belong to the store alone. NewFileStore panics if dir is empty.
+// NewFileStore returns a store in dir, which is created when a value is saved. An existing
+// directory must not be used for anything else. NewFileStore panics if dir is empty.
 func NewFileStore(dir string) *FileStore {
 	if dir == "" {
 		panic("oauth: NewFileStore: the directory is empty; use one such as that of os.UserConfigDir")
@@ -35,7 +36,7 @@ func NewFileStore(dir string) *FileStore {
 	return &FileStore{dir}
 }
 
-// mustBeMade panics if NewFileStore did not make the store.
+// mustBeMade panics unless the store was created by NewFileStore.
 func (s *FileStore) mustBeMade() {
 	made.Check(s != nil && s.dir != "", "oauth: a FileStore", "NewFileStore")
 }
@@ -48,7 +49,7 @@ func (s *FileStore) path(key StoreKey) string {
 	return filepath.Join(s.dir, hex.EncodeToString(sum[:])+".json")
 }
 
-// Load implements [Store]. It rejects files that others can read, write or replace.
+// Load implements [Store]. It rejects files that other users can read, write or replace.
 func (s *FileStore) Load(_ context.Context, key StoreKey) ([]byte, error) {
 	s.mustBeMade()
 	path := s.path(key)
@@ -126,7 +127,8 @@ func (s *FileStore) Save(_ context.Context, key StoreKey, value []byte) error {
 	return os.Rename(f.Name(), s.path(key))
 }
 
-// prepare creates the directory, or checks that other users cannot enter it.
+// prepare creates the directory if necessary, makes it private, and checks it with
+// checkDir.
 func (s *FileStore) prepare() error {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return err

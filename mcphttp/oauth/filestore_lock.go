@@ -11,9 +11,10 @@ import (
 
 var _ Locker = (*FileStore)(nil)
 
-// Lock implements [Locker] on systems with flock: Linux, macOS and the BSDs. On others, and
-// where files cannot be locked, it does not wait: a token that is refreshed twice is better
-// than one that is not. For the same reason it waits for a minute at most.
+// Lock implements [Locker] on systems with flock: Linux, macOS and the BSDs. On other
+// systems, and if files cannot be locked, it returns without locking: refreshing a token
+// twice is better than not refreshing it. For the same reason, it waits for at most a
+// minute.
 func (s *FileStore) Lock(ctx context.Context, key StoreKey) (held context.Context, unlock func(), err error) {
 	s.mustBeMade()
 	held, cancel := context.WithCancel(ctx)
@@ -36,8 +37,8 @@ func (s *FileStore) Lock(ctx context.Context, key StoreKey) (held context.Contex
 	}, nil
 }
 
-// openLock opens the file that stands for the lock of a key. It is never removed: another
-// process may have it open.
+// openLock opens the lock file of a key. The file is never removed, because another process
+// may have it open.
 func (s *FileStore) openLock(key StoreKey) (*os.File, error) {
 	if err := s.prepare(); err != nil {
 		return nil, err

@@ -9,8 +9,8 @@ import "io/fs"
 
 const openFlags = 0
 
-// tooOpen and isForeign are not supported on this system, where the directories of a user
-// are usually protected.
+// tooOpen and isForeign are not supported on this system, where user directories are
+// usually protected.
 func tooOpen(fs.FileInfo) bool { return false }
 
 func isForeign(fs.FileInfo) bool { return false }

@@ -11,14 +11,14 @@ import (
 	"syscall"
 )
 
-// openFlags do not follow links, and do not block on pipes.
+// openFlags prevent following symbolic links and blocking on pipes.
 const openFlags = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
 
 // tooOpen reports whether users other than the owner have any permission.
 func tooOpen(info fs.FileInfo) bool { return info.Mode().Perm()&0o077 != 0 }
 
 // isForeign reports whether a file belongs to another user, who could change it at any
-// time. Root could do so anyway.
+// time. Files of root are accepted, because root can change any file.
 func isForeign(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && stat.Uid != 0 && int64(stat.Uid) != int64(os.Geteuid())

@@ -12,11 +12,11 @@ import (
 	"strings"
 )
 
-// A Grant is a way to get tokens: [*AuthorizationCode], [*ClientCredentials],
-// [*EnterpriseGrant] or [*WorkloadIdentity]. A grant must not be changed once it is used.
+// A Grant is a way to obtain tokens: [*AuthorizationCode], [*ClientCredentials],
+// [*EnterpriseGrant] or [*WorkloadIdentity]. A grant must not be modified after first use.
 // Several transports may share one.
 type Grant interface {
-	// obtain gets a token.
+	// obtain returns a new token.
 	obtain(ctx context.Context, g *tokenRequest) (*token, error)
 	// client returns the client to use, without registering a new one.
 	client(ctx context.Context, g *tokenRequest) (*Client, error)
@@ -24,11 +24,11 @@ type Grant interface {
 	prefers(issuer string) bool
 	// isSilent reports whether the grant works without a user.
 	isSilent() bool
-	// check returns an error if the grant must not be used as it is configured.
+	// check returns an error if the configuration of the grant is invalid.
 	check() error
 }
 
-// ClientCredentials gets tokens for the program itself, without a user (extension
+// ClientCredentials obtains tokens for the program itself, without a user (extension
 // io.modelcontextprotocol/oauth-client-credentials).
 type ClientCredentials struct {
 	// Client is the registered client. It has a secret or a key, and therefore an issuer.
@@ -53,19 +53,20 @@ func (c *ClientCredentials) obtain(ctx context.Context, g *tokenRequest) (*token
 	return g.token(ctx, client, url.Values{"grant_type": {grantClientCredentials}})
 }
 
-// An AuthorizationServer is the recipient of an assertion.
+// An AuthorizationServer identifies the recipient of an assertion.
 type AuthorizationServer struct {
 	Issuer        string
 	TokenEndpoint string
 }
 
-// WorkloadIdentity gets tokens with a JWT that the platform has issued to the program.
-// There is no registration. A JWT that was rejected is not sent again for the same
-// request.
+// WorkloadIdentity obtains tokens with a JWT that the platform has issued to the program.
+// The program is not registered as a client. A JWT that was rejected is not sent again for
+// the same request.
 type WorkloadIdentity struct {
-	// Issuer is the authorization server that trusts the platform. No other server gets a
-	// JWT. "" means the first one that the MCP server names: use it only for JWTs that
-	// are useless to others, because they name the server as their audience.
+	// Issuer is the authorization server that trusts the platform. No other server receives
+	// a JWT. "" means the first authorization server that the MCP server names. Leave
+	// Issuer empty only if each JWT names its recipient as the audience, so that it is
+	// useless to others.
 	Issuer string
 	// Assertion returns a JWT for an authorization server. It is called for every token,
 	// and must not be nil.
@@ -99,7 +100,7 @@ func (w *WorkloadIdentity) obtain(ctx context.Context, g *tokenRequest) (*token,
 	return g.token(ctx, client, url.Values{"grant_type": {grantJWTBearer}, "assertion": {assertion}})
 }
 
-// EnterpriseGrant gets tokens from a user's login at the identity provider of an
+// EnterpriseGrant obtains tokens based on a user's login at the identity provider of an
 // enterprise (extension io.modelcontextprotocol/enterprise-managed-authorization). The
 // provider issues a grant for the MCP server, an ID-JAG, which the server's authorization
 // server exchanges for a token. The user is not asked again.
@@ -118,7 +119,8 @@ type EnterpriseGrant struct {
 type IdentityProvider struct {
 	// Issuer is used to find the metadata if there is no TokenEndpoint.
 	Issuer string
-	// TokenEndpoint is the URL for the token exchange. "" means to look it up.
+	// TokenEndpoint is the URL for the token exchange. "" means that it is looked up in the
+	// metadata of Issuer.
 	TokenEndpoint string
 	// Client is the client at the provider. Its Issuer is ignored.
 	Client Client

@@ -17,28 +17,28 @@ import (
 	"time"
 )
 
-// A Redirector takes users to authorization servers and back. It must be safe for
-// concurrent use if several transports share it.
+// A Redirector sends users to authorization servers and receives the redirects back. It
+// must be safe for concurrent use if several transports share it.
 type Redirector interface {
 	// Open starts one authorization. registered is the redirect URI already registered,
 	// or "". If the Redirect has a different URI, the program registers again.
 	Open(ctx context.Context, registered string) (Redirect, error)
 }
 
-// A Redirect takes one user to an authorization server and back.
+// A Redirect sends one user to an authorization server and receives the redirect back.
 type Redirect interface {
 	// RedirectURI returns the URI to which the authorization server sends the user.
 	RedirectURI() string
-	// Authorize takes the user to a URL, which is https, or http on this machine. It
+	// Authorize sends the user to a URL, which is https, or http on this machine. It
 	// returns the parameters of the user's request to the redirect URI, which the caller
-	// checks. It returns early if ctx is done.
+	// validates. It returns early if ctx is done.
 	Authorize(ctx context.Context, authorizationURL string) (url.Values, error)
 	// Close ends the authorization. It is called once.
 	Close() error
 }
 
-// NewRedirector returns a Redirector with a constant redirect URI whose Redirects call
-// authorize: for programs that serve the redirect URI themselves.
+// NewRedirector returns a Redirector with a fixed redirect URI whose Redirects call
+// authorize. It is for programs that serve the redirect URI themselves.
 func NewRedirector(redirectURI string, authorize func(ctx context.Context, authorizationURL string) (url.Values, error)) Redirector {
 	if authorize == nil {
 		panic("oauth: NewRedirector: the function is nil")
@@ -64,10 +64,10 @@ func (f *fixed) Close() error { return nil }
 // Loopback is a [Redirector] for programs on the user's machine. It opens a browser, and
 // listens on 127.0.0.1 for the redirect (RFC 8252). The zero Loopback is ready to use.
 type Loopback struct {
-	// RedirectURI is the URI to listen at: http, with the host localhost or 127.0.0.1.
-	// Without a port, or with port 0, a free port is used, if possible the registered
-	// one. Authorizations of one process with the same port take turns. "" means
-	// "http://127.0.0.1/callback".
+	// RedirectURI is the URI to listen on: http, with the host localhost or 127.0.0.1. If
+	// the port is missing or 0, a free port is used, preferably the registered one.
+	// Authorizations in one process that use the same fixed port wait for each other. ""
+	// means "http://127.0.0.1/callback".
 	RedirectURI string
 	// OpenBrowser shows a URL to the user, or prints it. It must not wait for the user.
 	// Nil means [OpenBrowser].
@@ -105,7 +105,7 @@ var ports MemoryStore
 
 func isFixed(u *url.URL) bool { return u.Port() != "" && u.Port() != "0" }
 
-// listen listens at the configured port, the registered one, or any.
+// listen listens on the configured port, the registered port, or any free port.
 func (l *Loopback) listen(ctx context.Context, u *url.URL, registered string) (net.Listener, error) {
 	var config net.ListenConfig
 	if isFixed(u) {
@@ -124,7 +124,7 @@ type loopbackRedirect struct {
 	opts     *Loopback
 	uri      *url.URL
 	listener net.Listener
-	unlock   func() // the port
+	unlock   func() // unlocks the port
 	state    string
 	came     chan url.Values
 }
@@ -176,8 +176,8 @@ func (w *loopbackRedirect) Authorize(ctx context.Context, authorizationURL strin
 	}
 }
 
-// serve accepts the first request with the state of this authorization. Any web page can
-// make a browser send other requests.
+// serve accepts the first request with the state of this authorization. It rejects others,
+// because any web page can make a browser send them.
 func (w *loopbackRedirect) serve(res http.ResponseWriter, req *http.Request) {
 	h := res.Header()
 	h.Set("Content-Type", "text/plain; charset=utf-8")
@@ -205,11 +205,12 @@ func (w *loopbackRedirect) serve(res http.ResponseWriter, req *http.Request) {
 	fmt.Fprintln(res, cmp.Or(w.opts.Done, "You may close this page now."))
 }
 
-// openers are the commands, by operating system, that open a URL. Others have xdg-open.
+// openers are the commands, by operating system, that open a URL. Other systems use
+// xdg-open.
 var openers = map[string][]string{"darwin": {"open"}, "windows": {"rundll32", "url.dll,FileProtocolHandler"}}
 
-// OpenBrowser opens a URL in the user's browser: https, or http to this machine. It does
-// not wait for the browser to exit. The URL is not passed through a shell.
+// OpenBrowser opens a URL, which must be https, or http on this machine, in the user's
+// browser. It does not wait for the browser to exit. The URL is not passed through a shell.
 func OpenBrowser(ctx context.Context, url string) error {
 	u, err := parseURL(url)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/go-psi/psi/internal/network"
 )
 
-// A Registration describes the program to an authorization server at which it registers
-// (RFC 7591).
+// A Registration describes the program for dynamic registration with an authorization
+// server (RFC 7591).
 type Registration struct {
 	// Name is shown to users. "" means "MCP client".
 	Name string
@@ -32,7 +32,7 @@ type Registration struct {
 	Token, TokenIssuer string
 }
 
-// A registrationRequest is client metadata.
+// A registrationRequest is the client metadata of a registration.
 type registrationRequest struct {
 	Name            string   `json:"client_name"`
 	URI             string   `json:"client_uri,omitzero"`
@@ -56,7 +56,8 @@ type registration struct {
 	Error       string `json:"error,omitzero"`
 	Description string `json:"error_description,omitzero"`
 
-	// Doubtful is for the store only: the next login does not use the registration.
+	// Doubtful is used only in the store. If it is set, the next login does not use the
+	// registration.
 	Doubtful bool `json:"com.github.go-psi/doubtful,omitzero"`
 }
 
@@ -69,11 +70,11 @@ func (r *registration) client(issuer string) *Client {
 	return c
 }
 
-// errUnregistered means that there is no client without a registration.
+// errUnregistered means that the client must register first.
 var errUnregistered = fmt.Errorf("%w at this authorization server", ErrNoClient)
 
-// registered returns the registration in the store, or nil if there is none that is still
-// valid.
+// registered returns the registration in the store, or nil if there is none or it has
+// expired.
 func (g *tokenRequest) registered(ctx context.Context) *registration {
 	r, err := load[registration](ctx, g.t.opts.Store, StoreKey{Issuer: g.site.as.Issuer})
 	if err != nil {
@@ -93,8 +94,8 @@ func (g *tokenRequest) registeredURI(ctx context.Context) string {
 	return ""
 }
 
-// forget removes the stored registration if it is that of the client, and err says that the
-// authorization server does not know it.
+// forget removes the client's registration from the store if err says that the
+// authorization server does not know the client.
 func (g *tokenRequest) forget(ctx context.Context, client *Client, err error) {
 	if errorCode(err) != codeInvalidClient {
 		return
@@ -107,8 +108,9 @@ func (g *tokenRequest) forget(ctx context.Context, client *Client, err error) {
 	}
 }
 
-// doubt marks the stored registration if it is that of the client, and its user has not come
-// back in time. An authorization server that does not know a client says so to the user only.
+// doubt marks the client's registration in the store as doubtful if the user did not come
+// back in time: an authorization server that does not know a client reports this only to
+// the user.
 func (g *tokenRequest) doubt(ctx context.Context, client *Client) {
 	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return
@@ -168,8 +170,8 @@ func (g *tokenRequest) register(ctx context.Context, how *Registration, redirect
 	return r.client(as.Issuer), nil
 }
 
-// registrationMethod selects the client's authentication method. It prefers none, because
-// a program that everyone can read has no secrets.
+// registrationMethod selects the client's authentication method. It prefers none, because a
+// program that is distributed to users cannot keep a secret.
 func registrationMethod(supported []string) string {
 	for _, m := range []string{methodNone, methodBasic, methodPost} {
 		if slices.Contains(supported, m) {

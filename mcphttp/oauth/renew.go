@@ -19,12 +19,12 @@ import (
 	"github.com/go-psi/psi/mcp/mcptrace"
 )
 
-// A need says why the current token does not suffice.
+// A need describes why the current token is not sufficient.
 type need struct {
 	demand
 	keepScopes  bool // request the same scopes again
 	stepUp      bool // request more scopes
-	skipRefresh bool // a refreshed token was rejected, too
+	skipRefresh bool // a refreshed token was also rejected
 	refreshOnly bool // do not ask for a new authorization
 }
 
@@ -34,14 +34,14 @@ type outcome int
 const (
 	nothing    outcome = iota
 	superseded         // another renewal got a token
-	adopted            // the store had a token
+	adopted            // the store contained a token
 	refreshed
 	authorized
 )
 
-// freshToken returns the token to send a request with, nil if there is none yet. It renews
-// an expiring token if that needs no user. If that fails, it returns the old token, and
-// the server decides.
+// freshToken returns the token for a request, or nil if there is none yet. It renews an
+// expired token if that requires no user. If the renewal fails, it returns the old token
+// and lets the server decide.
 func (t *Transport) freshToken(ctx context.Context) (*credential, error) {
 	cred := t.current()
 	if cred == nil || cred.Refresh == "" && !t.opts.Grant.isSilent() || !cred.expired(time.Now()) || t.isPausing(cred) {
@@ -54,9 +54,9 @@ func (t *Transport) freshToken(ctx context.Context) (*credential, error) {
 	return t.current(), nil
 }
 
-// renew waits until there is another token than the one that was used, if any. All
-// requests that used the same token share one renewal. It continues when they have
-// left, because a refresh token that was used is lost without the response.
+// renew waits until the token that was used, if any, is replaced. All requests that used
+// the same token share one renewal. It continues after their contexts end: if the response
+// is not read, the used refresh token is lost.
 func (t *Transport) renew(ctx context.Context, used *credential, n *need) (outcome, error) {
 	if t.current() != used {
 		return superseded, nil
@@ -69,10 +69,11 @@ func (t *Transport) renew(ctx context.Context, used *credential, n *need) (outco
 	return how, err
 }
 
-// replace replaces the token that was used, within LoginTimeout and until Close.
+// replace replaces the token that was used. It is limited by LoginTimeout and canceled by
+// Close.
 func (t *Transport) replace(ctx context.Context, used *credential, n *need) (outcome, error) {
 	if t.current() != used {
-		return superseded, nil // by the renewal before
+		return superseded, nil // by the previous renewal
 	}
 	if err := context.Cause(t.life); err != nil {
 		return nothing, unauthorized(err)
@@ -101,7 +102,7 @@ func (t *Transport) replace(ctx context.Context, used *credential, n *need) (out
 	return how, nil
 }
 
-// obtainSafely recovers panics of grants, which call user code.
+// obtainSafely calls obtain and recovers panics in grants, which call user code.
 func (t *Transport) obtainSafely(ctx context.Context, used *credential, n *need) (cred *credential, how outcome, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -113,8 +114,8 @@ func (t *Transport) obtainSafely(ctx context.Context, used *credential, n *need)
 }
 
 // obtain gets a token. It tries the store and the refresh token before the grant. If the
-// refresh fails, trying again later may help, unless the server has moved to another
-// authorization server.
+// refresh fails with an error that may be temporary, obtain returns the error, unless the
+// server has moved to another authorization server.
 func (t *Transport) obtain(ctx context.Context, used *credential, n *need) (*credential, outcome, error) {
 	var unrefreshed error
 	if used != nil && !n.stepUp && !n.skipRefresh {
@@ -162,7 +163,8 @@ func withoutRefresh(used *credential) *credential {
 	return &credential{token: &tok, proof: used.proof, site: used.site}
 }
 
-// findSite returns where to get a token: for more scopes, where the last one was from.
+// findSite returns the site to get a token from. A step-up uses the site of the current
+// token.
 func (t *Transport) findSite(ctx context.Context, used *credential, n *need) (*site, error) {
 	if n.stepUp {
 		return used.site, nil
@@ -188,7 +190,7 @@ func (t *Transport) chooseScopes(where *site, used *credential, n *need) []strin
 		wanted = where.scopes
 	}
 	if n.keepScopes && used != nil && used.Issuer == where.as.Issuer {
-		wanted = scopeSet(wanted, used.Wanted) // including those of step-ups
+		wanted = scopeSet(wanted, used.Wanted) // including scopes added by step-ups
 	}
 	if len(wanted) > 0 && !t.opts.Grant.isSilent() && slices.Contains(where.as.Scopes, scopeOffline) {
 		wanted = scopeSet(wanted, []string{scopeOffline})
@@ -199,7 +201,7 @@ func (t *Transport) chooseScopes(where *site, used *credential, n *need) []strin
 // scopeOffline makes some authorization servers issue refresh tokens.
 const scopeOffline = "offline_access"
 
-// note remembers the reach and the protocol version of the last request.
+// note records the reach and the protocol version of the last request.
 func (t *Transport) note(near reach, version string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -207,23 +209,24 @@ func (t *Transport) note(near reach, version string) {
 	t.old = version
 }
 
-// noteRefused notes that the server rejected a request with a new token, so that another
-// one would not help.
+// noteRefused records that the server rejected a request with a new token, so that another
+// new token would not help.
 func (t *Transport) noteRefused() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.refused = time.Now()
 }
 
-// isPausing reports whether a new token would not help for now.
+// isPausing reports whether renewals of cred are paused because the server rejected it when
+// it was new.
 func (t *Transport) isPausing(cred *credential) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return cred != nil && cred == t.cred && !t.refused.IsZero() && time.Since(t.refused) < pause
 }
 
-// maxFutile bounds the number of scope sets in futile. If there are as many, every
-// step-up counts as futile.
+// maxFutile is the maximum number of scope sets in futile. If it is reached, every step-up
+// counts as futile.
 const maxFutile = 4
 
 func (t *Transport) noteFutile(scopes []string) {
@@ -250,9 +253,9 @@ func futileKey(scopes []string) string {
 	return strings.Join(slices.Sorted(slices.Values(scopes)), " ")
 }
 
-// reuseOrRefresh returns a replacement for a used token: the store's, if another process
-// has saved one, or a refreshed one. It returns nil if there is none, and an error if
-// trying again may help.
+// reuseOrRefresh returns a replacement for a used token: a token that another process has
+// saved in the store, or a refreshed one. It returns nil if there is none, and an error if
+// a retry may succeed.
 func (t *Transport) reuseOrRefresh(ctx context.Context, used *credential) (*credential, outcome, error) {
 	if used.Refresh == "" {
 		return t.adopt(ctx, used.site, used), adopted, nil
@@ -279,8 +282,8 @@ func (t *Transport) reuseOrRefresh(ctx context.Context, used *credential) (*cred
 	return nil, nothing, nil
 }
 
-// lock waits for the lock of the token until ctx is done. The context that it returns does not
-// end with ctx, because a refresh token that was used is lost without the response.
+// lock acquires the lock of the token, waiting until ctx is done. The returned context is
+// not canceled with ctx: if the response is not read, the used refresh token is lost.
 func (t *Transport) lock(ctx context.Context, issuer string) (held context.Context, unlock func(), err error) {
 	waiting, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer context.AfterFunc(ctx, cancel)()
@@ -288,7 +291,7 @@ func (t *Transport) lock(ctx context.Context, issuer string) (held context.Conte
 }
 
 // isFinal reports whether an error means that a refresh token is no longer valid. Some
-// authorization servers say so with status 200.
+// authorization servers report this with status 200.
 func isFinal(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && e.Status/100 != 5 && e.Status != http.StatusTooManyRequests || errors.Is(err, ErrNoClient)
@@ -323,7 +326,7 @@ func (t *Transport) refresh(ctx context.Context, used *credential) (*credential,
 	return &credential{token: tok, proof: g.proof, site: used.site}, nil
 }
 
-// key returns the key of the server's tokens. It uses the server's URL, not the
+// key returns the store key of the server's tokens. It uses the server's URL, not the
 // identifier in its metadata, which several servers may share.
 func (t *Transport) key(issuer string) StoreKey { return StoreKey{issuer, canonical(t.server)} }
 
@@ -334,7 +337,8 @@ func (t *Transport) remember(ctx context.Context, tok *token) {
 	}
 }
 
-// adopt returns the token in the store, if it is usable and not the one that was used.
+// adopt returns the token in the store if it is usable and differs from the one that was
+// used.
 func (t *Transport) adopt(ctx context.Context, where *site, used *credential) *credential {
 	tok, err := load[token](ctx, t.opts.Store, t.key(where.as.Issuer))
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 
 // A SharedStore keeps tokens and registrations in a [store.Values], for processes that act
 // for the same user. It encrypts the values, and is a [Locker]: only one process at a time
-// refreshes a token. Values expire a year after they were saved. It must be made by
+// refreshes a token. Values expire a year after they were saved. It must be created by
 // [NewSharedStore].
 type SharedStore struct {
 	values store.Values
@@ -28,9 +28,9 @@ type SharedStore struct {
 
 var _ Locker = (*SharedStore)(nil)
 
-// NewSharedStore returns a store on values. The first key encrypts, all keys decrypt, and
-// the processes must share them. It panics if there is no key, or one with less than 16
-// bytes.
+// NewSharedStore returns a store that keeps its data in values. The first key encrypts, and
+// all keys decrypt. All processes must have the same keys. NewSharedStore panics if values
+// is nil, if there is no key, or if a key is shorter than 16 bytes.
 func NewSharedStore(values store.Values, keys ...[]byte) *SharedStore {
 	ring, err := seal.NewRing(keys...)
 	if values == nil || len(keys) == 0 || err != nil {
@@ -39,7 +39,7 @@ func NewSharedStore(values store.Values, keys ...[]byte) *SharedStore {
 	return &SharedStore{values, ring}
 }
 
-// sharedLifetime is how long a value is kept.
+// sharedLifetime is how long a value is stored.
 const sharedLifetime = 365 * 24 * time.Hour
 
 // Load implements [Store].
@@ -77,16 +77,16 @@ func (s *SharedStore) mustBeMade() {
 	made.Check(s != nil && s.ring != nil, "oauth: a SharedStore", "NewSharedStore")
 }
 
-// A lock is a value with the name of its owner, empty if it is free. It expires after
-// lockTTL if its owner has died. The owner stops before that by its own clock, which began
-// earlier.
+// A lock is a value that names its owner, or is empty if the lock is free. It expires after
+// lockTTL in case its owner has died. The owner stops before that, after lockHeld on its
+// own clock, which started earlier.
 const (
 	lockTTL  = time.Minute
 	lockHeld = lockTTL - 10*time.Second
 	lockPoll = 100 * time.Millisecond
 )
 
-// Lock implements [Locker]. If the process that has a lock dies, others wait for up to a
+// Lock implements [Locker]. If the process that holds a lock dies, others wait for up to a
 // minute.
 func (s *SharedStore) Lock(ctx context.Context, key StoreKey) (held context.Context, unlock func(), err error) {
 	s.mustBeMade()
@@ -114,7 +114,7 @@ func (s *SharedStore) Lock(ctx context.Context, key StoreKey) (held context.Cont
 	}
 }
 
-// tryLock takes a lock that is free, or returns store.ErrConflict.
+// tryLock acquires a lock if it is free. Otherwise it returns store.ErrConflict.
 func (s *SharedStore) tryLock(ctx context.Context, name string, owner []byte) (version uint64, err error) {
 	current, version, err := s.values.Get(ctx, name)
 	switch {

@@ -23,9 +23,10 @@ type StoreKey struct {
 }
 
 // A Store keeps tokens and registrations across restarts. Its values are secret. Its
-// methods are called concurrently, also by several transports that share it, and must not
-// keep or change the slices passed to them. A store that several transports or processes use
-// at a time should be a [Locker], as all stores of this package are. Package storetest tests implementations.
+// methods must be safe for concurrent use by several transports, and must not retain or
+// modify the slices passed to them. A store that several transports or processes use at the
+// same time should be a [Locker], as all stores in this package are. Package storetest
+// tests implementations.
 type Store interface {
 	// Load returns the value saved last under the key, or nil if there is none.
 	Load(ctx context.Context, key StoreKey) ([]byte, error)
@@ -33,13 +34,14 @@ type Store interface {
 	Save(ctx context.Context, key StoreKey, value []byte) error
 }
 
-// A Locker is a [Store] that several transports or processes share. Without locks, two of them
-// may use the same refresh token at once, which authorization servers treat as theft.
+// A Locker is a [Store] that several transports or processes can share. Without locks, two
+// of them may use the same refresh token concurrently, which authorization servers treat as
+// theft.
 type Locker interface {
 	Store
-	// Lock waits until nothing else has the lock of key, and takes it. The context that
-	// it returns ends with ctx, with unlock, or when the lock may be lost because it was held
-	// for long. The caller must call unlock.
+	// Lock acquires the lock of key, waiting until it is free or ctx is done. The returned
+	// context is canceled when ctx is done, when unlock is called, or when the lock may be
+	// lost because it has been held for too long. The caller must call unlock.
 	Lock(ctx context.Context, key StoreKey) (held context.Context, unlock func(), err error)
 }
 
@@ -56,7 +58,8 @@ var _ Locker = (*MemoryStore)(nil)
 // NewMemoryStore returns an empty store.
 func NewMemoryStore() *MemoryStore { return &MemoryStore{} }
 
-// maxKept bounds the number of values in a MemoryStore. If there are more, it drops some.
+// maxKept is the maximum number of values in a MemoryStore. If it is full, it drops
+// arbitrary values.
 const maxKept = 10_000
 
 // Load implements [Store].
@@ -111,8 +114,8 @@ func (s *MemoryStore) Lock(ctx context.Context, key StoreKey) (held context.Cont
 	}, nil
 }
 
-// tryLock locks a key with a channel, if it is not locked. It returns the channel that it is
-// locked with.
+// tryLock locks a key with the channel mine unless it is locked. It returns the channel
+// that the key is locked with.
 func (s *MemoryStore) tryLock(key StoreKey, mine chan struct{}) chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,28 +129,28 @@ func (s *MemoryStore) tryLock(key StoreKey, mine chan struct{}) chan struct{} {
 	return mine
 }
 
-// A token is an access token with its properties. It must not be changed once it is
+// A token is an access token with its properties. It must not be modified once it is
 // shared.
 type token struct {
 	Access   string    `json:"access_token"`
 	DPoP     bool      `json:"dpop,omitzero"`
 	Refresh  string    `json:"refresh_token,omitzero"`
 	Expiry   time.Time `json:"expiry,omitzero"`
-	Scopes   []string  `json:"scopes,omitzero"` // that were granted
-	Wanted   []string  `json:"wanted,omitzero"` // that were asked for
+	Scopes   []string  `json:"scopes,omitzero"` // granted scopes
+	Wanted   []string  `json:"wanted,omitzero"` // requested scopes
 	Issuer   string    `json:"issuer"`
 	Resource string    `json:"resource"`
 	Client   string    `json:"client_id,omitzero"`
-	Key      []byte    `json:"key,omitzero"` // JWK of the key it is bound to, if that is ours
+	Key      []byte    `json:"key,omitzero"` // JWK of the key it is bound to, if generated here
 	Thumb    string    `json:"jkt,omitzero"` // thumbprint of that key
 
-	by *Client // that got it, nil if it was stored
+	by *Client // client that obtained it; nil if it was loaded from the store
 }
 
 // expired reports whether a token has expired.
 func (k *token) expired(now time.Time) bool { return !k.Expiry.IsZero() && !now.Before(k.Expiry) }
 
-// lock takes the lock of a key, if the store has locks.
+// lock acquires the lock of a key if the store is a [Locker].
 func lock(ctx context.Context, s Store, key StoreKey) (held context.Context, unlock func(), err error) {
 	if l, ok := s.(Locker); ok {
 		return l.Lock(ctx, key)

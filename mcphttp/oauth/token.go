@@ -26,7 +26,7 @@ const (
 	codeUseNonce      = "use_dpop_nonce"
 )
 
-// A tokenRequest is the process of getting one token.
+// A tokenRequest is the state of obtaining one token.
 type tokenRequest struct {
 	t      *Transport
 	site   *site
@@ -47,9 +47,9 @@ type tokenReply struct {
 	Description string `json:"error_description"`
 }
 
-// expiry returns when a token expires that is valid for the given number of seconds, less
-// the time that a request may take. It returns zero if the number is missing. Some servers
-// send it as a string.
+// expiry returns when a token that is valid for the given number of seconds expires, minus
+// the time that a request may take. It returns zero if the number is missing or not
+// positive. Some servers send the number as a string.
 func expiry(now time.Time, seconds jsontext.Value) time.Time {
 	n, err := strconv.ParseFloat(strings.Trim(string(seconds), `"`), 64)
 	if err != nil || math.IsNaN(n) || n <= 0 {
@@ -63,9 +63,9 @@ func expiry(now time.Time, seconds jsontext.Value) time.Time {
 // An endpoint is a token endpoint.
 type endpoint struct {
 	url, issuer string
-	methods     []string // of client authentication
-	algorithms  []string // of client assertions
-	configured  bool     // by the user, not by metadata
+	methods     []string // supported methods of client authentication
+	algorithms  []string // supported algorithms of client assertions
+	configured  bool     // by the user, not discovered
 }
 
 func (g *tokenRequest) endpoint() *endpoint {
@@ -73,8 +73,8 @@ func (g *tokenRequest) endpoint() *endpoint {
 	return &endpoint{url: as.TokenEndpoint, issuer: as.Issuer, methods: as.AuthMethods, algorithms: as.AuthAlgorithms}
 }
 
-// postToken sends a request to a token endpoint, and again if the endpoint requires a
-// nonce in the proof. An error response is returned as an *Error.
+// postToken sends a request to a token endpoint. If the endpoint requires a nonce in the
+// proof, postToken retries with the nonce. An error response is returned as an *Error.
 func (g *tokenRequest) postToken(ctx context.Context, to *endpoint, client *Client, proof *prover, form url.Values) (*tokenReply, error) {
 	for try := 0; ; try++ {
 		c := &call{method: http.MethodPost, url: to.url, header: http.Header{}, reach: g.site.reach, anywhere: to.configured}
@@ -126,8 +126,8 @@ func isHeaderValue(s string) bool {
 	return s != "" && len(s) <= 64<<10
 }
 
-// token requests an access token for the server. It adds the parameters that all grants
-// have in common to form.
+// token requests an access token for the server. It adds the parameters common to all
+// grants to form.
 func (g *tokenRequest) token(ctx context.Context, client *Client, form url.Values) (*token, error) {
 	as := g.site.as
 	form.Set("resource", g.site.resource)
@@ -161,7 +161,7 @@ func (g *tokenRequest) token(ctx context.Context, client *Client, form url.Value
 	return tok, nil
 }
 
-// The grants (RFC 6749, 7523, 8693).
+// Grant types (RFC 6749, 7523, 8693).
 const (
 	grantCode              = "authorization_code"
 	grantRefresh           = "refresh_token"
@@ -190,9 +190,9 @@ func (g *tokenRequest) bind(used *credential, n *need) error {
 	return nil
 }
 
-// checkIssuer returns an error if credentials are not for an issuer. Without a configured
-// issuer, which is allowed for clients without a secret, they are for the first issuer
-// that was named.
+// checkIssuer returns an error if credentials are not for the given issuer. If no issuer is
+// configured, which is allowed for clients without a secret, they are for the first issuer
+// that the server named.
 func (t *Transport) checkIssuer(configured, issuer string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -20,37 +20,38 @@ import (
 	"github.com/go-psi/psi/internal/network"
 )
 
-// A Transport authorizes the requests to one MCP server. It is an http.RoundTripper, safe
-// for concurrent use. It must be made by [NewTransport].
+// A Transport is an http.RoundTripper that authorizes requests to one MCP server. It is
+// safe for concurrent use. It must be created by [NewTransport].
 //
-// Requests to the server's origin get its token. All others are passed on unchanged, and
-// so are requests that already have an Authorization header, and requests that a redirect
-// has led away from the server's path. A DELETE never asks a user. If a server is neither
-// https nor on this machine, no token is sent to it; if it requires one, requests fail.
+// Requests to the server's origin are sent with its token. Requests to other origins,
+// requests that already have an Authorization header, and requests redirected away from the
+// server's path are passed on unchanged. A DELETE never prompts the user. If the server is
+// neither https nor on this machine, no token is sent to it; if it requires one, requests
+// fail.
 //
 // When the server responds with 401, or with 403 and insufficient_scope, one request
-// renews or gets a token while the others wait, and then all are sent again. If their
-// contexts end first, getting the token continues for later requests. If the server still
-// rejects a request, its response is returned. If no token could be obtained, the request
-// fails with an error that wraps [mcp.ErrUnauthorized] and the reason.
+// obtains or renews a token while the others wait, and then all are sent again. If their
+// contexts end first, this continues in the background for later requests. If the server
+// still rejects a request, its response is returned. If no token could be obtained, the
+// request fails with an error that wraps [mcp.ErrUnauthorized] and the reason.
 type Transport struct {
 	opts     Options
 	server   *url.URL
 	home     string // the server's origin
-	static   reach  // reach of the server by its URL alone
+	static   reach  // reach of the server according to its URL alone
 	invalid  error  // why no request can be sent: an invalid server URL or grant
 	egress   *egress
 	life     context.Context
 	end      context.CancelCauseFunc
 	nonces   nonces
-	renewals flight.Group[*credential, outcome] // by the token that was used
+	renewals flight.Group[*credential, outcome] // keyed by the token that was used
 
 	mu      sync.Mutex
 	cred    *credential
 	near    reach                // of the last response that required authorization
-	refused time.Time            // when a new token did not help
-	futile  map[string]time.Time // scopes that did not help, and when
-	bound   string               // issuer of the clients without an issuer
+	refused time.Time            // when the server last rejected a new token
+	futile  map[string]time.Time // scopes that could not be obtained or did not help, and when
+	bound   string               // issuer for clients configured without one
 	old     string               // protocol version of the last request
 }
 
@@ -58,13 +59,13 @@ type Transport struct {
 type credential struct {
 	*token
 	proof *prover // nil unless the token is bound to a key
-	site  *site   // that issued it
+	site  *site   // where it was issued
 }
 
 var errClosed = errors.New("oauth: the transport is closed")
 
-// NewTransport returns a transport for the MCP server at a URL, the same that is passed to
-// mcphttp.NewTransport. opts may be nil. It sends nothing before the first request. If the
+// NewTransport returns a transport for the MCP server at a URL, the same URL as passed to
+// mcphttp.NewTransport. opts may be nil. Nothing is sent before the first request. If the
 // URL is invalid, or if the grant lacks an issuer for its credentials or a required
 // function, every request fails.
 func NewTransport(server string, opts *Options) *Transport {
@@ -92,23 +93,23 @@ func NewTransport(server string, opts *Options) *Transport {
 	return t
 }
 
-// mustBeMade panics if NewTransport did not make the transport.
+// mustBeMade panics unless the transport was created by NewTransport.
 func (t *Transport) mustBeMade() {
 	made.Check(t != nil && t.end != nil, "oauth: a Transport", "NewTransport")
 }
 
-// Close ends background work, such as a user's authorization. A token that is being refreshed
-// is still saved, within a minute. After Close, requests that need a new token fail. Close does
-// not close Options.Base.
+// Close cancels background work, such as a pending user authorization. A token that is
+// being refreshed is still saved, within a minute. After Close, requests that need a new
+// token fail. Close does not close Options.Base.
 func (t *Transport) Close() error {
 	t.mustBeMade()
 	t.end(errClosed)
 	return nil
 }
 
-// Authorize gets a token if there is none, without waiting for the server to require it:
-// use it to have the user log in before connecting. It returns when there is a token, or
-// when ctx is done; the user may then still continue.
+// Authorize obtains a token if there is none, without waiting for the server to require it.
+// Use it to have the user log in before connecting. It returns when there is a token or ctx
+// is done. In the latter case, the user may still complete the login.
 func (t *Transport) Authorize(ctx context.Context) error {
 	t.mustBeMade()
 	if t.invalid != nil {
@@ -167,8 +168,8 @@ func (t *Transport) current() *credential {
 	return t.cred
 }
 
-// version returns the protocol version header for metadata requests: servers of revision
-// 2025-03-26 may depend on it.
+// version returns the protocol version header for metadata requests, on which servers of
+// revision 2025-03-26 may depend.
 func (t *Transport) version() http.Header {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -180,7 +181,7 @@ func (t *Transport) version() http.Header {
 
 const headerVersion = "Mcp-Protocol-Version"
 
-// staticReach returns the reach of the server by its URL alone.
+// staticReach returns the reach of the server according to its URL alone.
 func (t *Transport) staticReach() reach {
 	var r reach
 	host := t.server.Hostname()
@@ -206,35 +207,37 @@ type Options struct {
 	// itself, and so must a proxy: the Transport then checks URLs only.
 	Egress http.RoundTripper
 	// PrivateNetworks allows a server with a public address to send the client to private
-	// addresses. A server with a private address may do so anyway, and one on this
-	// machine may name other ports of it, including plain HTTP.
+	// addresses. A server with a private address may always do so, and a server on this
+	// machine may also name other ports on it, including for plain HTTP.
 	PrivateNetworks bool
-	// ExactResource rejects metadata for a resource above the server's URL, such as its
-	// origin. By default it is accepted if that resource publishes it itself: many
-	// servers have only that. Set ExactResource if the paths of a host belong to parties
-	// that do not trust each other, because a token for the whole host is valid for all
-	// of them.
+	// ExactResource rejects metadata for a parent of the server's URL, such as its origin.
+	// By default, such metadata is accepted at the parent's own well-known URL, because
+	// many servers publish nothing else. Set ExactResource if the paths of a host belong to
+	// parties that do not trust each other, because a token for the whole host is valid for
+	// all of them.
 	ExactResource bool
 
 	// Grant obtains tokens. Nil means &AuthorizationCode{}.
 	Grant Grant
-	// Scopes are requested in addition to those of the server's challenge. Nil means the
-	// scopes of the challenge or, without any, those that the server's metadata lists.
+	// Scopes are requested in addition to the scopes in the server's challenge. Nil means
+	// the scopes in the challenge or, if there are none, the scopes in the server's
+	// metadata.
 	Scopes []string
 	// Store keeps tokens and registrations. Nil means a new [MemoryStore].
 	Store Store
 
 	// DPoP binds every token to a key (RFC 9449), and rejects other tokens. If the server
-	// accepts nothing else, tokens are bound anyway.
+	// requires bound tokens, they are bound even if DPoP is false.
 	DPoP bool
-	// DPoPKey is the key to bind to. Nil means a new key, which is stored with the token.
+	// DPoPKey is the key that tokens are bound to. Nil means a new key, which is stored
+	// with the token.
 	DPoPKey *Key
 
-	// MaxStepUps is how often one request may ask for more scopes. 0 means 2, negative
-	// never.
+	// MaxStepUps is the maximum number of times that one request may ask for more scopes. 0
+	// means 2, negative never.
 	MaxStepUps int
-	// LoginTimeout bounds getting a token, including the time that a user takes. It is
-	// independent of the request that needs the token. 0 means 5 minutes.
+	// LoginTimeout limits how long obtaining a token may take, including the time that the
+	// user needs. It is independent of the request that needs the token. 0 means 5 minutes.
 	LoginTimeout time.Duration
 	// Logger receives diagnostic messages, without secrets. Nil means slog.Default.
 	Logger *slog.Logger

@@ -18,7 +18,7 @@ import (
 )
 
 // The attribute keys of the semantic conventions. Only some versions of the OpenTelemetry
-// packages have those of MCP.
+// packages define the keys for MCP.
 const (
 	keyMethod          = attribute.Key("mcp.method.name")
 	keyProtocolVersion = attribute.Key("mcp.protocol.version")
@@ -29,15 +29,15 @@ const (
 	keyRequestID       = attribute.Key("jsonrpc.request.id")
 	keyStatusCode      = attribute.Key("rpc.response.status_code")
 	keyErrorType       = attribute.Key("error.type")
-	keyMended          = attribute.Key("mcp.tool.mended_arguments") // our own
+	keyMended          = attribute.Key("mcp.tool.mended_arguments") // not in the conventions
 	keyTransport       = attribute.Key("network.transport")
 	keyProtocol        = attribute.Key("network.protocol.name")
 )
 
-// maxText is the length, in bytes, up to which a peer's text is recorded.
+// maxText is the maximum length, in bytes, of recorded text from a peer.
 const maxText = 256
 
-// spanAttributes returns what is known about a request before it is served.
+// spanAttributes returns the attributes that are known before a request is served.
 func (t *telemetry) spanAttributes(ctx context.Context, req *mcp.Request) []attribute.KeyValue {
 	attrs := make([]attribute.KeyValue, 0, 10+len(t.opts.Attributes))
 	attrs = append(attrs, keyMethod.String(clip(req.Method)))
@@ -81,8 +81,8 @@ func appendTarget(attrs []attribute.KeyValue, req *mcp.Request, name string) []a
 	return attrs
 }
 
-// appendPeer appends what a received request says about its transport. Without a header,
-// the transport is not known.
+// appendPeer appends the protocol version and the transport of a received request. Without
+// a header, the transport is unknown.
 func appendPeer(attrs []attribute.KeyValue, req *mcp.Request) []attribute.KeyValue {
 	if v := req.Version(); slices.Contains(mcp.ModernVersions(), v) || slices.Contains(mcp.LegacyVersions(), v) {
 		attrs = append(attrs, keyProtocolVersion.String(v))
@@ -93,7 +93,8 @@ func appendPeer(attrs []attribute.KeyValue, req *mcp.Request) []attribute.KeyVal
 	return attrs
 }
 
-// idText returns an ID as the conventions require: a string without its quotes.
+// idText returns an ID in the form that the conventions require: a string without its
+// quotes.
 func idText(id mcp.ID) string {
 	var text string
 	if json.Unmarshal([]byte(id.String()), &text) == nil {
@@ -115,7 +116,7 @@ func publicURI(uri string) string {
 	return scheme + "://" + rest[strings.LastIndexByte(authority, '@')+1:]
 }
 
-// publicText returns the text of an error of a request without the secrets in it. Errors often
+// publicText returns the text of an error of a request with secrets removed. Errors often
 // repeat the URI of a resource.
 func publicText(req *mcp.Request, text string) string {
 	if req.Method == mcp.MethodReadResource {
@@ -124,7 +125,7 @@ func publicText(req *mcp.Request, text string) string {
 	return redact.Text(text)
 }
 
-// clip shortens a long text and makes it valid UTF-8, which exporters require.
+// clip truncates a long text and makes it valid UTF-8, as exporters require.
 func clip(s string) string {
 	if len(s) <= maxText {
 		return strings.ToValidUTF8(s, "\uFFFD")
@@ -135,7 +136,7 @@ func clip(s string) string {
 // other replaces unknown values that peers can choose.
 const other = "_OTHER"
 
-// names are the methods, tools and prompts that may be attributes of measurements.
+// names holds the methods, tools and prompts that may be attributes of measurements.
 type names struct {
 	methods map[string]bool
 	max     int
@@ -162,8 +163,8 @@ func (n *names) method(req *mcp.Request) string {
 	return other
 }
 
-// target returns the name of a request's tool or prompt, other if it is not known to
-// exist, or "" if the request has neither.
+// target returns the name of a request's tool or prompt, the constant other if it is not
+// known to exist, or "" if the request has neither.
 func (n *names) target(req *mcp.Request) string {
 	if !hasTarget(req) {
 		return ""
@@ -184,7 +185,7 @@ func (n *names) spanName(req *mcp.Request) string {
 	return n.method(req)
 }
 
-// learn makes the name of a request known if there is room.
+// learn adds the name of a request to the known names if there is room.
 func (n *names) learn(req *mcp.Request) {
 	if !hasTarget(req) || len(req.Name()) > maxText || n.target(req) != other {
 		return

@@ -14,23 +14,24 @@ import (
 )
 
 // Client traces and measures the requests that a connection sends; pass it to
-// [mcp.Conn.Use]. It should be innermost, so use it last: then a cached result has no
-// span, and a retried request has one for each attempt. Outside of a middleware that
-// joins equal requests it would make them differ, because each has a trace of its own.
-// The handshake cannot be traced, because it is over before Use can be called.
+// [mcp.Conn.Use]. Use it last, so that it is innermost: then a cached result has no span,
+// and a retried request has one for each attempt. Outside a middleware that merges equal
+// requests, it would make them differ, because each request has its own trace. The
+// handshake cannot be traced, because it is over before Use can be called.
 //
-// It writes the trace and the baggage of the context to the request's _meta, and keeps
-// other members, including trace members for which the context has no value. If the
-// context has no span, the trace in _meta continues, so that a gateway whose server is
-// not traced does not break it.
+// Client writes the trace and the baggage of the context to the request's _meta. It keeps
+// other members, including trace members for which the context has no value, except the
+// tracestate of a traceparent that it replaces. If the context has no span, the trace in
+// _meta continues, so that a gateway does not break a trace even if its own server is not
+// traced.
 //
-// opts may be nil. The Middleware may be used on several connections, which then share
-// the known names.
+// opts may be nil. The Middleware may be used on several connections, which then share the
+// known names.
 func Client(opts *Options) mcp.Middleware { return newTelemetry(trace.SpanKindClient, opts).client }
 
-// Instrument uses [Client] on a connection, with its protocol version as an attribute,
-// and measures how long the connection lasts. It starts a goroutine that ends with the
-// connection. Call it once for a connection, after [mcp.Conn.Use] for all other
+// Instrument uses [Client] on a connection, with its protocol version as an attribute, and
+// measures how long the connection lasts. It starts a goroutine that ends with the
+// connection. Call it once per connection, after calling [mcp.Conn.Use] for all other
 // middleware. opts may be nil.
 func Instrument(conn *mcp.Conn, opts *Options) {
 	t := newTelemetry(trace.SpanKindClient, opts)
@@ -54,7 +55,7 @@ func (t *telemetry) client(next mcp.Handler) mcp.Handler {
 }
 
 // inject returns a request that carries the trace of ctx. If the params are malformed, it
-// returns them unchanged, for the server to reject.
+// returns req unchanged, for the server to reject.
 func (t *telemetry) inject(ctx context.Context, req *mcp.Request) *mcp.Request {
 	carried := propagation.MapCarrier{}
 	t.opts.Propagator.Inject(ctx, carried)
@@ -69,7 +70,7 @@ func (t *telemetry) inject(ctx context.Context, req *mcp.Request) *mcp.Request {
 		return req
 	}
 	if carried["traceparent"] != "" {
-		delete(params.Meta, "tracestate") // it belongs to the traceparent that goes
+		delete(params.Meta, "tracestate") // it belongs to the replaced traceparent
 	}
 	for key, value := range carried {
 		params.Meta.Set(key, value)

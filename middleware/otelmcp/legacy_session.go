@@ -15,7 +15,7 @@ import (
 
 const keySessionID = attribute.Key("mcp.session.id")
 
-// appendSession appends the session of a request, if it has one with an ID.
+// appendSession appends a digest of the ID of a request's session, if it has one.
 func appendSession(ctx context.Context, attrs []attribute.KeyValue) []attribute.KeyValue {
 	if s := mcp.SessionFromContext(ctx); s != nil && s.ID() != "" {
 		attrs = append(attrs, keySessionID.String(digest.Session(s.ID())))
@@ -23,8 +23,8 @@ func appendSession(ctx context.Context, attrs []attribute.KeyValue) []attribute.
 	return attrs
 }
 
-// sessions tracks the sessions of a server, from their first request on. The transport
-// bounds their number.
+// sessions tracks the sessions of a server, starting with their first request. The
+// transport bounds their number.
 type sessions struct {
 	t    *telemetry
 	mu   sync.RWMutex
@@ -33,14 +33,14 @@ type sessions struct {
 
 func newSessions(t *telemetry) *sessions { return &sessions{t: t, seen: map[*mcp.Session]bool{}} }
 
-// track starts to measure the session of a request, if it has one.
+// track starts measuring the session of a request, if it has one.
 func (s *sessions) track(ctx context.Context, req *mcp.Request) {
 	session := mcp.SessionFromContext(ctx)
 	if session == nil || s.has(session) {
 		return
 	}
 	select {
-	case <-session.Done(): // a late request: the session was recorded
+	case <-session.Done(): // a late request: the session is already recorded
 		return
 	default:
 	}

@@ -27,14 +27,14 @@ var core = mcp.Internal(seam.Key{})
 // maxListenSpan is the maximum duration of the span of a subscription.
 const maxListenSpan = time.Second
 
-// telemetry is what the operations of one middleware share.
+// telemetry holds what the operations of one middleware share.
 type telemetry struct {
 	opts     Options
 	kind     trace.SpanKind
 	tracer   trace.Tracer
 	duration metric.Float64Histogram
 	sessions metric.Float64Histogram
-	mended   metric.Int64Counter // of servers
+	mended   metric.Int64Counter // nil on clients
 	names    *names
 }
 
@@ -90,8 +90,8 @@ func (t *telemetry) startOperation(ctx context.Context, req *mcp.Request, links 
 	return op
 }
 
-// run passes req, which may differ from the request of the span, to next, and finishes
-// the operation. A panic continues.
+// run passes req, which may differ from the request of the span, to next and finishes the
+// operation. If next panics, run records the panic, which then continues.
 func (op *operation) run(next mcp.Handler, req *mcp.Request) (res mcp.Result, err error) {
 	if req.Method == mcp.MethodListen {
 		defer time.AfterFunc(maxListenSpan, op.endSpan).Stop()
@@ -118,7 +118,7 @@ func (op *operation) endSpan() {
 	}
 }
 
-// recordMended records how many arguments of a tool were changed to fit the schema.
+// recordMended records how many arguments of a tool call were changed to fit the schema.
 func (op *operation) recordMended(res mcp.Result, o outcome) {
 	tool, ok := res.(*mcp.CallToolResult)
 	if !ok || op.t.kind != trace.SpanKindServer || len(tool.Mended()) == 0 {
@@ -139,7 +139,7 @@ func (op *operation) finish(o outcome) {
 	if o.reached || op.req.IsRouted() {
 		op.t.names.learn(op.req)
 	}
-	if name := op.t.names.spanName(op.req); name != op.name { // this request has made it known, or another one meanwhile
+	if name := op.t.names.spanName(op.req); name != op.name { // it became known in the meantime
 		op.span.SetName(name)
 	}
 	if o.kind != "" {
@@ -153,7 +153,7 @@ func (op *operation) finish(o outcome) {
 	op.t.duration.Record(op.ctx, took.Seconds(), metric.WithAttributes(op.t.measureAttributes(op.req, o)...))
 }
 
-// attributes returns error.type and the code.
+// attributes returns the error type and the status code, if any.
 func (o outcome) attributes() []attribute.KeyValue {
 	attrs := make([]attribute.KeyValue, 0, 2)
 	if o.kind != "" {
@@ -167,8 +167,8 @@ func (o outcome) attributes() []attribute.KeyValue {
 
 // An outcome is how an operation ended.
 type outcome struct {
-	kind    string // error.type, "" for success
-	code    string // of the error response, "" if there is none
+	kind    string // error.type; "" for success
+	code    string // of the error response; "" if there is none
 	text    string // for the span's status
 	reached bool   // the name of the request is known to exist
 }
@@ -198,8 +198,8 @@ func outcomeOf(ctx context.Context, kind trace.SpanKind, res mcp.Result, err err
 	return outcome{kind: code, code: code, text: err.Error(), reached: true}
 }
 
-// textOf returns the text of the error that a tool failed with. Explanations of invalid
-// arguments contain arguments, and are left out.
+// textOf returns the text of the error of a failed tool. The text of invalid arguments is
+// omitted, because it contains argument values.
 func textOf(err error) string {
 	if _, invalid := errors.AsType[*mcp.ArgumentsError](err); invalid {
 		return "invalid arguments"
@@ -217,7 +217,8 @@ func contextKind(err error) string {
 	return "cancelled"
 }
 
-// wireError returns the error.type of an error that is not an error response, "" for nil.
+// wireError returns the error.type of an error that is not an error response, or "" for
+// nil.
 func wireError(err error) string {
 	switch {
 	case err == nil:

@@ -28,19 +28,19 @@ type Options struct {
 	// Propagator carries traces and baggage in _meta. Nil means
 	// [otel.GetTextMapPropagator], which does nothing until a program sets it.
 	Propagator propagation.TextMapPropagator
-	// Attributes are added to every span and measurement, and replace those with the same
-	// key. Use them for what a middleware cannot know: server.address and server.port of
-	// a client, or the network.transport of a server without HTTP, such as "pipe" for
-	// standard input and output. Nil means none.
+	// Attributes are added to every span and measurement, and replace attributes with the
+	// same key. Use them for what the middleware cannot know: server.address and
+	// server.port on a client, or network.transport on a server that does not use HTTP,
+	// such as "pipe" for standard input and output. Nil means none.
 	Attributes []attribute.KeyValue
 	// Methods are recorded in addition to the methods of the specification, for methods
 	// registered with [github.com/go-psi/psi/mcp.Mux.Handle]. Nil means none.
 	Methods []string
 	// MaxNames is the maximum number of tool and prompt names in measurements and span
-	// names. All others are "_OTHER". 0 means 1000, negative none.
+	// names. All others are "_OTHER". 0 means 1000; a negative value means none.
 	MaxNames int
-	// Public means that a server's callers are not trusted. Their traces are linked but
-	// not continued, so that they cannot decide what is sampled, and their baggage is
+	// Public means that a server's callers are not trusted. Their traces are linked but not
+	// continued, so that callers cannot decide what is sampled, and their baggage is
 	// ignored. It has no effect on clients.
 	Public bool
 }

@@ -14,18 +14,19 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// Server traces and measures the requests to a handler: to a mux, with [mcp.Mux.Use], or
-// to any other Handler. Use it outermost, outside of middleware that rejects requests, on
-// the mux that is served. A mounted mux may have its own, whose spans are children of
-// those of the outer mux.
+// Server traces and measures the requests to a handler: to a mux, with [mcp.Mux.Use], or to
+// any other Handler. Use it outermost, outside middleware that rejects requests, on the mux
+// that is served. A mounted mux may use its own Server, whose spans are children of the
+// spans of the outer mux.
 //
-// The parent of a span is the one in the request's _meta (traceparent, tracestate,
-// baggage), with a link to the span of the context, such as that of an HTTP
-// instrumentation. If _meta has none, the parent is the span of the context or, without
-// one, that of the HTTP header. The context of the handler has the span and the baggage.
+// The parent of a span is the span in the request's _meta (traceparent, tracestate,
+// baggage), with a link to the span of the context, such as the span of an HTTP
+// instrumentation. If _meta has none, the parent is the span of the context or, if there is
+// none, the span in the HTTP header. The context of the handler has the span and the
+// baggage.
 //
-// opts may be nil. The Middleware may be used in several places, which then share the
-// known names.
+// opts may be nil. The Middleware may be used in several places, which then share the known
+// names.
 func Server(opts *Options) mcp.Middleware {
 	t := newTelemetry(trace.SpanKindServer, opts)
 	sessions := newSessions(t)
@@ -39,11 +40,11 @@ func Server(opts *Options) mcp.Middleware {
 	})
 }
 
-// servingKey marks contexts whose span was started in this server. It takes precedence
-// over _meta, which is the same in a mux and in a mux mounted there.
+// servingKey marks contexts whose span was started in this server. That span takes
+// precedence over _meta, which is the same in a mux and in a mux mounted on it.
 type servingKey struct{}
 
-// parentOf returns the context with the parent of a request's span, and the links of the
+// parentOf returns a context with the parent of a request's span, and the links of the
 // span.
 func (t *telemetry) parentOf(ctx context.Context, req *mcp.Request) (context.Context, []trace.Link) {
 	ambient := trace.SpanContextFromContext(ctx)
@@ -57,8 +58,8 @@ func (t *telemetry) parentOf(ctx context.Context, req *mcp.Request) (context.Con
 	return extracted, linkTo(ambient, trace.SpanContextFromContext(extracted))
 }
 
-// extract adds to ctx the trace in _meta or, if that has none and header is set, the
-// trace in the HTTP header.
+// extract adds to ctx the trace in _meta or, if _meta has none and header is set, the trace
+// in the HTTP header.
 func (t *telemetry) extract(ctx context.Context, req *mcp.Request, header bool) context.Context {
 	if header && req.Header != nil {
 		ctx = t.opts.Propagator.Extract(ctx, propagation.HeaderCarrier(req.Header))

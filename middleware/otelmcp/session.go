@@ -11,14 +11,15 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// A session is a session or connection whose duration is measured.
+// A session is a session or a connection whose duration is measured.
 type session struct {
 	t     *telemetry
 	attrs []attribute.KeyValue
 	start time.Time
 }
 
-// startSession starts to measure a session, with attributes in addition to the options'.
+// startSession starts measuring a session, with attrs in addition to the attributes of the
+// options.
 func (t *telemetry) startSession(attrs ...attribute.KeyValue) *session {
 	return &session{t: t, attrs: append(attrs, t.opts.Attributes...), start: time.Now()}
 }

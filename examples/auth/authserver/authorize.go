@@ -11,13 +11,13 @@ import (
 	"strings"
 )
 
-// The only user. The password is public, since it stands here.
+// Credentials of the only user. The password is public, because it is written here.
 const (
 	User     = "ada"
 	Password = "test"
 )
 
-// request is what a client asks a user for.
+// request is what a client asks a user to authorize.
 type request struct {
 	client      *client
 	redirectURI string // one of the client's
@@ -27,7 +27,7 @@ type request struct {
 	scopes      []string
 }
 
-// authorize shows a form, and takes it: both at the URL that the client has made.
+// authorize shows the form and handles its submission, both at the URL built by the client.
 func (s *server) authorize(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	a := &request{
@@ -36,7 +36,8 @@ func (s *server) authorize(w http.ResponseWriter, r *http.Request) {
 		scopes: slices.DeleteFunc(strings.Fields(q.Get("scope")), func(name string) bool { return !slices.Contains(s.scopes, name) }),
 	}
 	if a.client == nil || !slices.Contains(a.client.RedirectURIs, a.redirectURI) {
-		// Who has no registered address to go back to goes nowhere, not even with an error.
+		// Without a registered address there is nowhere to redirect to, not even with an
+		// error.
 		http.Error(w, "This client, or where it wants you to come back to, is not known here.", http.StatusBadRequest)
 		return
 	}
@@ -56,14 +57,14 @@ func (s *server) authorize(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// problem is the code of what is wrong with a request, or "".
+// problem returns the error code for an invalid request, or "".
 func (a *request) problem(q url.Values) string {
 	resource, err := url.Parse(a.resource)
 	switch {
 	case q.Get("response_type") != "code":
 		return "unsupported_response_type"
 	case q.Get("code_challenge_method") != "S256" || len(a.challenge) != 43:
-		return "invalid_request" // without PKCE, whoever gets hold of the code could use it
+		return "invalid_request" // without PKCE, anyone who obtains the code could use it
 	case err != nil || !resource.IsAbs() || resource.Fragment != "":
 		return "invalid_target"
 	case len(a.scopes) == 0:
@@ -72,11 +73,11 @@ func (a *request) problem(q url.Values) string {
 	return ""
 }
 
-// back sends the user back to the client, and says who does (RFC 9207).
+// back redirects the user to the client, and identifies the issuer (RFC 9207).
 func (s *server) back(w http.ResponseWriter, r *http.Request, a *request, name, value string) {
 	to, err := url.Parse(a.redirectURI)
 	if err != nil {
-		http.Error(w, "There is no way back.", http.StatusInternalServerError) // registration has seen to that
+		http.Error(w, "There is no way back.", http.StatusInternalServerError) // already validated
 		return
 	}
 	q := to.Query()
@@ -108,7 +109,7 @@ var page = template.Must(template.New("authorize").Parse(`<!DOCTYPE html>
 </html>
 `))
 
-// ask shows the form, with what was wrong about the last one.
+// ask shows the form, with the problem of the previous attempt if there was one.
 func ask(w http.ResponseWriter, status int, a *request, problem string) {
 	host := ""
 	if u, err := url.Parse(a.redirectURI); err == nil {
@@ -116,7 +117,7 @@ func ask(w http.ResponseWriter, status int, a *request, problem string) {
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_ = page.Execute(w, map[string]any{ // a browser that is gone needs no page
+	_ = page.Execute(w, map[string]any{ // the browser may be gone
 		"Name": a.client.Name, "Resource": a.resource, "Host": host, "Scopes": a.scopes, "Problem": problem,
 	})
 }

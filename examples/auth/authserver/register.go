@@ -12,7 +12,7 @@ import (
 	"slices"
 )
 
-// client is a program that has registered itself. Its name is its own claim.
+// client is a registered program. Its name is chosen by the program and not verified.
 type client struct {
 	ID           string   `json:"client_id"`
 	Name         string   `json:"client_name,omitempty"`
@@ -44,7 +44,7 @@ func (s *server) register(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusCreated, &c)
 }
 
-// isUnsafe reports whether no user may be sent to an address with a code.
+// isUnsafe reports whether a user must not be redirected to an address with a code.
 func isUnsafe(uri string) bool {
 	u, err := url.Parse(uri)
 	if err != nil || u.Hostname() == "" || u.User != nil || u.Fragment != "" {

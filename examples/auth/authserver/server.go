@@ -17,7 +17,7 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// What is kept, and read, at most. When there is no more room, any other goes.
+// Limits on what is stored and read. Beyond a limit, arbitrary entries are removed.
 const (
 	maxClients = 1000
 	maxGrants  = 10_000
@@ -26,7 +26,7 @@ const (
 
 type server struct {
 	issuer string
-	scopes []string // that there are
+	scopes []string // that clients can request
 	key    jose.JSONWebKey
 
 	mu      sync.Mutex
@@ -34,8 +34,8 @@ type server struct {
 	grants  map[string]*grant
 }
 
-// New is an authorization server for the URL at which it will be served, the issuer,
-// which has no path. The scopes are those that there are to be asked for.
+// New returns an authorization server for issuer, the URL at which it will be served, which
+// has no path. Clients can request the given scopes.
 func New(issuer string, scopes ...string) http.Handler {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -60,9 +60,9 @@ func New(issuer string, scopes ...string) http.Handler {
 	return r
 }
 
-// careful is for all pages: nobody keeps them, frames them, or learns their address
-// from the next one. The policy has no form-action, which in some browsers would
-// forbid the way back to the client.
+// careful ensures that pages are not cached or framed, and that they do not leak their
+// address as a referrer. It also limits request bodies. The policy has no form-action,
+// because in some browsers that would block the redirect to the client.
 func careful(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -95,7 +95,7 @@ func (s *server) jwks(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, jose.JSONWebKeySet{Keys: []jose.JSONWebKey{s.key.Public()}})
 }
 
-// makeRoom makes room for one more.
+// makeRoom removes arbitrary entries until there is room for another one.
 func makeRoom[V any](m map[string]V, most int) {
 	for key := range m {
 		if len(m) < most {
@@ -117,5 +117,5 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // a client that is gone needs no answer
+	_, _ = w.Write(body) // the client may be gone
 }

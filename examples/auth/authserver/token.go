@@ -15,31 +15,31 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// The grant types: what a token is given for.
+// The supported grant types.
 const (
 	byCode    = "authorization_code"
 	byRefresh = "refresh_token"
 )
 
-// How long things are good.
+// Lifetimes of keys and tokens.
 const (
 	codeAge    = time.Minute
 	tokenAge   = 5 * time.Minute
 	refreshAge = 24 * time.Hour
 )
 
-// grant is what a user has allowed. There is one key to it at a time: first the code,
-// then one refresh token after the other. Who comes with an old one has stolen
-// something, or has been stolen from, so that the grant ends.
+// A grant is what a user has allowed. It has one valid key at a time: first the code, then
+// one refresh token after another. If an old key is used, it may have been stolen, so the
+// grant is revoked.
 type grant struct {
 	*request
 	user    string
 	kind    string // of the key: byCode or byRefresh
-	secret  string // the key's second half; the first is the grant's id
+	secret  string // second half of the key; the first half is the grant's id
 	expires time.Time
 }
 
-// grant makes a grant and returns its code.
+// grant creates a grant and returns its code.
 func (s *server) grant(a *request, user string) (code string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,13 +49,13 @@ func (s *server) grant(a *request, user string) (code string) {
 	return s.grants[id].rotate(id, byCode, codeAge)
 }
 
-// rotate replaces the key.
+// rotate replaces the key and returns the new one.
 func (g *grant) rotate(id, kind string, age time.Duration) (key string) {
 	g.kind, g.secret, g.expires = kind, rand.Text(), time.Now().Add(age)
 	return id + "." + g.secret
 }
 
-// redeem takes a key and returns the next one, and no grant if the key is not good.
+// redeem exchanges a key for the next one. If the key is not valid, it returns a nil grant.
 func (s *server) redeem(kind, key string, fits func(*grant) bool) (g *grant, next string) {
 	id, secret, _ := strings.Cut(key, ".")
 	s.mu.Lock()
@@ -110,7 +110,7 @@ func (s *server) token(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// sign makes an access token (RFC 9068).
+// sign returns an access token (RFC 9068).
 func (s *server) sign(g *grant) (string, error) {
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: s.key}, new(jose.SignerOptions).WithType("at+jwt"))
 	if err != nil {

@@ -29,38 +29,39 @@ import (
 
 // Options configure [New]. Nil means the zero Options.
 type Options struct {
-	// Name and Version are told to pages. An empty Name means "psi".
+	// Name and Version identify the host to pages. An empty Name means "psi".
 	Name, Version string
-	// Message is called when a page adds a message of the user to the conversation. Returning
-	// an error declines it. Nil declines all messages.
+	// Message is called when a page adds a user message to the conversation. Returning an
+	// error declines the message. Nil declines all messages.
 	Message func(ctx context.Context, tool string, content mcp.Contents) error
-	// ModelContext is called with what a page wants the model to know, which replaces what the
-	// same view said before. Nil ignores it.
+	// ModelContext is called with the context that a page provides for the model. It
+	// replaces the previous context of the same view. Nil ignores it.
 	ModelContext func(ctx context.Context, view string, c *ModelContext) error
-	// Log is called with log messages of pages. Nil logs them to Logger.
+	// Log is called with log messages of pages. If it is nil, they are logged to Logger.
 	Log func(ctx context.Context, tool string, p *mcp.LoggingMessageParams)
-	// AllowedHosts are the names, without ports, under which the handler is reached, besides
-	// those of this machine.
+	// AllowedHosts lists the host names, without ports, under which the handler can be
+	// reached, in addition to localhost and loopback addresses.
 	AllowedHosts []string
-	// MaxViews limits the views that are open; the oldest is closed to make room. 0 means 100.
+	// MaxViews is the maximum number of open views. Beyond it, the oldest view is closed. 0
+	// means 100.
 	MaxViews int
 	// Logger receives diagnostic messages. Nil means slog.Default.
 	Logger *slog.Logger
 }
 
-// ModelContext is what a page wants the model to know.
+// ModelContext is the context that a page provides for the model.
 type ModelContext struct {
 	Content           mcp.Contents    `json:"content,omitempty"`
 	StructuredContent json.RawMessage `json:"structuredContent,omitzero"`
 }
 
-// A Host shows the apps of a connection. It is an [http.Handler], for the root of an origin,
-// and safe for concurrent use.
+// A Host shows the apps of a connection. It is an [http.Handler] for the root of an origin.
+// It must be created by [New] and is safe for concurrent use.
 type Host struct {
 	http.Handler
 
 	conn    *mcp.Conn
-	send    mcp.Handler // requests, each as the model or as the app
+	send    mcp.Handler // sends requests as the model or as the app
 	sandbox string
 	opts    Options
 	views   views
@@ -77,10 +78,10 @@ var static embed.FS
 
 var pages = template.Must(template.ParseFS(static, "static/*.html"))
 
-// New returns a host for the server of a connection. Sandbox is the origin at which [Sandbox]
-// is served, as the browser sees it, such as "http://127.0.0.1:8081". It must not be that of
-// the host. The client of the connection should have the extension [apps.Client]: servers may
-// hide their apps otherwise.
+// New returns a host for the server of a connection. sandbox is the origin at which
+// [Sandbox] is served, as the browser sees it, such as "http://127.0.0.1:8081". It must
+// differ from the origin of the host. The client of the connection should have the
+// extension [apps.Client]; otherwise servers may hide their apps.
 func New(conn *mcp.Conn, sandbox string, opts *Options) (*Host, error) {
 	u, err := url.Parse(sandbox)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" {
@@ -119,8 +120,9 @@ func (h *Host) routes() http.Handler {
 	return r
 }
 
-// guard refuses requests that other sites make a browser send: those say where they are from,
-// or name a host of their own that leads here.
+// guard rejects requests that other sites make a browser send. Such requests carry the
+// origin of the site, or are sent to one of the site's host names that resolves to this
+// machine.
 func (h *Host) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name, _, err := net.SplitHostPort(r.Host)
@@ -143,9 +145,10 @@ func (h *Host) guard(next http.Handler) http.Handler {
 	})
 }
 
-// isAdmitted reports whether a browser sends r for a page of the host, for the user, or because
-// of a link to the list of apps. A link may be on a page of another port of the same machine, such as
-// that of package mcphttp/debug. The list calls no tool before the user asks for it.
+// isAdmitted reports whether a browser sent r for a page of the host, for the user, or
+// because of a link to the list of apps. The link may be on a page on another port of the
+// same machine, such as a page of package mcphttp/debug. The list calls no tool until the
+// user requests it.
 func isAdmitted(r *http.Request) bool {
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "", "none", "same-origin":
@@ -164,7 +167,7 @@ func trimBrackets(host string) string {
 	return host
 }
 
-// sameOrigin reports whether the header Origin, if there is one, is that of the handler.
+// sameOrigin reports whether the Origin header, if present, names the host of the request.
 func sameOrigin(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	u, err := url.Parse(origin)
@@ -179,9 +182,9 @@ type item struct {
 	Arguments string
 }
 
-// index lists the tools for the model that have pages. The parameter tool shows that tool only, with
-// those arguments in its form that the parameter arguments has. They may be from a hostile link:
-// nothing is called before the user has seen them.
+// index lists the tools for the model that have pages. The parameter tool selects a single
+// tool, and the parameter arguments fills in its form. Both may come from a hostile link,
+// so nothing is called before the user has seen them.
 func (h *Host) index(w http.ResponseWriter, r *http.Request) {
 	if name := r.FormValue("tool"); name != "" {
 		tool, meta, err := h.find(r.Context(), name)
@@ -221,7 +224,7 @@ func (h *Host) tools(ctx context.Context) func(func(*mcp.Tool, error) bool) {
 	}
 }
 
-// A config is what the script of a view gets.
+// A config is passed to the script of a view.
 type config struct {
 	View         string             `json:"view"`
 	Sandbox      string             `json:"sandbox"`
@@ -236,8 +239,8 @@ type config struct {
 	Capabilities map[string]any     `json:"capabilities"`
 }
 
-// show shows a tool and its page. The script of the page calls the tool: a link must not get here,
-// because over plain HTTP browsers do not say from which site it is.
+// show shows a tool and its page. The script of the page calls the tool. Therefore a link
+// must not lead here: over plain HTTP, browsers do not report which site it is from.
 func (h *Host) show(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxRequest)
 	if err := r.ParseForm(); err != nil {
@@ -277,7 +280,7 @@ func (h *Host) show(w http.ResponseWriter, r *http.Request) {
 	h.page(w, "view.html", map[string]any{"Title": cmp.Or(tool.Title, tool.Name), "Config": json.RawMessage(raw)})
 }
 
-// capabilities returns what pages are told that they can do.
+// capabilities returns the capabilities of the host that are declared to pages.
 func (h *Host) capabilities() map[string]any {
 	none := struct{}{}
 	caps := map[string]any{

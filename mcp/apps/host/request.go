@@ -18,19 +18,19 @@ import (
 	"github.com/go-psi/psi/mcp/apps"
 )
 
-// maxRequest bounds a request of a page, in bytes.
+// maxRequest bounds the size of a request from a page, in bytes.
 const maxRequest = 4 << 20
 
-// codeDenied is the code for what a host refuses to do for a page.
+// codeDenied is the error code for what the host refuses to do for a page.
 const codeDenied = -32000
 
-// The methods that a page can send and the host does not answer itself.
+// Methods that pages send and that are passed to the functions in Options.
 const (
 	methodMessage       = "ui/message"
 	methodUpdateContext = "ui/update-model-context"
 )
 
-// call calls the tool of a view, as the model.
+// call calls the tool of a view on behalf of the model.
 func (h *Host) call(w http.ResponseWriter, r *http.Request) {
 	v := h.views.find(chi.URLParam(r, "view"))
 	if v == nil {
@@ -43,7 +43,7 @@ func (h *Host) call(w http.ResponseWriter, r *http.Request) {
 
 var errNoView = mcp.Errorf(codeDenied, "the view is not open any more")
 
-// request serves a request of the page of a view.
+// request serves a request from the page of a view.
 func (h *Host) request(w http.ResponseWriter, r *http.Request) {
 	v := h.views.find(chi.URLParam(r, "view"))
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
@@ -65,7 +65,7 @@ func (h *Host) request(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serve serves a request of a page.
+// serve serves a request from a page.
 func (h *Host) serve(ctx context.Context, v *view, method string, params json.RawMessage) (any, error) {
 	switch method {
 	case mcp.MethodCallTool:
@@ -73,7 +73,7 @@ func (h *Host) serve(ctx context.Context, v *view, method string, params json.Ra
 		if err := decode(params, &p); err != nil {
 			return nil, err
 		}
-		return h.do(ctx, method, &mcp.CallToolParams{Name: p.Name, Arguments: p.Arguments}) // _meta is the host's to set
+		return h.do(ctx, method, &mcp.CallToolParams{Name: p.Name, Arguments: p.Arguments}) // _meta is set by the host
 	case mcp.MethodReadResource:
 		var p mcp.ReadResourceParams
 		if err := decode(params, &p); err != nil {
@@ -106,7 +106,7 @@ func decode(params json.RawMessage, p any) error {
 	return nil
 }
 
-// do sends a request to the server, as the side that ctx says.
+// do sends a request to the server, as the side given by ctx.
 func (h *Host) do(ctx context.Context, method string, params any) (any, error) {
 	req, err := mcp.NewRequest(method, params)
 	if err != nil {
@@ -131,7 +131,7 @@ func (h *Host) message(ctx context.Context, v *view, params json.RawMessage) (an
 	if err := decode(params, &p); err != nil {
 		return nil, err
 	}
-	if len(p.Content) > 0 && p.Content[0] == '{' { // as the stable revision has it
+	if len(p.Content) > 0 && p.Content[0] == '{' { // the form of the stable revision
 		p.Content = append(append(json.RawMessage{'['}, p.Content...), ']')
 	}
 	var content mcp.Contents
@@ -198,7 +198,8 @@ type wireError struct {
 	Message string `json:"message"`
 }
 
-// errorOf returns the error that a page is told: a refusal of the host with its own code.
+// errorOf returns the error that is sent to a page. Requests that the host denies have the
+// code codeDenied.
 func errorOf(err error) *wireError {
 	if _, refused := errors.AsType[*apps.VisibilityError](err); refused {
 		return &wireError{codeDenied, "denied: " + err.Error()}

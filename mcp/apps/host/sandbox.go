@@ -12,10 +12,10 @@ import (
 	"github.com/go-psi/psi/mcp/apps"
 )
 
-// Sandbox returns the handler of the sandbox, for the root of an origin that has nothing else.
-// It serves the proxy that stands between a host and the page of an app: a frame, under the
-// policy of the page, which passes messages on. Any host of this protocol can use it. Its URL
-// has the parameters host, the origin of the host, and csp, the CSP of the page as JSON.
+// Sandbox returns the handler of the sandbox, for the root of a dedicated origin. It serves
+// the proxy between a host and the page of an app: a frame, under the policy of the page,
+// that forwards messages. Any host of this protocol can use it. Its URL has the parameters
+// host, the origin of the host, and csp, the CSP of the page as JSON.
 func Sandbox() http.Handler { return http.HandlerFunc(serveProxy) }
 
 func serveProxy(w http.ResponseWriter, r *http.Request) {
@@ -47,7 +47,7 @@ func serveProxy(w http.ResponseWriter, r *http.Request) {
 	_ = pages.ExecuteTemplate(w, "proxy.html", map[string]string{"Host": origin, "Sandbox": apps.SandboxPage}) // if it fails, the browser is gone
 }
 
-// originOf returns an origin if the text is one.
+// originOf returns the origin in text and reports whether text is an origin.
 func originOf(text string) (string, bool) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.ContainsAny(u.Host, " ;,'\"*") {

@@ -9,20 +9,20 @@ import (
 	"sync"
 )
 
-// A view is a tool that is shown with its page.
+// A view is a tool shown with its page.
 type view struct {
 	id        string // unguessable
 	tool      string
 	arguments json.RawMessage
 }
 
-// views are the open views. When there are too many, the oldest is forgotten.
+// views holds the open views. When there are too many, the oldest is closed.
 type views struct {
 	max int
 
 	mu    sync.Mutex
 	byID  map[string]*view
-	order []string // by age
+	order []string // oldest first
 }
 
 func (vs *views) open(tool string, arguments json.RawMessage) *view {

@@ -14,11 +14,11 @@ import (
 	"github.com/go-psi/psi/jsonschema"
 )
 
-// arguments are those of a tool or a prompt on the command line.
+// arguments are the command-line arguments of a tool or a prompt.
 type arguments struct {
 	whole   json.RawMessage            // given as one object; nil if not
 	members map[string]json.RawMessage // given one by one
-	text    map[string]string          // those of members that were given as text
+	text    map[string]string          // members that were given as text
 }
 
 // parseArguments parses name=text and name:=json, or one JSON object.
@@ -61,9 +61,9 @@ func (a *arguments) object() json.RawMessage {
 	return strictjson.MustMarshal(a.members) // valid JSON
 }
 
-// check validates the arguments against the schema of a tool and returns them. Text that the
-// schema does not accept becomes the JSON value that it is, if it is one. The error explains
-// all that is wrong.
+// check validates the arguments against the schema of a tool and returns them. If the
+// schema rejects a text argument that is valid JSON, its JSON value is used instead. The
+// error explains all problems.
 func (a *arguments) check(ctx context.Context, schema json.RawMessage) (json.RawMessage, error) {
 	compiled, err := jsonschema.Compile(schema, nil)
 	if err != nil {
@@ -85,7 +85,7 @@ func (a *arguments) check(ctx context.Context, schema json.RawMessage) (json.Raw
 	if err == nil {
 		return a.object(), nil
 	}
-	for name := range a.textProblems(err) { // explain what is wrong with the text, if it was not its type
+	for name := range a.textProblems(err) { // restore text whose type was not the problem
 		if keyword, ok := converted[name]; ok && keyword != "type" {
 			a.members[name] = jsonscan.AppendString(nil, a.text[name])
 		}
@@ -93,8 +93,7 @@ func (a *arguments) check(ctx context.Context, schema json.RawMessage) (json.Raw
 	return nil, explain(compiled.Validate(ctx, a.object()))
 }
 
-// textProblems returns the arguments given as text that are invalid, with the keywords that
-// they violate.
+// textProblems returns the invalid text arguments, with the keywords that they violate.
 func (a *arguments) textProblems(err error) map[string]string {
 	invalid, ok := errors.AsType[*jsonschema.ValidationError](err)
 	if !ok {
@@ -118,7 +117,7 @@ func explain(err error) error {
 	return err
 }
 
-// strings returns the arguments of a prompt, which are all strings.
+// strings returns the arguments of a prompt, which must all be strings.
 func (a *arguments) strings() (map[string]string, error) {
 	var values map[string]string
 	if err := json.Unmarshal(a.object(), &values); err != nil {

@@ -62,8 +62,8 @@ Tides, 2 pages
 	return c
 }
 
-// checkedCall returns the params of a call whose arguments conform to the schema of the tool.
-// A server that does not list its tools is left to check them itself.
+// checkedCall returns the params of a call, with arguments validated against the schema of
+// the tool. If the server does not list its tools, validation is left to the server.
 func checkedCall(ctx context.Context, conn *mcp.Conn, name string, args *arguments) (*mcp.CallToolParams, error) {
 	tools, err := all(conn.Tools(ctx, nil), nil)
 	if mcp.CodeOf(err) == mcp.CodeMethodNotFound {
@@ -87,7 +87,8 @@ func checkedCall(ctx context.Context, conn *mcp.Conn, name string, args *argumen
 	return nil, usagef("the server has no tool %q%s", name, nearest.Hint(name, names))
 }
 
-// showResult shows the result of a tool. The text of a failed one is its error.
+// showResult shows the result of a tool. If the tool failed, showResult returns a
+// [*mcp.ToolError].
 func showResult(s *shower, tool string, res *mcp.CallToolResult) error {
 	switch {
 	case res.IsError:

@@ -14,28 +14,28 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// A command is a subcommand of psi. Each is made by a function in a file of its own, so that
+// A command is a subcommand of psi. Each is created by a function in its own file, so that
 // the variables of its flags belong to one run.
 type command struct {
 	name    string
 	usage   string // the words after the name: "SERVER TOOL [ARGUMENT ...]"
 	summary string // one line, without a full stop
 	help    string // paragraphs, for psi help NAME
-	// example has lines that begin with "$ psi", each followed by what it prints. A test runs
-	// them; see TestExamples.
+	// example contains lines that begin with "$ psi", each followed by its output. A test
+	// runs them; see TestExamples.
 	example string
-	// connects is whether the command talks to a server, which gives it the flags of
-	// [clientFlags], and lets the server follow a -- as a command.
+	// connects reports whether the command talks to a server. If so, it has the flags of
+	// [clientFlags] and accepts the command of a server after --.
 	connects bool
 	noResult bool                  // has no flags for a result, such as -json
-	hidden   bool                  // is not for people
-	raw      bool                  // takes all arguments as words, flags and -- included
-	flags    func(f *flag.FlagSet) // adds flags of its own; may be nil
-	// run does what the words of the command line say, which are those that are no flags.
+	hidden   bool                  // not shown to users
+	raw      bool                  // takes all arguments as words, including flags and --
+	flags    func(f *flag.FlagSet) // adds the command's own flags; may be nil
+	// run runs the command. Words are the arguments that are not flags.
 	run func(ctx context.Context, e *env, words []string) error
 }
 
-// commands returns the subcommands, in the order in which psi help lists them.
+// commands returns the subcommands in the order in which psi help lists them.
 func commands() []*command {
 	return []*command{
 		listCommand(),
@@ -58,7 +58,7 @@ func commands() []*command {
 	}
 }
 
-// findCommand returns the subcommand of a name.
+// findCommand returns the subcommand with the given name.
 func findCommand(name string) (*command, error) {
 	all := commands()
 	if i := slices.IndexFunc(all, func(c *command) bool { return c.name == name }); i >= 0 {
@@ -78,7 +78,7 @@ func usagef(format string, args ...any) error {
 	return &usageError{fmt.Errorf(format, args...)}
 }
 
-// wrongWords is the error for words that do not fit the usage of a command.
+// wrongWords returns the error for words that do not match the usage of a command.
 func (c *command) wrongWords(format string, args ...any) error {
 	return usagef("%s: %s\nusage: %s", c.name, fmt.Sprintf(format, args...), c.line())
 }
@@ -114,8 +114,8 @@ func (e *env) run(ctx context.Context, c *command, args []string) error {
 	return c.run(ctx, e, words)
 }
 
-// parse parses the flags of a command, which may stand before, between and after its words,
-// and the command of a server that follows a --.
+// parse parses the flags of a command, which may appear before, between and after its
+// words, and the command of a server after --.
 func (e *env) parse(c *command, args []string) (words []string, err error) {
 	if c.raw {
 		if len(args) > 0 && (args[0] == "-h" || args[0] == "-help" || args[0] == "--help") {
@@ -123,7 +123,7 @@ func (e *env) parse(c *command, args []string) (words []string, err error) {
 		}
 		return args, nil
 	}
-	if i := slices.Index(args, "--"); i >= 0 { // before package flag sees it, which would drop it
+	if i := slices.Index(args, "--"); i >= 0 { // package flag would drop it
 		args, e.server = args[:i], append([]string{}, args[i+1:]...)
 	}
 	flags := e.flagSet(c)

@@ -53,7 +53,7 @@ soup
 	return c
 }
 
-// completeParams returns the params to complete the first of the arguments.
+// completeParams returns the params for completing the first argument.
 func completeParams(name string, words []string) (*mcp.CompleteParams, error) {
 	p := &mcp.CompleteParams{Ref: mcp.CompleteRef{Type: "ref/prompt", Name: name}}
 	if strings.Contains(name, "://") || strings.Contains(name, "{") {

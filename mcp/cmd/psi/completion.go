@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// scripts have a shell ask psi itself how a line could go on.
+// scripts make a shell ask psi for completions.
 var scripts = map[string]string{
 	"bash": `_psi() {
 	local IFS=$'\n'
@@ -56,8 +56,8 @@ Load it where the shell starts:
 	return c
 }
 
-// suggestCommand is what the scripts call, with the words of the line after psi, of which the
-// last is the one to complete.
+// suggestCommand returns the command that the scripts call with the words of the line after
+// psi. The last word is the one to complete.
 func suggestCommand() *command {
 	return &command{
 		name: "__complete", usage: "[WORD ...]", summary: "complete a line", hidden: true,
@@ -82,7 +82,7 @@ func suggestCommand() *command {
 // plainName matches names that shells do not split or interpret.
 var plainName = regexp.MustCompile(`^[\w.-]+$`)
 
-// suggest returns the words that may follow those before on a line.
+// suggest returns the words that may follow the words before on a line.
 func (e *env) suggest(before []string, last string) []string {
 	var names []string
 	for _, c := range commands() {
@@ -113,9 +113,9 @@ func (e *env) suggest(before []string, last string) []string {
 	return nil
 }
 
-// serverNames returns the names of servers in the files of the user's hosts.
+// serverNames returns the names of servers in the configuration files of the user's hosts.
 func (e *env) serverNames() (names []string) {
-	files, _ := e.configFiles("", e.log.Info) // a file that cannot be read has no names
+	files, _ := e.configFiles("", e.log.Info) // unreadable files have no names
 	for _, f := range files {
 		for _, s := range f.Servers {
 			if plainName.MatchString(s.Name) {

@@ -22,13 +22,13 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// elicit has the user fill in a form, one field after the other, the required ones first.
+// elicit asks the user to fill in a form, one field at a time, required fields first.
 func (t *terminal) elicit(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 	t.asking.Lock()
 	defer t.asking.Unlock()
 	t.printf("The server asks: %s\n", quoted(p.Message))
 	fields := fieldsOf(p.RequestedSchema)
-	if len(fields) == 0 { // then nothing has been agreed to yet
+	if len(fields) == 0 { // an empty form still needs consent
 		return t.consent(ctx)
 	}
 	t.printf("(An empty line leaves a field out, or to its default. ! declines.)\n")
@@ -46,8 +46,8 @@ func (t *terminal) elicit(ctx context.Context, p *mcp.ElicitParams) (*mcp.Elicit
 	return &mcp.ElicitResult{Action: mcp.ActionAccept, Content: raw}, err
 }
 
-// fill asks for a field until there is a value that conforms to its schema. A nil value leaves
-// the field out, or to its default, which the client fills in.
+// fill asks for a field until its value conforms to its schema. A nil value means that the
+// field is left out, or that the client fills in its default.
 func (t *terminal) fill(ctx context.Context, f field) (value json.RawMessage, action string, err error) {
 	schema, err := jsonschema.Compile(f.schema, nil)
 	if err != nil {
@@ -76,8 +76,8 @@ func (t *terminal) fill(ctx context.Context, f field) (value json.RawMessage, ac
 	}
 }
 
-// parse returns the value that a line stands for: of a list, its elements between commas. It
-// returns a string if the line is no value of the type.
+// parse returns the value of a line. The elements of a list are separated by commas. If the
+// line is not a value of the type, parse returns it as a string.
 func (k *keywords) parse(line string, choices []choice) json.RawMessage {
 	if k.kind() == "array" && !strings.HasPrefix(line, "[") {
 		values := []json.RawMessage{}
@@ -109,8 +109,8 @@ func (k *keywords) parseOne(line string, choices []choice) json.RawMessage {
 	return jsonscan.AppendString(nil, line)
 }
 
-// chosen returns the choice that a text names: by its value, its title or its number. Without
-// one, it is the text.
+// chosen returns the choice with the given value, title or number. If there is none, it
+// returns the text as a string.
 func chosen(text string, choices []choice) json.RawMessage {
 	for _, name := range []func(choice) string{
 		func(c choice) string { return plain(c.Const) },
@@ -126,16 +126,17 @@ func chosen(text string, choices []choice) json.RawMessage {
 	return jsonscan.AppendString(nil, text)
 }
 
-// elicitURL asks for consent to open a page. The page is left for the user to open: a server
-// does not get to open pages.
+// elicitURL asks for consent to open a page. It does not open the page itself, because a
+// server must not be able to open pages.
 func (t *terminal) elicitURL(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 	t.asking.Lock()
 	defer t.asking.Unlock()
-	u, err := url.Parse(p.URL) // the client has checked that it is one of a page
+	u, err := url.Parse(p.URL) // the client has validated it
 	if err != nil {
 		return nil, err
 	}
-	// In ASCII, letters of other alphabets do not look like those of a name that the user knows.
+	// Use ASCII, so that letters of other alphabets cannot imitate a name that the user
+	// knows.
 	if ascii, err := idna.ToASCII(u.Hostname()); err == nil && ascii != u.Hostname() {
 		u.Host = strings.Replace(u.Host, u.Hostname(), ascii, 1)
 	}
@@ -143,8 +144,8 @@ func (t *terminal) elicitURL(ctx context.Context, p *mcp.ElicitParams) (*mcp.Eli
 	return t.consent(ctx)
 }
 
-// quoted returns the message of a server. Its further lines are marked, so that they do not
-// look like those of psi.
+// quoted returns the message of a server. Lines after the first are marked, so that they do
+// not look like output of psi.
 func quoted(message string) string {
 	return strings.ReplaceAll(printable.Text(strings.TrimSpace(message)), "\n", "\n  | ")
 }

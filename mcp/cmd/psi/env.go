@@ -17,24 +17,25 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// An env is what a subcommand works with: the input and outputs, the flags of clients, and
-// what has to be closed in the end.
+// An env holds what a subcommand works with: its input and outputs, the client flags, and
+// the functions to run at the end.
 type env struct {
 	stdin  io.Reader
 	stdout io.Writer // for results, below the progress bar
 	stderr io.Writer // for questions, progress and logs
 	term   *terminal // asks and draws on stderr
 	log    *slog.Logger
-	server []string // the command after --, nil if there is none
+	server []string // the command after --, or nil if there is none
 	client clientFlags
 
-	// stdinServes is whether the input belongs to a client, so that the user cannot be asked.
+	// stdinServes reports whether the input belongs to a client, so that the user cannot be
+	// asked.
 	stdinServes bool
-	// given takes the place of the server that a command line names, unless it is nil.
+	// given, if not nil, replaces the server named on the command line.
 	given transport.Transport
-	// wrap is applied to the transport of every connection, if it is not nil.
+	// wrap, if not nil, is applied to the transport of every connection.
 	wrap    func(transport.Transport) transport.Transport
-	closers []func() // run by close, the last first
+	closers []func() // run by close, last first
 }
 
 // clientFlags are the flags of the subcommands that talk to a server.
@@ -82,7 +83,7 @@ func (o *clientFlags) add(f *flag.FlagSet) {
 	f.BoolVar(&o.verbose, "v", false, "show the messages on the wire, and the standard error of a command")
 }
 
-// addResult adds the flags of commands that show what a server answers.
+// addResult adds the flags of commands that show a server's response.
 func (o *clientFlags) addResult(f *flag.FlagSet) {
 	f.StringVar(&o.log, "log", "", "show the log messages of the server from this `level` on, such as info")
 	f.BoolVar(&o.json, "json", false, "write the result as JSON, for scripts")
@@ -94,7 +95,7 @@ type listFlag []string
 func (l *listFlag) String() string     { return strings.Join(*l, ", ") }
 func (l *listFlag) Set(v string) error { *l = append(*l, v); return nil }
 
-// onClose has fn called when the command has run.
+// onClose registers fn to be called after the command has run.
 func (e *env) onClose(fn func()) { e.closers = append(e.closers, fn) }
 
 func (e *env) close() {
@@ -105,8 +106,8 @@ func (e *env) close() {
 	e.term.close()
 }
 
-// connect connects to the server that a command line names: the command after the --, or the
-// first of the words. It returns the other words. The connection is closed when the command
+// connect connects to the server named on the command line: the command after --, or the
+// first word. It returns the remaining words. The connection is closed after the command
 // has run.
 func (e *env) connect(ctx context.Context, c *command, words []string) (conn *mcp.Conn, rest []string, err error) {
 	t, rest, err := e.transport(ctx, c, words)
@@ -119,7 +120,7 @@ func (e *env) connect(ctx context.Context, c *command, words []string) (conn *mc
 	return conn, rest, err
 }
 
-// newClient returns a client with the flags of the command line, besides the options given.
+// newClient returns a client with the given options and the flags of the command line.
 func (e *env) newClient(opts *mcp.ClientOptions) *mcp.Client {
 	o := *opts
 	o.Version, o.CallTimeout, o.Logger = e.client.protocol, e.client.timeout, e.log
@@ -129,17 +130,17 @@ func (e *env) newClient(opts *mcp.ClientOptions) *mcp.Client {
 	return mcp.NewClient("psi", version, &o)
 }
 
-// dial opens a connection over a transport. It is closed when the command has run.
+// dial opens a connection over a transport. It is closed after the command has run.
 func (e *env) dial(ctx context.Context, t transport.Transport, opts *mcp.ClientOptions) (*mcp.Conn, error) {
 	conn, err := e.newClient(opts).Connect(ctx, e.wrapped(t))
 	if err != nil {
 		return nil, err
 	}
-	e.onClose(func() { _ = conn.Close() }) // the command has its result
+	e.onClose(func() { _ = conn.Close() }) // the command already has its result
 	return conn, nil
 }
 
-// wrapped returns the transport with what the command line wants around it.
+// wrapped applies wrap and, with -v, logging to a transport.
 func (e *env) wrapped(t transport.Transport) transport.Transport {
 	if e.wrap != nil {
 		t = e.wrap(t)

@@ -80,8 +80,8 @@ type gateway struct {
 	upstreams []*mcp.Upstream
 }
 
-// close ends all servers that are commands at the same time: each may take some seconds, and a
-// host does not wait for long.
+// close stops the servers concurrently, because a server that is a command may take several
+// seconds to stop, and a host does not wait for long.
 func (g *gateway) close() {
 	var closing sync.WaitGroup
 	for _, up := range g.upstreams {
@@ -90,7 +90,7 @@ func (g *gateway) close() {
 	closing.Wait()
 }
 
-// check checks the flags and the token.
+// check validates the flags and the token.
 func (g *gateway) check() error {
 	for _, pattern := range g.hidden {
 		if _, err := path.Match(withoutSlashes(pattern), ""); err != nil {
@@ -107,7 +107,8 @@ func (g *gateway) check() error {
 	return nil
 }
 
-// handler returns the servers that the words name, as one. Connecting to them begins.
+// handler returns a handler for the servers named by the words, and starts connecting to
+// them.
 func (g *gateway) handler(ctx context.Context, e *env, c *command, words []string) (mcp.Handler, error) {
 	var handler mcp.Handler
 	if isFile := e.server == nil && len(words) > 0 && strings.HasSuffix(words[0], ".json") && !isURL(words[0]); isFile {
@@ -128,16 +129,19 @@ func (g *gateway) handler(ctx context.Context, e *env, c *command, words []strin
 	}
 	return middleware.Visible(func(_ context.Context, _ middleware.Kind, name string) bool {
 		return !slices.ContainsFunc(g.hidden, func(pattern string) bool {
-			matches, _ := path.Match(withoutSlashes(pattern), withoutSlashes(name)) // check has checked the pattern
+			// check has validated the pattern.
+			matches, _ := path.Match(withoutSlashes(pattern), withoutSlashes(name))
 			return matches
 		})
 	})(handler), nil
 }
 
-// withoutSlashes replaces the slashes of URIs and their patterns: no * and no ? would match one.
+// withoutSlashes replaces the slashes of URIs and patterns, because * and ? do not match
+// them.
 func withoutSlashes(text string) string { return strings.ReplaceAll(text, "/", "\x00") }
 
-// mount mounts the servers of a file: those with the given names, or all that are enabled.
+// mount mounts the servers of a file: the named ones, or all enabled ones if there are no
+// names.
 func (g *gateway) mount(ctx context.Context, e *env, file string, names []string) (*mcp.Mux, error) {
 	f, err := config.Load(file)
 	if err != nil {
@@ -158,7 +162,7 @@ func (g *gateway) mount(ctx context.Context, e *env, file string, names []string
 		return nil, err
 	}
 	transports := make([]transport.Transport, len(servers))
-	for i, s := range servers { // all of them, before the first is started
+	for i, s := range servers { // all, before the first server is started
 		if transports[i], err = e.configTransport(ctx, s); err != nil {
 			return nil, err
 		}
@@ -173,8 +177,8 @@ func (g *gateway) mount(ctx context.Context, e *env, file string, names []string
 	return mux, nil
 }
 
-// prefixOf returns the prefix of a server: its name, with what names of tools cannot have
-// replaced.
+// prefixOf returns the prefix of a server: its name, with the characters that tool names
+// cannot contain replaced.
 func prefixOf(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r < 0x80 && (r == '-' || '0' <= r && r <= '9' || 'A' <= r && r <= 'Z' || 'a' <= r && r <= 'z') {
@@ -184,8 +188,8 @@ func prefixOf(name string) string {
 	}, name) + "_"
 }
 
-// checkPrefixes checks that no name of a server begins with another one: it would not be
-// known to which of them a tool belongs.
+// checkPrefixes returns an error if the prefix of one server begins with that of another,
+// because it would be ambiguous to which server a tool belongs.
 func checkPrefixes(servers []*config.Server) error {
 	if len(servers) == 0 {
 		return usagef("gateway: the file has no server that is enabled")
@@ -203,24 +207,25 @@ func checkPrefixes(servers []*config.Server) error {
 	return nil
 }
 
-// selected returns middleware that hides the tools of a server that its file excludes.
+// selected returns middleware that hides the tools of a server that its configuration
+// excludes.
 func selected(s *config.Server) mcp.Middleware {
 	return middleware.Visible(func(_ context.Context, kind middleware.Kind, name string) bool {
 		return kind != middleware.Tool || s.UsesTool(name)
 	})
 }
 
-// upstream returns a server that may come and go. Questions of the server are passed on to
-// the callers of the gateway, who are one user.
+// upstream returns a server that may disconnect and reconnect. Questions of the server are
+// forwarded to the callers of the gateway, who are all the same user.
 func (g *gateway) upstream(ctx context.Context, e *env, name string, t transport.Transport) *mcp.Upstream {
 	client := e.newClient(&mcp.ClientOptions{Forward: true, KeepAlive: 30 * time.Second})
-	// Requests in flight need the server until the end.
+	// ctx does not stop the server, because requests in flight need it until the end.
 	up := client.Maintain(context.WithoutCancel(ctx), e.wrapped(t), &mcp.ReconnectOptions{Logger: e.log.With("server", name), MaxDowntime: -1})
 	g.upstreams = append(g.upstreams, up)
 	return up
 }
 
-// serveHTTP serves at /mcp of the address until ctx is done.
+// serveHTTP serves a handler at /mcp of the address until ctx is done.
 func (g *gateway) serveHTTP(ctx context.Context, e *env, h mcp.Handler) error {
 	endpoint := mcphttp.NewHandler(h, &mcphttp.Options{Logger: e.log})
 	var protected http.Handler = endpoint
@@ -230,7 +235,8 @@ func (g *gateway) serveHTTP(ctx context.Context, e *env, h mcp.Handler) error {
 	return e.serveHTTP(ctx, g.addr, "/mcp", protected, endpoint.Shutdown)
 }
 
-// ignoreEnd returns the error of a server, nil if it was interrupted: that is how it ends.
+// ignoreEnd returns the error of a server, or nil if it was interrupted, which is its
+// normal end.
 func ignoreEnd(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil //nolint:nilerr // as said

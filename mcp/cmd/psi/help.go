@@ -67,13 +67,14 @@ func writeOverview(w io.Writer) error {
 	return err
 }
 
-// writeHelp writes what there is to say about a command.
+// writeHelp writes the help text of a command.
 func writeHelp(w io.Writer, c *command) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s\n\nusage: %s\n", strings.TrimSpace(c.help), c.line())
 	if c.connects {
 		words := ""
-		if rest, ok := strings.CutPrefix(c.usage, "SERVER "); ok { // the names after a FILE are those of its servers
+		// If there is a FILE, the names after it are names of its servers.
+		if rest, ok := strings.CutPrefix(c.usage, "SERVER "); ok {
 			words = rest + " "
 		}
 		fmt.Fprintf(&text, "       psi %s [flags] %s-- COMMAND [ARGUMENT ...]\n", c.name, words)
@@ -109,8 +110,8 @@ func versionCommand() *command {
 	}
 }
 
-// buildVersion returns the versions of psi and of Go, "(devel)" if psi was built from a
-// directory.
+// buildVersion returns the versions of psi and Go. The version of psi is "(devel)" if psi
+// was built from a directory.
 func buildVersion() (psi, goVersion string) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok || info.Main.Version == "" {

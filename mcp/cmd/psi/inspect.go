@@ -48,7 +48,7 @@ Only this machine can reach it. It ends with the connection to the server.`,
 		}
 		serving, stop := context.WithCancel(ctx)
 		defer stop()
-		go func() { // until one of them is done
+		go func() { // runs until one of them is done
 			select {
 			case <-conn.Done():
 				stop()
@@ -68,9 +68,9 @@ Only this machine can reach it. It ends with the connection to the server.`,
 	return c
 }
 
-// serveApps serves a host of the apps of a server until ctx is done, and returns its origin. It
-// has the name of the page at addr if that is one of this machine, since browsers follow links of the
-// page to the same site only.
+// serveApps serves a host for the apps of a server until ctx is done, and returns its
+// origin. If addr is a loopback address, the origin has the same host name, because
+// browsers follow links of the page only to the same site.
 func (e *env) serveApps(ctx context.Context, conn *mcp.Conn, addr string) (origin string, err error) {
 	name, _, err := net.SplitHostPort(addr)
 	if err != nil || !network.IsLoopback(name) {
@@ -80,7 +80,7 @@ func (e *env) serveApps(ctx context.Context, conn *mcp.Conn, addr string) (origi
 	client := mcp.NewClient("psi", version, &mcp.ClientOptions{
 		Version: mcp.LatestVersion, Extensions: []mcp.ClientExtension{apps.Client()}, Logger: e.log,
 	})
-	viewer, err := client.Connect(ctx, mcp.InProcess(conn)) // the page shows its requests, too
+	viewer, err := client.Connect(ctx, mcp.InProcess(conn)) // the page also shows its requests
 	if err != nil {
 		return "", err
 	}
@@ -96,13 +96,13 @@ func (e *env) serveApps(ctx context.Context, conn *mcp.Conn, addr string) (origi
 	return serveLocally(ctx, name, h)
 }
 
-// serveLocally serves a handler at a free port until ctx is done, and returns the origin.
+// serveLocally serves a handler at a free port until ctx is done, and returns its origin.
 func serveLocally(ctx context.Context, name string, h http.Handler) (origin string, err error) {
 	listener, server, err := listen(ctx, net.JoinHostPort(name, "0"), h)
 	if err != nil {
 		return "", err
 	}
-	go func() { _ = server.Serve(listener) }() // until it is closed
+	go func() { _ = server.Serve(listener) }() // returns when the server is closed
 	context.AfterFunc(ctx, func() { _ = server.Close() })
 	return "http://" + listener.Addr().String(), nil
 }

@@ -43,7 +43,7 @@ $ psi lint -json -- ./server
 	return c
 }
 
-// listServer returns all that a server has. Nothing but the server may be named.
+// listServer lists everything that a server has. The words must name only the server.
 func (e *env) listServer(ctx context.Context, c *command, words []string) (*listing, error) {
 	conn, rest, err := e.connect(ctx, c, words)
 	if err != nil {
@@ -55,7 +55,7 @@ func (e *env) listServer(ctx context.Context, c *command, words []string) (*list
 	return fetchListing(ctx, conn)
 }
 
-// writeFindings writes the findings, and returns an error if there are errors among them.
+// writeFindings writes the findings. It returns an error if any of them is an error.
 func (e *env) writeFindings(found []lint.Finding) error {
 	count := map[lint.Severity]int{}
 	var text strings.Builder

@@ -61,7 +61,7 @@ tool add: Add two integers.
 	return c
 }
 
-// A listing is what a server has.
+// A listing is everything that a server lists.
 type listing struct {
 	Server            *mcp.Implementation     `json:"server,omitzero"`
 	ProtocolVersion   string                  `json:"protocolVersion"`
@@ -72,7 +72,7 @@ type listing struct {
 	ResourceTemplates []*mcp.ResourceTemplate `json:"resourceTemplates,omitempty"`
 }
 
-// fetchListing fetches all lists that the server says it has.
+// fetchListing fetches the lists that the server's capabilities declare.
 func fetchListing(ctx context.Context, c *mcp.Conn) (*listing, error) {
 	l := &listing{Server: c.ServerInfo(), ProtocolVersion: c.Version(), Instructions: c.Server().Instructions}
 	caps := cmp.Or(c.Server().Capabilities, &mcp.ServerCapabilities{})
@@ -90,7 +90,7 @@ func fetchListing(ctx context.Context, c *mcp.Conn) (*listing, error) {
 	return l, err
 }
 
-// all collects a list, unless there has been an error before.
+// all collects a list. If before is not nil, it returns before instead.
 func all[D any](items iter.Seq2[*D, error], before error) (list []*D, err error) {
 	if before != nil {
 		return nil, before
@@ -104,8 +104,8 @@ func all[D any](items iter.Seq2[*D, error], before error) (list []*D, err error)
 	return list, nil
 }
 
-// withoutUnknown ends a list that the server does not know: many servers that have resources
-// have no templates.
+// withoutUnknown ends a list without an error if the server does not know its method,
+// because many servers that have resources have no templates.
 func withoutUnknown[D any](items iter.Seq2[*D, error]) iter.Seq2[*D, error] {
 	return func(yield func(*D, error) bool) {
 		for item, err := range items {
@@ -140,7 +140,7 @@ func (l *listing) len() int {
 	return len(l.Tools) + len(l.Prompts) + len(l.Resources) + len(l.ResourceTemplates)
 }
 
-// write writes a line for each item. Text of the server is escaped, and has no tabs.
+// write writes a line for each item. Text of the server is escaped and contains no tabs.
 func (l *listing) write(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	row := func(kind, name, arguments, description string) {
@@ -162,10 +162,10 @@ func (l *listing) write(w io.Writer) error {
 	return table.Flush()
 }
 
-// maxArguments and maxDescription are how many characters are shown in a line.
+// maxArguments and maxDescription limit the number of characters shown in a line.
 const maxArguments, maxDescription = 40, 100
 
-// firstLine returns the beginning of a text of a server, for a table.
+// firstLine returns the beginning of a server's text, for a table.
 func firstLine(text string, most int) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	return shorten(printable.Line(line), most)
@@ -195,7 +195,7 @@ func (l *listing) describe(w io.Writer) error {
 		for _, f := range fields {
 			fmt.Fprintf(table, "  %s\t%s\n", printable.Line(f.name), printable.Line(f.describe()))
 		}
-		_ = table.Flush() // to memory
+		_ = table.Flush() // writes to memory
 	}
 	for _, t := range l.Tools {
 		item("tool", t.Name, t.Description, fieldsOf(t.InputSchema))
@@ -213,7 +213,7 @@ func (l *listing) describe(w io.Writer) error {
 	return err
 }
 
-// promptFields returns the arguments of a prompt, which are strings.
+// promptFields returns the arguments of a prompt, which are all strings.
 func promptFields(p *mcp.Prompt) []field {
 	fields := make([]field, len(p.Arguments))
 	for i, a := range p.Arguments {

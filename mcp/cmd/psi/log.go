@@ -12,9 +12,9 @@ import (
 	"github.com/go-psi/psi/internal/printable"
 )
 
-// A logHandler is a [slog.Handler] that writes to the terminal: warnings and, if verbose is
-// set, everything. The messages on the wire, which come from [transport.WithLogging], are
-// lines with an arrow.
+// A logHandler is a [slog.Handler] that writes to the terminal. It writes warnings and
+// errors or, if verbose is set, everything. Messages on the wire, logged by
+// [transport.WithLogging], are lines with an arrow.
 type logHandler struct {
 	term    *terminal
 	verbose *bool
@@ -36,12 +36,12 @@ func (h *logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 // WithGroup implements [slog.Handler]. Groups are not shown.
 func (h *logHandler) WithGroup(string) slog.Handler { return h }
 
-// arrows are the directions of messages on the wire, by the log message.
+// arrows maps the log messages about the wire to directions.
 var arrows = map[string]string{
 	"mcp: sent": "-->", "mcp: received": "<--", "mcp: answered": "<--", "mcp: failed": "<-X",
 }
 
-// stderrMessage is the message for a line of a command's standard error.
+// stderrMessage is the log message for a line of a command's standard error.
 const stderrMessage = "mcpstdio: the server's standard error"
 
 // Handle implements [slog.Handler].

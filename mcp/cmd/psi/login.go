@@ -15,12 +15,13 @@ import (
 	"github.com/go-psi/psi/mcphttp/oauth"
 )
 
-// errLogin is why there is no login in a script: pages would open out of nowhere.
+// errLogin is returned instead of logging in from a script, where no page should open
+// unexpectedly.
 var errLogin = errors.New("the server requires a login; run psi in a terminal, or with -login; or send a key or token with -header")
 
-// httpClient returns the HTTP client for the server at a URL. When the server requires a
-// login, it uses the token of an earlier one, or has the user log in. Tokens are kept in
-// files that only the user can read.
+// httpClient returns the HTTP client for the server at a URL. If the server requires a
+// login, the client uses the token of an earlier login, or asks the user to log in. Tokens
+// are stored in files that only the user can read.
 func (e *env) httpClient(url string) (*http.Client, error) {
 	dir, err := os.UserConfigDir()
 	if err != nil {
@@ -34,11 +35,11 @@ func (e *env) httpClient(url string) (*http.Client, error) {
 		Store:  oauth.NewFileStore(filepath.Join(dir, "psi", "tokens")),
 		Logger: e.log,
 	})
-	e.onClose(func() { _ = t.Close() }) // nothing needs a token any more
+	e.onClose(func() { _ = t.Close() }) // tokens are no longer needed
 	return &http.Client{Transport: t}, nil
 }
 
-// A redirector takes users to the login, if they are there.
+// A redirector sends users to the login page, if that is allowed.
 type redirector struct {
 	loopback oauth.Loopback
 	allowed  bool
@@ -51,8 +52,7 @@ func (r *redirector) Open(ctx context.Context, registered string) (oauth.Redirec
 	return r.loopback.Open(ctx, registered)
 }
 
-// browse opens the page where the user logs in. It also says where that is, for a machine
-// without a browser.
+// browse opens the login page. It also prints the address, for machines without a browser.
 func (e *env) browse(ctx context.Context, page string) error {
 	e.term.printf("The server wants you to log in:\n  %s\n", printable.Line(page))
 	if err := oauth.OpenBrowser(ctx, page); err != nil {

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: MIT
 
 // Command psi talks to MCP servers of any revision: it lists what a server has, calls its
-// tools, reads its resources and gets its prompts, and puts several servers behind one.
+// tools, reads its resources and gets its prompts, and serves several servers at one
+// endpoint.
 //
 //	go install github.com/go-psi/psi/mcp/cmd/psi@latest
 //	psi list http://127.0.0.1:8080/mcp
@@ -26,29 +27,30 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// The exit codes. They are documented by "psi help" and docs/psi.md.
+// Exit codes, documented by "psi help" and docs/psi.md.
 const (
 	exitOK           = 0
 	exitFailed       = 1 // the server or the connection failed
 	exitUsage        = 2 // the command line, the arguments of a tool, or a file is wrong
-	exitToolFailed   = 3 // the tool was called, and says that it failed
+	exitToolFailed   = 3 // the tool was called and reported that it failed
 	exitUnauthorized = 4 // the server requires a login
 	exitInterrupted  = 130
 )
 
-// oneSignal is the time in which a signal that comes again is the same one: timeout(1) and npm
-// send it twice, and ending at once would leave servers behind.
+// oneSignal is the time within which a repeated signal counts as the same one. timeout(1)
+// and npm send it twice, and exiting immediately would leave servers behind.
 const oneSignal = time.Second
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, func() { time.AfterFunc(oneSignal, stop) }) // a second interrupt then ends the program at once
+	// After that, a second interrupt ends the program immediately.
+	context.AfterFunc(ctx, func() { time.AfterFunc(oneSignal, stop) })
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// run runs the command line args, without the name of the program, and returns the exit code.
-// Results are written to stdout, and questions, progress and errors to stderr. It returns
-// soon after ctx is done.
+// run runs the command line args, without the name of the program, and returns the exit
+// code. Results are written to stdout; questions, progress and errors are written to
+// stderr. It returns soon after ctx is done.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	err := runCommand(ctx, args, stdin, stdout, stderr)
 	switch {
@@ -75,7 +77,7 @@ func exitCode(err error) int {
 	return exitFailed
 }
 
-// runCommand runs the subcommand that a command line names.
+// runCommand runs the subcommand named on the command line.
 func runCommand(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
 	name := "help"
 	switch {

@@ -56,7 +56,7 @@ pantry   stdio  servers.json
 	}
 }
 
-// namedTransport returns the transport to the server with a name.
+// namedTransport returns the transport to the server with the given name.
 func (e *env) namedTransport(ctx context.Context, name string) (transport.Transport, error) {
 	files, err := e.configFiles(e.client.config, e.log.Info)
 	if err != nil {
@@ -81,7 +81,7 @@ func (e *env) namedTransport(ctx context.Context, name string) (transport.Transp
 	return e.configTransport(ctx, found[0])
 }
 
-// configTransport returns the transport to a server of a configuration file.
+// configTransport returns the transport to a server in a configuration file.
 func (e *env) configTransport(ctx context.Context, s *config.Server) (transport.Transport, error) {
 	opts := &config.Options{Input: e.term.input, Command: e.commandOptions(), HTTP: e.httpOptions}
 	if e.stdinServes {
@@ -94,8 +94,8 @@ func (e *env) configTransport(ctx context.Context, s *config.Server) (transport.
 	return t, nil
 }
 
-// configFiles returns the file at a path or, if it is "", those of the user's hosts. Of these,
-// one that cannot be read is left out, and passed to log.
+// configFiles returns the file at path or, if path is "", the files of the user's hosts.
+// Host files that cannot be read are passed to log and omitted.
 func (e *env) configFiles(path string, log func(msg string, args ...any)) ([]*config.File, error) {
 	if path != "" {
 		f, err := config.Load(path)
@@ -117,7 +117,8 @@ func (e *env) configFiles(path string, log func(msg string, args ...any)) ([]*co
 	return files, nil
 }
 
-// input asks for an input of a configuration file. An empty answer is the default.
+// input asks for an input of a configuration file. If the answer is empty, it returns the
+// default.
 func (t *terminal) input(ctx context.Context, in config.Input) (string, error) {
 	t.asking.Lock()
 	defer t.asking.Unlock()

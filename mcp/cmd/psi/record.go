@@ -39,14 +39,14 @@ read the file before you pass it on.`,
 		recorder := recording.NewRecorder(f, nil)
 		e.wrap = recorder.Transport
 		err = e.run(ctx, sub, words[2:])
-		e.close() // which may send messages
+		e.close() // closing may send messages
 		return errors.Join(err, recorder.Err(), closeRecording(f))
 	}
 	return c
 }
 
-// closeRecording closes the file of a recording, and removes one that is empty: it would be in the
-// way of the next attempt.
+// closeRecording closes the file of a recording. It removes an empty file, which would
+// prevent the next attempt.
 func closeRecording(f *os.File) error {
 	info, err := f.Stat()
 	if err = errors.Join(err, f.Close()); err == nil && info.Size() == 0 {

@@ -20,8 +20,8 @@ type field struct {
 	required bool
 }
 
-// fieldsOf returns the properties of the schema of an object: the required ones first, each
-// group in the order of the schema. A schema that has none, or is malformed, has no fields.
+// fieldsOf returns the properties of an object schema: required ones first, each group in
+// schema order. A malformed schema, or one without properties, has no fields.
 func fieldsOf(schema json.RawMessage) []field {
 	var required []string
 	_ = json.Unmarshal(jsonscan.Member(schema, "required"), &required) // a malformed list requires nothing
@@ -48,7 +48,7 @@ func fieldsOf(schema json.RawMessage) []field {
 	return fields
 }
 
-// keywords are what a description of a field shows of its schema.
+// keywords are the schema keywords that describe a field.
 type keywords struct {
 	Type        any               `json:"type"`
 	Title       string            `json:"title"`
@@ -72,21 +72,21 @@ type choice struct {
 	Title string          `json:"title"`
 }
 
-// keywords decodes the schema. Keywords of other types than expected are left out.
+// keywords decodes the schema. It ignores keywords of unexpected types.
 func (f field) keywords() keywords {
 	var k keywords
-	_ = json.Unmarshal(f.schema, &k) // which goes on after a member of a wrong type
+	_ = json.Unmarshal(f.schema, &k) // continues after a member of a wrong type
 	return k
 }
 
-// kind returns the type of the field, "" if there is none or several.
+// kind returns the type of the field, or "" if there is none or more than one.
 func (k *keywords) kind() string {
 	kind, _ := k.Type.(string)
 	return kind
 }
 
-// choices returns the values of a field, or of the elements of a list, nil if any value is
-// possible.
+// choices returns the values of a field, or of the elements of a list. It returns nil if
+// any value is possible.
 func (k *keywords) choices() []choice {
 	if k.kind() == "array" {
 		items := field{schema: k.Items}.keywords()
@@ -95,7 +95,7 @@ func (k *keywords) choices() []choice {
 	var list []choice
 	for _, c := range slices.Concat(k.OneOf, k.AnyOf) {
 		if c.Const == nil {
-			return nil // it is no list of constants
+			return nil // not a list of constants
 		}
 		list = append(list, c)
 	}

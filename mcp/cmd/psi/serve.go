@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// serveHTTP serves a handler at a path of an address until ctx is done, and then for as long
-// as the requests take that are in flight, but no longer than a few seconds. The functions end
-// what they would wait for.
+// serveHTTP serves a handler at a path of an address until ctx is done. It then calls the
+// shutdown functions, which end requests that would otherwise not finish, and waits for
+// requests in flight, but no longer than a few seconds.
 func (e *env) serveHTTP(ctx context.Context, addr, path string, h http.Handler, shutdowns ...func(context.Context) error) error {
 	routes := http.NewServeMux()
 	routes.Handle(path, h)
@@ -22,7 +22,7 @@ func (e *env) serveHTTP(ctx context.Context, addr, path string, h http.Handler, 
 		return err
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(listener) }() // until Shutdown
+	go func() { ended <- server.Serve(listener) }() // returns after Shutdown
 	e.term.printf("serving at http://%s%s\n", listener.Addr(), path)
 	select {
 	case err := <-ended:
@@ -38,7 +38,7 @@ func (e *env) serveHTTP(ctx context.Context, addr, path string, h http.Handler, 
 	return errors.Join(append(errs, server.Shutdown(closing))...)
 }
 
-// listen returns a listener at an address, and a server of a handler for it.
+// listen returns a listener at an address, and a server for it with the handler.
 func listen(ctx context.Context, addr string, h http.Handler) (net.Listener, *http.Server, error) {
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", addr)

@@ -16,8 +16,8 @@ import (
 	"github.com/go-psi/psi/mcpstdio"
 )
 
-// transport returns the transport to the server that a command line names, and the words that
-// do not name it. Nothing is started or connected yet.
+// transport returns the transport to the server named on the command line, and the
+// remaining words. It does not start or connect to anything.
 func (e *env) transport(ctx context.Context, c *command, words []string) (t transport.Transport, rest []string, err error) {
 	if e.given != nil {
 		return e.given, words, nil
@@ -39,8 +39,9 @@ func (e *env) transport(ctx context.Context, c *command, words []string) (t tran
 
 func isURL(word string) bool { return strings.Contains(word, "://") }
 
-// commandTransport returns the transport to the command after the --. It gets the whole
-// environment, as if the user's shell had started it, but for what concerns psi alone.
+// commandTransport returns the transport to the command after --. The command gets the
+// whole environment, as if the user's shell had started it, except for variables that
+// concern only psi.
 func (e *env) commandTransport() (transport.Transport, error) {
 	if len(e.server) == 0 {
 		return nil, usagef("no command follows the --")
@@ -75,7 +76,7 @@ func (e *env) httpOptions(url string) (*mcphttp.TransportOptions, error) {
 	return &mcphttp.TransportOptions{Header: header, Client: client, Logger: e.log}, nil
 }
 
-// header returns the headers of -header.
+// header returns the headers set by -header.
 func (e *env) header() (http.Header, error) {
 	header := http.Header{}
 	for _, line := range e.client.headers {

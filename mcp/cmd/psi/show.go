@@ -20,7 +20,7 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// writeJSON writes a value as one line of JSON, in which text of a server is escaped.
+// writeJSON writes a value as one line of JSON, with text of the server escaped.
 func writeJSON(w io.Writer, v any) error {
 	var line bytes.Buffer
 	encoder := json.NewEncoder(&line)
@@ -32,15 +32,15 @@ func writeJSON(w io.Writer, v any) error {
 	return err
 }
 
-// A shower writes content for the user: text as it is, but escaped, and images, audio and
-// other data as files in a directory, of which it shows the names.
+// A shower writes content for the user. It writes text escaped, and images, audio and other
+// data to files in a directory, whose names it shows.
 type shower struct {
 	out io.Writer
 	dir string
 }
 
-// dirFlag adds the flag for the directory of a shower. It is checked before a tool is called
-// whose result could not be written then.
+// dirFlag adds the flag for the directory of a shower. The directory is checked before a
+// tool is called, because the result could otherwise be lost.
 func dirFlag(f *flag.FlagSet, dir *string) {
 	f.Func("dir", "write files to this `directory` (default \".\")", func(name string) error {
 		*dir = name
@@ -87,17 +87,17 @@ func (s *shower) resource(r *mcp.ResourceContents) error {
 	return s.file("resource", r.MIMEType, r.Blob)
 }
 
-// text writes text with a line break at its end.
+// text writes text, ending with a line break.
 func (s *shower) text(text string) error {
 	_, err := fmt.Fprintln(s.out, strings.TrimSuffix(printable.Text(text), "\n"))
 	return err
 }
 
-// maxFiles bounds how many names of files are tried.
+// maxFiles limits how many file names are tried.
 const maxFiles = 10_000
 
-// file writes data to a new file. Its name has nothing of the server but the extension, which
-// is one that the operating system knows for the type.
+// file writes data to a new file. Only the extension of its name depends on the server, and
+// it is one that is known for the MIME type.
 func (s *shower) file(kind, mimeType string, data []byte) error {
 	extension := extensionOf(mimeType)
 	for i := range maxFiles {
@@ -119,8 +119,8 @@ func (s *shower) file(kind, mimeType string, data []byte) error {
 	return fmt.Errorf("there are already %d files such as psi-%s-1%s in %s", maxFiles, kind, extension, s.dir)
 }
 
-// extensions are those of the types that servers mostly send, of which the table of the
-// operating system knows several, or none.
+// extensions maps the types that servers mostly send to file extensions. For these types,
+// the table of the operating system has several extensions, or none.
 var extensions = map[string]string{
 	"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "image/webp": ".webp", "image/svg+xml": ".svg",
 	"audio/wav": ".wav", "audio/x-wav": ".wav", "audio/mpeg": ".mp3", "audio/ogg": ".ogg",
@@ -128,7 +128,7 @@ var extensions = map[string]string{
 	"application/octet-stream": ".bin",
 }
 
-// extensionOf returns the extension for a type, ".bin" if none is known.
+// extensionOf returns the extension for a type, or ".bin" if none is known.
 func extensionOf(mimeType string) string {
 	kind, _, err := mime.ParseMediaType(mimeType)
 	if err != nil {

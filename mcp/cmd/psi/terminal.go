@@ -18,26 +18,28 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// A terminal is where the user reads and answers. A server may ask several questions at once,
-// and report progress besides. The lock asking is held while one question is answered, and
-// acquired before mu, which is held only to write: nothing waits for the user but questions.
+// A terminal is where the user reads output and answers questions. A server may ask several
+// questions and report progress concurrently. The lock asking is held while one question is
+// answered. It is acquired before mu, which is held only while writing, so that only
+// questions wait for the user.
 type terminal struct {
 	in    io.Reader
 	out   io.Writer
-	lines func() <-chan string // of the input, closed at its end
+	lines func() <-chan string // of the input; closed at its end
 
 	asking sync.Mutex
 
-	mu       sync.Mutex // guards out, and what is on its last line:
+	mu       sync.Mutex // guards out and the state of its last line:
 	bar      int        // width of the progress bar, 0 if there is none
-	prompted bool       // a question waits for its answer
+	prompted bool       // a question is waiting for its answer
 }
 
-// maxLine bounds a line of the input, in bytes.
+// maxLine limits the length of an input line, in bytes.
 const maxLine = 1 << 20
 
-// newTerminal reads nothing before the first question. A goroutine reads, because nothing
-// interrupts it; it ends with the program.
+// newTerminal returns a terminal, which reads nothing before the first question. A
+// goroutine does the reading, because reads cannot be interrupted; it ends with the
+// program.
 func newTerminal(in io.Reader, out io.Writer) *terminal {
 	return &terminal{in: in, out: out, lines: sync.OnceValue(func() <-chan string {
 		lines := make(chan string)
@@ -53,10 +55,11 @@ func newTerminal(in io.Reader, out io.Writer) *terminal {
 	})}
 }
 
-// isInteractive reports whether a user is there: the input and the output are a terminal.
+// isInteractive reports whether a user is present: both input and output are a terminal.
 func (t *terminal) isInteractive() bool { return isTerminal(t.in) && isTerminal(t.out) }
 
-// isTerminal reports whether a file is a terminal. The null device is a character device too.
+// isTerminal reports whether a file is a terminal. The null device is a character device,
+// too, but not a terminal.
 func isTerminal(file any) bool {
 	f, ok := file.(interface{ Stat() (os.FileInfo, error) })
 	if !ok {
@@ -70,8 +73,8 @@ func isTerminal(file any) bool {
 	return err != nil || !os.SameFile(info, null)
 }
 
-// ask reads an answer, until ctx is done. The action is to decline if the user wrote a !, and
-// to cancel at the end of the input. The caller holds asking.
+// ask reads an answer, until ctx is done. The action is decline if the user entered !, and
+// cancel at the end of the input. The caller holds asking.
 func (t *terminal) ask(ctx context.Context) (line, action string, err error) {
 	t.printf("> ")
 	t.setPrompted(true)
@@ -97,8 +100,8 @@ func (t *terminal) setPrompted(prompted bool) {
 	t.prompted = prompted
 }
 
-// lock reserves the screen for the caller, below the bar and what the user writes. The caller
-// unlocks mu.
+// lock locks mu and starts a new line below the bar or the prompt, if there is one. The
+// caller unlocks mu.
 func (t *terminal) lock() {
 	t.mu.Lock()
 	if t.bar > 0 || t.prompted {
@@ -113,23 +116,23 @@ func (t *terminal) endBar() {
 	t.mu.Unlock()
 }
 
-// close ends the line of the progress bar. What is written afterwards is dropped: a callback of
-// a connection may still run when that is closed.
+// close ends the line of the progress bar. Later output is discarded, because a callback of
+// a connection may still run when the connection is closed.
 func (t *terminal) close() {
 	t.lock()
 	defer t.mu.Unlock()
 	t.out = io.Discard
 }
 
-// printf writes lines. The caller escapes what servers say.
+// printf writes lines. The caller escapes text of servers.
 func (t *terminal) printf(format string, args ...any) {
 	t.lock()
 	defer t.mu.Unlock()
 	fmt.Fprintf(t.out, format, args...)
 }
 
-// watching returns a context for a call whose progress and log messages are shown before it
-// returns.
+// watching returns a context for a call whose progress and log messages are shown while it
+// runs.
 func (t *terminal) watching(ctx context.Context) context.Context {
 	return mcp.WithLog(mcp.WithProgress(ctx, t.progress), "", t.serverLog)
 }
@@ -143,7 +146,7 @@ func (t *terminal) serverLog(p *mcp.LoggingMessageParams) {
 	t.printf("%s: %s\n", printable.Line(strings.TrimSpace(string(p.Level)+" "+p.Logger)), printable.Line(text))
 }
 
-// results writes to the standard output, below the bar.
+// results writes to standard output, below the progress bar.
 type results struct {
 	term *terminal
 	out  io.Writer
@@ -154,10 +157,11 @@ func (r results) Write(p []byte) (int, error) {
 	return r.out.Write(p)
 }
 
-// barWidth is the width of a full bar, and maxBar that of its line.
+// barWidth is the width of a full bar, and maxBar the maximum width of its line.
 const barWidth, maxBar = 24, 78
 
-// progress draws a bar over the one before, if someone can see it.
+// progress draws the bar over the previous one, if the output is a terminal and no question
+// is pending.
 func (t *terminal) progress(p *mcp.ProgressParams) {
 	line := fmt.Sprintf("%g", p.Progress)
 	if p.Total != nil && *p.Total > 0 {
@@ -175,7 +179,7 @@ func (t *terminal) progress(p *mcp.ProgressParams) {
 	t.bar = width
 }
 
-// shorten cuts a text to a number of characters.
+// shorten truncates a text to a number of characters.
 func shorten(s string, most int) string {
 	if utf8.RuneCountInString(s) <= most {
 		return s

@@ -67,8 +67,8 @@ notifications/resources/updated test://menu
 	return c
 }
 
-// checkAccepted returns an error if the server does not announce what was asked for, so that
-// psi does not wait for what never comes.
+// checkAccepted returns an error if the server does not announce the requested changes, so
+// that psi does not wait forever.
 func checkAccepted(accepted *mcp.SubscriptionFilter, uris []string) error {
 	for _, uri := range uris {
 		if !slices.Contains(accepted.ResourceSubscriptions, uri) {
@@ -89,7 +89,7 @@ func (e *env) writeChange(change mcp.Change) error {
 	return err
 }
 
-// withSpace returns a word with a space before it, "" if there is no word.
+// withSpace returns a word preceded by a space, or "" if the word is empty.
 func withSpace(word string) string {
 	if word == "" {
 		return ""

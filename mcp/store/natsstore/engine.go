@@ -21,15 +21,15 @@ import (
 	"github.com/go-psi/psi/mcp/store"
 )
 
-// The time to wait for the first answer, which doubles with each attempt that gets none, and
-// between two attempts.
+// firstAttempt is the timeout of the first attempt, which doubles with each attempt that
+// times out. retryDelay is the delay between two attempts.
 const (
 	firstAttempt = time.Second
 	retryDelay   = 50 * time.Millisecond
 )
 
-// try calls step, which must be safe to repeat, until it gets an answer. It gives up after
-// Options.Timeout, and at once if there was no connection for that long.
+// try calls step, which must be safe to repeat, until there is a response. It gives up
+// after Options.Timeout, or immediately if there has been no connection for that long.
 func (s *Store) try(ctx context.Context, step func(ctx context.Context) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -70,7 +70,7 @@ var errNone = errors.New("none")
 // connectionError returns the last error of the connection.
 func (s *Store) connectionError() error { return cmp.Or(s.nc.LastError(), errNone) }
 
-// Codes of errors that package jetstream does not name.
+// Error codes that package jetstream does not name.
 const (
 	codeAccountFull     jetstream.ErrorCode = 10002
 	codeNotAvailable    jetstream.ErrorCode = 10008
@@ -87,7 +87,8 @@ func hasCode(err error, codes ...jetstream.ErrorCode) bool {
 	return ok && slices.Contains(codes, e.ErrorCode)
 }
 
-// isTransient reports whether a repetition may help: there was no answer, or no leader.
+// isTransient reports whether repeating the operation may help: there was no response, or
+// no leader.
 func isTransient(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) || isMissingStream(err) ||
 		errors.Is(err, nats.ErrDisconnected) || hasCode(err, codeNotAvailable, codeNotLeader, codeStillInProgress)
@@ -98,8 +99,7 @@ func isMissingStream(err error) bool {
 	return errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, jetstream.ErrStreamNotFound)
 }
 
-// contractError returns an error that is or wraps one of package store, if there is one
-// for it.
+// contractError returns an error that wraps the matching error of package store, if any.
 func contractError(err error) error {
 	switch {
 	case err == nil:
@@ -119,8 +119,8 @@ func isConflict(err error) bool {
 	return hasCode(err, jetstream.JSErrCodeStreamWrongLastSequence, jetstream.JSErrCodeStreamWrongLastSequenceConstant)
 }
 
-// publish stores a message if the last one on its subject has the expected sequence number,
-// 0 if there is to be none. Otherwise the error is store.ErrConflict. A TTL of 0 is none.
+// publish stores a message if the last one on its subject has the expected sequence number;
+// 0 means that there must be none. Otherwise the error is store.ErrConflict. A TTL of 0 means none.
 func (s *Store) publish(ctx context.Context, to jetstream.Stream, m *nats.Msg, expected uint64, ttl time.Duration) (sequence uint64, err error) {
 	if m.Header == nil {
 		m.Header = nats.Header{}
@@ -130,13 +130,13 @@ func (s *Store) publish(ctx context.Context, to jetstream.Stream, m *nats.Msg, e
 	if ttl > 0 && ttl < forever {
 		m.Header.Set(jetstream.MsgTTLHeader, seconds(ttl).String())
 	}
-	isUncertain := false // an attempt without an answer may have been stored
+	isUncertain := false // an attempt without a response may have stored the message
 	err = s.try(ctx, func(ctx context.Context) error {
 		ack, err := s.js.PublishMsg(ctx, m)
 		switch {
 		case err == nil:
 			sequence = ack.Sequence
-		case !isMissingStream(err): // which has stored nothing
+		case !isMissingStream(err): // nothing was stored
 			isUncertain = isUncertain || isTransient(err)
 		}
 		return err
@@ -147,8 +147,8 @@ func (s *Store) publish(ctx context.Context, to jetstream.Stream, m *nats.Msg, e
 	return sequence, err
 }
 
-// resolve finds out whether a conflict is with the message itself, which an attempt without
-// an answer has stored: a server that is alone compares sequence numbers before IDs.
+// resolve determines whether a conflict is with the message itself, which an attempt
+// without a response may have stored: a standalone server compares sequence numbers before IDs.
 func (s *Store) resolve(ctx context.Context, stream jetstream.Stream, m *nats.Msg, expected uint64) (sequence uint64, err error) {
 	stored, err := s.next(ctx, stream, m.Subject, expected+1)
 	switch {
@@ -157,7 +157,7 @@ func (s *Store) resolve(ctx context.Context, stream jetstream.Stream, m *nats.Ms
 	case err == nil && stored.Header.Get(jetstream.MsgIDHeader) == m.Header.Get(jetstream.MsgIDHeader):
 		return stored.Sequence, nil
 	case err == nil && stored.Header.Get(jetstream.ExpectedLastSubjSeqHeader) == m.Header.Get(jetstream.ExpectedLastSubjSeqHeader):
-		return 0, store.ErrConflict // it was stored in place of this one
+		return 0, store.ErrConflict // it was stored instead of this one
 	}
 	return 0, errors.New("natsstore: the connection broke during a write, and it is not known whether that was made")
 }
@@ -187,8 +187,8 @@ func (s *Store) read(ctx context.Context, step func(ctx context.Context) error) 
 	return err
 }
 
-// token returns a key as a token of a subject: letters, digits, dashes, underscores and
-// slashes stand for themselves, other bytes are written as =XX.
+// token encodes a key as a token of a subject. Letters, digits, dashes, underscores and
+// slashes are unchanged; other bytes are written as =XX.
 func token(key string) string {
 	var t strings.Builder
 	for i := range len(key) {

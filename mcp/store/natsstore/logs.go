@@ -16,8 +16,8 @@ import (
 
 func (s *Store) logSubject(log string) string { return s.opts.Namespace + ".logs." + token(log) }
 
-// maxAppends bounds the repetitions of Append because another process has appended: each
-// means that someone else succeeded, or that the server is confused.
+// maxAppends limits how often Append is repeated because another process has appended. Each
+// repetition means that another process succeeded, or that the server misbehaves.
 const maxAppends = 1000
 
 // Append adds a record to a log; see [store.Logs].
@@ -50,8 +50,8 @@ func (s *Store) Append(ctx context.Context, log string, data []byte, keep store.
 	return 0, fmt.Errorf("%w: %d attempts to append a record failed", store.ErrConflict, maxAppends)
 }
 
-// trim removes the records up to the mark of the last one, if they are not kept any more.
-// If it fails, a later record takes care of them.
+// trim removes the records up to the mark of the last one, if they are no longer kept. If
+// it fails, a later Append removes them.
 func (s *Store) trim(ctx context.Context, subject string, last *tail) {
 	if last.mark.seq != 0 && last.keeps(&last.mark) {
 		return
@@ -64,8 +64,8 @@ func (s *Store) trim(ctx context.Context, subject string, last *tail) {
 	last.mark = last.place
 }
 
-// tail returns the last record of a log, or the zero value. A remembered one may be out of
-// date.
+// tail returns the last record of a log, or the zero value if the log is empty. A
+// remembered tail may be out of date.
 func (s *Store) tail(ctx context.Context, subject string, remembered bool) (tail, error) {
 	if remembered {
 		s.mu.Lock()
@@ -97,13 +97,12 @@ func (s *Store) forget(subject string) {
 	s.tails.Delete(subject)
 }
 
-// readSize is how many bytes Read returns if it has no limit, about.
+// readSize is the approximate number of bytes that Read returns if it has no limit.
 const readSize = 1 << 20
 
 // Read returns records; see [store.Logs].
 //
-// Each record names the one before it, so that Read sees gaps, whatever has removed the
-// records there.
+// Each record names the one before it, so that Read detects gaps, however they came about.
 func (s *Store) Read(ctx context.Context, log string, position uint64, limit int) ([]store.Record, error) {
 	if err := s.check(ctx, log); err != nil {
 		return nil, err
@@ -123,7 +122,7 @@ func (s *Store) Read(ctx context.Context, log string, position uint64, limit int
 	for size := 0; position < last.seq; {
 		m, err := s.next(ctx, s.logs, subject, position+1)
 		if errors.Is(err, store.ErrNotFound) {
-			break // it has expired meanwhile
+			break // it has expired in the meantime
 		}
 		if err != nil {
 			return nil, err

@@ -13,28 +13,28 @@ import (
 )
 
 // The servers of a cluster learn of a subscription one after the other, after the client
-// was told that it exists. What is published at a server before that is lost. So every
-// store answers those who ask for its peers: the request arrives at a server after what the
-// same connection has subscribed to before, so an answer means that this server knows it.
+// was told that it exists. Messages that are published at a server before that are lost. So
+// every store responds to requests for its peers: the request arrives at a server after the
+// earlier subscriptions of the same connection, so a response means that this server knows of them.
 
-// No token has the character @, so these are the subjects of no topic.
+// No token contains the character @, so these are not subjects of topics.
 func (o *Options) peersSubject() string  { return o.Namespace + ".topics.@peers" }
 func (o *Options) answerSubject() string { return o.Namespace + ".topics.@" + rand.Text() }
 
-// settling is how long a store waits for the next answer of a peer.
+// settling is how long a store waits for the next response of a peer.
 const settling = 100 * time.Millisecond
 
-// answerPeers answers the peers of the store, until the subscription ends.
+// answerPeers responds to the peers of the store until the subscription ends.
 func (s *Store) answerPeers() (*nats.Subscription, error) {
-	sub, err := s.nc.Subscribe(s.opts.peersSubject(), func(m *nats.Msg) { _ = m.Respond(nil) }) // asks again, or waits in vain
+	sub, err := s.nc.Subscribe(s.opts.peersSubject(), func(m *nats.Msg) { _ = m.Respond(nil) }) // best effort
 	if err != nil {
 		return nil, fmt.Errorf("natsstore: subscribe: %w", err)
 	}
 	return sub, nil
 }
 
-// settle waits until the servers of all peers know what this store has subscribed to. It
-// takes a moment in a cluster, and no time if there is one server.
+// settle waits until the servers of all peers know of the subscriptions of this store. It
+// takes a moment in a cluster, and no time with a single server.
 func (s *Store) settle(ctx context.Context) error {
 	if s.nc.ConnectedClusterName() == "" {
 		return nil
@@ -44,7 +44,7 @@ func (s *Store) settle(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("natsstore: subscribe: %w", err)
 	}
-	defer func() { _ = sub.Unsubscribe() }() // the connection has ended otherwise
+	defer func() { _ = sub.Unsubscribe() }() // it fails only if the connection has ended
 	if err := s.nc.PublishRequest(s.opts.peersSubject(), subject, nil); err != nil {
 		return fmt.Errorf("natsstore: publish: %w", err)
 	}

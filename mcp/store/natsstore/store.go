@@ -22,26 +22,28 @@ import (
 	"github.com/go-psi/psi/mcp/store/internal/hints"
 )
 
-// Options configure a [Store]. Nil means the zero Options.
+// Options configure a [Store]. A nil *Options is equivalent to the zero Options.
 type Options struct {
-	// Namespace separates servers that share one NATS account. The replicas of one server
-	// have the same. It has up to 64 letters, digits, dashes and underscores. "" means "psi".
+	// Namespace separates servers that share one NATS account. All replicas of a server
+	// must use the same one. It has up to 64 letters, digits, dashes and underscores. ""
+	// means "psi".
 	Namespace string
-	// Replicas is how many servers keep each stream: 1, 3 or 5. 0 means that of the existing
-	// streams, and 1 if they are created.
+	// Replicas is the number of servers that store each stream: 1, 3 or 5. 0 means the
+	// number of the existing streams, or 1 if they are created.
 	Replicas int
-	// InMemory keeps new streams in the memory of the servers instead of in files. A stream is
-	// empty when all servers that keep it were started again. In a cluster, it then gives out
-	// the versions and positions of before once more, which the contract of package store
-	// excludes: use three Replicas there.
+	// InMemory stores new streams in the memory of the servers instead of in files. A
+	// stream is empty after all servers that store it have restarted. In a cluster, it then
+	// assigns the same versions and positions again, which violates the contract of package
+	// store: use three Replicas there.
 	InMemory bool
-	// MaxBytes bounds each of the two streams, when they are created. 0 means 1 GiB.
+	// MaxBytes limits the size of each of the two streams when they are created. 0 means 1 GiB.
 	MaxBytes int64
-	// Log is what a log keeps at most, and by default. A zero field means 1024 records, 1 MiB
-	// or one hour. Up to twice as much is stored, because logs are trimmed in lots.
+	// Log is the maximum and the default retention of a log. A zero field means 1024
+	// records, 1 MiB or one hour. Up to twice as much is stored, because logs are trimmed
+	// in batches.
 	Log store.Retention
-	// MaxQueue is how many messages may wait in one subscription before it overflows. 0 means
-	// 1024.
+	// MaxQueue is the number of messages that may be queued in one subscription before it
+	// overflows. 0 means 1024.
 	MaxQueue int
 	// Timeout bounds every operation, including the time to reconnect. It is at most 30
 	// seconds. 0 means 10 seconds.
@@ -87,28 +89,28 @@ type Store struct {
 	values jetstream.Stream
 	logs   jetstream.Stream
 	status chan nats.Status
-	peers  *nats.Subscription        // answers those of other stores
-	down   atomic.Pointer[time.Time] // since when there is no connection; nil if there is one
+	peers  *nats.Subscription        // responds to other stores
+	down   atomic.Pointer[time.Time] // when the connection was lost; nil if there is one
 
-	restoring atomic.Bool // Open or a goroutine creates missing streams
+	restoring atomic.Bool // true while missing streams are created
 	publisher hints.Publisher
 
-	mu        sync.Mutex             // locked before that of a queue
+	mu        sync.Mutex             // locked before the mutex of a queue
 	tails     *lru.Map[string, tail] // of logs to which this process has appended, by subject
 	listening map[*subscription]struct{}
 }
 
 var _ store.Store = (*Store)(nil)
 
-// maxTails bounds the logs whose last record is remembered. Appending to others takes one
-// more round trip.
+// maxTails limits the logs whose last record is remembered. Appending to other logs takes
+// one more round trip.
 const maxTails = 1 << 14
 
-// Open creates the streams that are missing, checks the others, and returns a store that
-// uses the connection. opts may be nil. Close the store before the connection.
+// Open creates missing streams, checks existing ones, and returns a store that uses the
+// connection. opts may be nil. Close the store before the connection.
 //
 // It fails if JetStream is not enabled, if an existing stream does not have what the store
-// needs, or if a stream is missing and cannot be created. The error says what to do.
+// needs, or if a missing stream cannot be created. The error says what to do.
 func Open(ctx context.Context, nc *nats.Conn, opts *Options) (*Store, error) {
 	o, err := opts.withDefaults()
 	if err != nil {
@@ -142,7 +144,7 @@ func Open(ctx context.Context, nc *nats.Conn, opts *Options) (*Store, error) {
 // Close ends all subscriptions. It does not close the connection.
 func (s *Store) Close() error {
 	s.nc.RemoveStatusListener(s.status) // ends watch
-	_ = s.peers.Unsubscribe()           // the connection has ended otherwise
+	_ = s.peers.Unsubscribe()           // it fails only if the connection has ended
 	s.mu.Lock()
 	var open []*subscription
 	for sub := range s.listening {
@@ -157,7 +159,7 @@ func (s *Store) Close() error {
 }
 
 // watch follows the state of the connection until Close. Subscriptions lose messages when
-// it breaks.
+// the connection breaks.
 func (s *Store) watch() {
 	for status := range s.status {
 		if status == nats.CONNECTED {
@@ -173,7 +175,7 @@ func (s *Store) watch() {
 	}
 }
 
-// lose reports to all subscriptions that messages are lost.
+// lose reports lost messages to all subscriptions.
 func (s *Store) lose() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -182,8 +184,8 @@ func (s *Store) lose() {
 	}
 }
 
-// loseUnsettled reports that messages are lost once all servers of the cluster know of the
-// subscriptions that were made again.
+// loseUnsettled reports lost messages once all servers of the cluster know of the renewed
+// subscriptions.
 func (s *Store) loseUnsettled() {
 	if s.nc.ConnectedClusterName() == "" {
 		return
@@ -194,11 +196,11 @@ func (s *Store) loseUnsettled() {
 	s.lose()
 }
 
-// forever is a TTL, of 146 years, that is taken for none: servers add a TTL to the time since
-// 1970, which must not overflow.
+// forever is a TTL of 146 years, which counts as no TTL: servers add a TTL to the time
+// since 1970, which must not overflow.
 const forever time.Duration = math.MaxInt64 / 2
 
-// seconds rounds a TTL up to whole seconds, in which servers count.
+// seconds rounds a TTL up to whole seconds, the unit that servers use.
 func seconds(ttl time.Duration) time.Duration {
 	return (ttl + time.Second - 1).Truncate(time.Second)
 }

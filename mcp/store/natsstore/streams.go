@@ -14,9 +14,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Streams returns the configurations of the streams that [Open] creates, for an operator
-// who creates them in another way. It returns an error if the options are invalid. opts may
-// be nil.
+// Streams returns the configurations of the streams that [Open] creates, for operators who
+// create them in another way. It returns an error if the options are invalid. opts may be nil.
 func Streams(opts *Options) ([]jetstream.StreamConfig, error) {
 	o, err := opts.withDefaults()
 	if err != nil {
@@ -29,13 +28,13 @@ func Streams(opts *Options) ([]jetstream.StreamConfig, error) {
 func (o *Options) streams() []jetstream.StreamConfig {
 	base := jetstream.StreamConfig{
 		Retention:   jetstream.LimitsPolicy,
-		Discard:     jetstream.DiscardNew, // a full store refuses, it does not forget
+		Discard:     jetstream.DiscardNew, // a full store rejects data instead of dropping it
 		Replicas:    max(o.Replicas, 1),
 		MaxBytes:    o.MaxBytes,
 		MaxMsgs:     -1,
 		Duplicates:  duplicates,
 		AllowMsgTTL: true,
-		AllowDirect: o.Replicas <= 1, // any replica answers direct reads, also one that is behind
+		AllowDirect: o.Replicas <= 1, // any replica answers direct reads, even one that is behind
 		Compression: jetstream.NoCompression,
 		FirstSeq:    firstSequence(),
 	}
@@ -75,13 +74,13 @@ func (s *Store) openStream(ctx context.Context, want jetstream.StreamConfig) (st
 	return stream, nil
 }
 
-// restore creates streams that do not exist any more, as those in memory do not when their
-// servers were started again. It does so in a goroutine, of which there is one at a time.
+// restore creates streams that no longer exist, for example because they were in memory and
+// their servers restarted. It does so on a goroutine; there is at most one at a time.
 func (s *Store) restore() {
 	if s.restoring.Swap(true) {
 		return
 	}
-	go func() { // until the streams are there, or Timeout has passed
+	go func() { // ends when the streams exist, or after Timeout
 		defer s.restoring.Store(false)
 		ctx, cancel := context.WithTimeout(context.Background(), s.opts.Timeout)
 		defer cancel()
@@ -89,18 +88,18 @@ func (s *Store) restore() {
 			config := was.CachedInfo().Config
 			if _, err := s.js.Stream(ctx, config.Name); errors.Is(err, jetstream.ErrStreamNotFound) {
 				config.FirstSeq = firstSequence()
-				_, _ = s.js.CreateStream(ctx, config) // the steps that need it fail otherwise
+				_, _ = s.js.CreateStream(ctx, config) // if it fails, later steps fail
 			}
 		}
 	}()
 }
 
-// firstSequence returns the first sequence number of a new stream. Versions and positions are
-// sequence numbers. A stream that is created again must not begin with numbers that were given
-// out before.
+// firstSequence returns the first sequence number of a new stream. Versions and positions
+// are sequence numbers. A stream that is created again must not begin with numbers that
+// were assigned before.
 func firstSequence() uint64 { return uint64(time.Now().UnixMilli()) }
 
-// differences returns what a stream lacks.
+// differences describes how a stream differs from what the store needs.
 func differences(want, has *jetstream.StreamConfig) (wrong []string) {
 	for _, check := range []struct {
 		ok   bool

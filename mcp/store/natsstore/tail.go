@@ -14,24 +14,24 @@ import (
 	"github.com/go-psi/psi/mcp/store"
 )
 
-// A place is where a record stands in its log.
+// A place is the place of a record in its log.
 type place struct {
-	seq   uint64 // of its message, which is its position
-	count uint64 // records of the log up to it
-	bytes uint64 // in these records
+	seq   uint64 // sequence number of its message, which is its position
+	count uint64 // records in the log up to and including it
+	bytes uint64 // bytes in these records
 	size  uint64 // bytes in the record itself
 }
 
-// A tail is what the last record of a log says about the log. Every record carries it in a
-// header, so that the next one can be made from it alone: no engine counts what a log of
-// many in one stream has, and which of its records are gone.
+// A tail is the state of a log at its last record. Every record carries it in a header, so
+// that the next record can be made from this one alone: the engine does not count the
+// records of each log in the stream, or which of them are gone.
 type tail struct {
 	place
 
-	before  uint64    // the sequence number of the record before it, 0 if there was none
-	keep    place     // what is kept: count and bytes
+	before  uint64    // sequence number of the record before it, 0 if there was none
+	keep    place     // limits of the log: count and bytes
 	expires time.Time // not before the records before it
-	mark    place     // when the log has left this record behind, it is trimmed up to it
+	mark    place     // a record; once it is no longer kept, the log is trimmed up to it
 }
 
 // append returns the next record, without its sequence number.
@@ -50,10 +50,10 @@ func (t *tail) append(size int, keep store.Retention, limit *store.Retention) ta
 	}
 }
 
-// within returns what is wanted, or the limit if that is 0 or more.
+// within returns wanted, or limit if wanted is zero or larger than limit.
 func within[T int | time.Duration](wanted, limit T) T { return min(cmp.Or(wanted, limit), limit) }
 
-// keeps reports whether a record is kept behind which t is the last one.
+// keeps reports whether the record at p is kept if t is the last record.
 func (t *tail) keeps(p *place) bool {
 	return t.count <= p.count || t.count-p.count < t.keep.count && t.bytes-p.bytes+p.size <= t.keep.bytes
 }
@@ -61,7 +61,7 @@ func (t *tail) keeps(p *place) bool {
 // ttl returns the time until the record expires.
 func (t *tail) ttl() time.Duration { return max(time.Until(t.expires), time.Second) }
 
-// tailHeader has the fields of a tail, except for the sequence number.
+// tailHeader contains the fields of a tail, except for the sequence number.
 const (
 	tailHeader = "Psi-Log"
 	tailFormat = "%d %d %d %d %d %d %d %d %d %d %d"

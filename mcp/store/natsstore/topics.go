@@ -18,7 +18,7 @@ func (s *Store) topicSubject(topic string) string {
 	return s.opts.Namespace + ".topics." + token(topic)
 }
 
-// Publish sends a message and waits until a server has it; see [store.Topics].
+// Publish sends a message and waits until a server has received it; see [store.Topics].
 func (s *Store) Publish(ctx context.Context, topic string, message []byte) error {
 	if err := s.check(ctx, topic); err != nil {
 		return err
@@ -42,7 +42,7 @@ func (s *Store) Publish(ctx context.Context, topic string, message []byte) error
 	})
 }
 
-// flush waits until a server has read what was sent.
+// flush waits until a server has read everything that was sent.
 func (s *Store) flush(ctx context.Context) error {
 	err := s.nc.FlushWithContext(ctx)
 	if errors.Is(err, nats.ErrConnectionClosed) && !s.nc.IsClosed() {
@@ -77,7 +77,7 @@ func (s *Store) Subscribe(ctx context.Context, topic string) (store.Subscription
 	return sub, nil
 }
 
-// A subscription queues messages until Next takes them.
+// A subscription queues messages until Next returns them.
 type subscription struct {
 	*hints.Queue
 

@@ -16,11 +16,11 @@ import (
 	"github.com/go-psi/psi/mcp/store"
 )
 
-// A value is the only message on its subject, and its version the sequence number of that.
-// Taking a value replaces it by a marker, which expires after a second: unlike deleting a
-// message, publishing one is ordered with the writes that expect a version.
+// A value is the only message on its subject; its version is the sequence number of the
+// message. Taking a value replaces it with a marker, which expires after a second: unlike
+// deleting a message, publishing one is ordered with the writes that expect a version.
 const (
-	markerHeader = "KV-Operation" // as key-value buckets have it
+	markerHeader = "KV-Operation" // as in key-value buckets
 	marker       = "DEL"
 	markerTTL    = time.Second
 )
@@ -48,10 +48,10 @@ func (s *Store) get(ctx context.Context, subject string) (value []byte, version 
 	return m.Data, m.Sequence, nil
 }
 
-// maxRaces bounds the repetitions of a step because others were faster.
+// maxRaces limits how often a step is repeated because another writer was faster.
 const maxRaces = 100
 
-// Put swaps a value; see [store.Values].
+// Put replaces a value; see [store.Values].
 func (s *Store) Put(ctx context.Context, key string, value []byte, version uint64, ttl time.Duration) (uint64, error) {
 	if err := s.check(ctx, key); err != nil {
 		return 0, err
@@ -102,9 +102,9 @@ func (s *Store) Take(ctx context.Context, key string) ([]byte, error) {
 	return nil, store.ErrConflict
 }
 
-// remove deletes a value from a store that is full, where there is no room for a marker. It
-// is not ordered with a write in flight that expects the same version, but a full store
-// refuses that, too.
+// remove deletes a value from a full store, which has no room for a marker. It is not
+// ordered with a write in flight that expects the same version, but a full store rejects
+// that write, too.
 func (s *Store) remove(ctx context.Context, version uint64) error {
 	err := s.try(ctx, func(ctx context.Context) error { return s.values.DeleteMsg(ctx, version) })
 	if errors.Is(err, jetstream.ErrMsgNotFound) || errors.Is(err, jetstream.ErrMsgDeleteUnsuccessful) {
@@ -113,7 +113,7 @@ func (s *Store) remove(ctx context.Context, version uint64) error {
 	return err
 }
 
-// check checks what is common to all methods.
+// check does the checks that all methods have in common.
 func (s *Store) check(ctx context.Context, key string) error {
 	made.Check(s != nil && s.js != nil, "natsstore: a Store", "Open")
 	if err := ctx.Err(); err != nil {

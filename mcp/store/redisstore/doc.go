@@ -1,7 +1,7 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Package redisstore keeps what the replicas of an MCP server share in Redis or Valkey. It
+// Package redisstore stores what the replicas of an MCP server share in Redis or Valkey. It
 // implements [github.com/go-psi/psi/mcp/store.Store]:
 //
 //	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{"redis:6379"}})
@@ -10,16 +10,16 @@
 //	}
 //	shared, err := redisstore.Open(ctx, client, nil)
 //
-// Addresses, TLS, the user and the mode (one server, Sentinel, Cluster) are those of the
-// client. Do not send reads to replicas (ClientOption.SendToReplicas), which can be behind.
+// Addresses, TLS, the user and the mode (one server, Sentinel, Cluster) are configured in
+// the client. Do not send reads to replicas (ClientOption.SendToReplicas), which can be behind.
 //
 // # What the server needs
 //
-// Redis 6.2 or Valkey 7.2, or later; for a cluster Redis 7. Its maxmemory-policy must be
-// noeviction: with any other, a full server forgets what it has accepted. Set appendonly,
-// or everything is lost when the server restarts.
+// Redis 6.2 or Valkey 7.2, or later, is required; for a cluster, Redis 7. Set the
+// maxmemory-policy to noeviction: with any other policy, a full server drops data that it
+// has accepted. Set appendonly, or everything is lost when the server restarts.
 //
-// All keys and channels begin with the namespace and a colon. The user needs, with the
+// All keys and channels begin with the namespace and a colon. The user needs, for the
 // namespace "psi", the rules
 //
 //	~psi:* &psi:* +@read +@write +@scripting +@pubsub +@connection +time +info
@@ -30,14 +30,13 @@
 //
 // # What is guaranteed
 //
-// Each operation is one command or script of one server, which runs them one after the
-// other. But Redis acknowledges a write before its replicas have it: when a replica takes
-// over, the writes of the last moments can be gone. Use package natsstore where that
-// matters.
+// Each operation is one command or script on one server, which executes them sequentially.
+// But Redis acknowledges a write before its replicas have it: if a replica takes over, the
+// most recent writes can be lost. Use package natsstore if that matters.
 //
-// An operation is repeated until [Options].Timeout if the connection breaks. Scripts
-// recognize the repetition of a write, so a write takes effect once.
+// If the connection breaks, an operation is repeated until [Options].Timeout. Scripts
+// recognize repeated writes, so a write takes effect once.
 //
-// The subscription of a topic reports lost messages as [store.ErrOverflow] if too many wait,
-// or if its connection was broken. Each topic with subscriptions takes one connection.
+// The subscription of a topic reports lost messages as [store.ErrOverflow] if too many were
+// queued, or if its connection was broken. Each topic with subscriptions uses one connection.
 package redisstore

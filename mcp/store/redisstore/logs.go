@@ -16,14 +16,15 @@ import (
 	"github.com/go-psi/psi/mcp/store"
 )
 
-// A log is a Redis stream. The ID of an entry is its position: microseconds, so that a log
-// does not give out those of a dropped one. An entry has the data (d), the ID of the step
-// that has appended it (i), the position before it (b), the bytes in the log up to it (t),
-// and when it expires (x), in milliseconds, which is not before the entries before it.
+// A log is a Redis stream. The ID of an entry is its position, in microseconds, so that a
+// log does not reuse the positions of a dropped one. An entry has the data (d), the ID of
+// the step that appended it (i), the position before it (b), the bytes in the log up to and
+// including it (t), and when it expires (x), in milliseconds, which is never before earlier
+// entries.
 
 // appendScript appends ARGV[1] and trims the log to ARGV[2] records and ARGV[3] bytes.
-// ARGV[4] is the TTL, ARGV[5] the ID of the step, and ARGV[6] says that it is repeated. It
-// returns the position.
+// ARGV[4] is the TTL and ARGV[5] the ID of the step. ARGV[6] is 1 if the step is repeated.
+// It returns the position.
 //
 //nolint:dupword // Lua
 var appendScript = rueidis.NewLuaScript(`
@@ -61,8 +62,8 @@ while true do
 end
 return number(position)`)
 
-// readScript returns up to ARGV[2] records behind position ARGV[1], or less if they have
-// ARGV[3] bytes, as positions and data in turn. It returns 0 if records are missing there.
+// readScript returns up to ARGV[2] records after position ARGV[1], but no more once they
+// have ARGV[3] bytes, as alternating positions and data. It returns 0 if records are missing there.
 //
 //nolint:dupword // Lua
 var readScript = rueidis.NewLuaScript(`
@@ -113,10 +114,10 @@ func (s *Store) Append(ctx context.Context, log string, data []byte, keep store.
 	return position, err
 }
 
-// within returns what is wanted, or the limit if that is 0 or more.
+// within returns wanted, or limit if wanted is zero or larger than limit.
 func within[T int | time.Duration](wanted, limit T) T { return min(cmp.Or(wanted, limit), limit) }
 
-// How much Read returns at once: records, and bytes, about.
+// Approximate limits on what one Read returns: records and bytes.
 const (
 	readRecords = 256
 	readSize    = 1 << 20

@@ -21,18 +21,18 @@ import (
 	"github.com/go-psi/psi/mcp/store"
 )
 
-// Options configure a [Store]. Nil means the zero Options.
+// Options configure a [Store]. A nil *Options is equivalent to the zero Options.
 type Options struct {
-	// Namespace separates servers that share one Redis. The replicas of one server have the
-	// same. It has up to 64 letters, digits, dashes and underscores. "" means "psi".
+	// Namespace separates servers that share one Redis. All replicas of a server must use
+	// the same one. It has up to 64 letters, digits, dashes and underscores. "" means "psi".
 	Namespace string
 	// MaxValue bounds a value, record or message, in bytes. 0 means 1 MiB.
 	MaxValue int
-	// Log is what a log keeps at most, and by default. A zero field means 1024 records, 1 MiB
-	// or one hour.
+	// Log is the maximum and the default retention of a log. A zero field means 1024
+	// records, 1 MiB or one hour.
 	Log store.Retention
-	// MaxQueue is how many messages may wait in one subscription before it overflows. 0 means
-	// 1024.
+	// MaxQueue is the number of messages that may be queued in one subscription before it
+	// overflows. 0 means 1024.
 	MaxQueue int
 	// Timeout bounds every operation, including the time to reconnect. 0 means 10 seconds.
 	Timeout time.Duration
@@ -67,10 +67,10 @@ func (o *Options) withDefaults() (Options, error) {
 type Store struct {
 	client rueidis.Client
 	opts   Options
-	down   atomic.Pointer[time.Time] // since when all operations fail; nil if the last one did not
+	down   atomic.Pointer[time.Time] // when operations began to fail; nil if the last one succeeded
 
 	mu     sync.Mutex
-	topics map[string]*topic // that have subscriptions, by channel
+	topics map[string]*topic // topics with subscriptions, by channel
 }
 
 var _ store.Store = (*Store)(nil)
@@ -78,8 +78,8 @@ var _ store.Store = (*Store)(nil)
 // Open returns a store that uses a client. opts may be nil. Close the store before the
 // client.
 //
-// It fails if the server does not answer, or drops data when its memory is full. Where the
-// user may not ask for that (INFO), it is not checked.
+// It fails if the server does not respond, or drops data when its memory is full. The
+// latter is not checked if the user may not run INFO.
 func Open(ctx context.Context, client rueidis.Client, opts *Options) (*Store, error) {
 	o, err := opts.withDefaults()
 	if err != nil {
@@ -93,7 +93,7 @@ func Open(ctx context.Context, client rueidis.Client, opts *Options) (*Store, er
 	}
 	info, err := client.Do(ctx, client.B().Info().Section("memory").Build()).ToString()
 	if err != nil {
-		return s, nil // the user may not ask
+		return s, nil // the user may not run INFO
 	}
 	for line := range strings.Lines(info) {
 		policy, ok := strings.CutPrefix(strings.TrimSpace(line), "maxmemory_policy:")
@@ -120,15 +120,15 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// The time to wait for the first answer, which doubles with each attempt that gets none, and
-// between two attempts.
+// firstAttempt is the timeout of the first attempt, which doubles with each attempt that
+// times out. retryDelay is the delay between two attempts.
 const (
 	firstAttempt = time.Second
 	retryDelay   = 50 * time.Millisecond
 )
 
-// try calls step until it gets an answer, and tells it whether it is repeated. It gives up
-// after Options.Timeout, and after one attempt if nothing has worked for that long.
+// try calls step until there is a response, and tells it whether it is repeated. It gives
+// up after Options.Timeout, or after one attempt if all operations have failed for that long.
 func (s *Store) try(ctx context.Context, step func(ctx context.Context, again bool) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -158,7 +158,7 @@ func (s *Store) try(ctx context.Context, step func(ctx context.Context, again bo
 	}
 }
 
-// noteDown notes that an attempt failed, and returns for how long all have.
+// noteDown records a failed attempt, and returns for how long all attempts have failed.
 func (s *Store) noteDown() time.Duration {
 	now := time.Now()
 	if s.down.CompareAndSwap(nil, &now) {
@@ -170,8 +170,8 @@ func (s *Store) noteDown() time.Duration {
 	return 0
 }
 
-// isTransient reports whether a repetition may help: there was no answer, or the server is
-// starting or being replaced.
+// isTransient reports whether repeating the operation may help: there was no response, or
+// the server is starting or being replaced.
 func isTransient(err error) bool {
 	if e, ok := rueidis.IsRedisErr(err); ok {
 		return e.IsLoading() || e.IsClusterDown() || e.IsTryAgain() || strings.HasPrefix(e.Error(), "MASTERDOWN")
@@ -179,12 +179,12 @@ func isTransient(err error) bool {
 	return !errors.Is(err, context.Canceled) && !errors.Is(err, rueidis.ErrClosing) && !isAnswer(err)
 }
 
-// isAnswer reports whether an error was made from an answer.
+// isAnswer reports whether an error was made from a response.
 func isAnswer(err error) bool {
 	return rueidis.IsRedisNil(err) || errors.Is(err, errUnknown) || errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrTrimmed)
 }
 
-// contractError returns an error that wraps one of package store, if there is one for it.
+// contractError returns an error that wraps the matching error of package store, if any.
 func contractError(err error) error {
 	e, ok := rueidis.IsRedisErr(err)
 	switch {
@@ -202,11 +202,11 @@ func contractError(err error) error {
 	return fmt.Errorf("redisstore: %w", err)
 }
 
-// errUnknown is the error of a write of which the answer was lost, and later writes hide
-// whether it was made.
+// errUnknown is returned for a write whose response was lost, if later writes hide whether
+// it took effect.
 var errUnknown = errors.New("redisstore: the connection broke during a write, and it is not known whether that was made")
 
-// check checks what is common to all methods.
+// check does the checks that all methods have in common.
 func (s *Store) check(ctx context.Context, key string, size int) error {
 	made.Check(s != nil && s.client != nil, "redisstore: a Store", "Open")
 	if err := ctx.Err(); err != nil {
@@ -218,8 +218,8 @@ func (s *Store) check(ctx context.Context, key string, size int) error {
 	return store.CheckKey(key)
 }
 
-// name returns the key of a kind of thing. All names that begin with it are in the same
-// slot of a cluster: that of the text between the braces, which is never empty.
+// name returns the key for a kind of data. All names that begin with it are in the same
+// slot of a cluster. The slot depends on the text between the braces, which is never empty.
 func (s *Store) name(kind, key string) string {
 	return s.opts.Namespace + ":{" + kind + ":" + key + "}"
 }

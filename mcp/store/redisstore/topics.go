@@ -29,16 +29,16 @@ func (s *Store) Publish(ctx context.Context, topic string, message []byte) error
 	})
 }
 
-// A topic is a channel with subscriptions of this process. It has a connection of its own.
+// A topic is a channel with subscriptions in this process. It has its own connection.
 type topic struct {
 	store         *Store
 	channel       string
 	stop          context.CancelFunc
-	subscribed    chan struct{}              // closed when the channel is subscribed to for the first time
+	subscribed    chan struct{}              // closed on the first subscription to the channel
 	subscriptions map[*subscription]struct{} // guarded by Store.mu
 }
 
-// A subscription queues messages until Next takes them.
+// A subscription queues messages until Next returns them.
 type subscription struct {
 	*hints.Queue
 
@@ -65,7 +65,7 @@ func (s *Store) Subscribe(ctx context.Context, name string) (store.Subscription,
 	}
 }
 
-// join adds a subscription to a topic, which it starts with the first one.
+// join adds a subscription to a topic. The first subscription starts the topic.
 func (s *Store) join(channel string) *subscription {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,7 +97,7 @@ func (s *subscription) Close() error {
 	return nil
 }
 
-// run receives the messages of a topic until ctx is done. It subscribes again when the
+// run receives the messages of a topic until ctx is done. It resubscribes when the
 // connection breaks.
 func (t *topic) run(ctx context.Context) {
 	for ctx.Err() == nil {
@@ -106,11 +106,11 @@ func (t *topic) run(ctx context.Context) {
 	}
 }
 
-// receive receives messages until the connection breaks, the server ends the subscription, as
-// one of a cluster does that no longer has the channel, or ctx is done.
+// receive receives messages until the connection breaks, the server ends the subscription
+// because its cluster node no longer has the channel, or ctx is done.
 func (t *topic) receive(ctx context.Context) {
 	client, _ := t.store.client.Dedicate()
-	defer client.Close() // a connection with subscriptions is of no use to others
+	defer client.Close() // a connection with subscriptions cannot be reused
 	moved := make(chan struct{}, 1)
 	broken := client.SetPubSubHooks(rueidis.PubSubHooks{
 		OnMessage: func(m rueidis.PubSubMessage) {
@@ -123,7 +123,7 @@ func (t *topic) receive(ctx context.Context) {
 			case !isClosed(t.subscribed):
 				close(t.subscribed)
 			default:
-				t.each((*hints.Queue).Lose) // until now
+				t.each((*hints.Queue).Lose) // messages before the resubscription
 			}
 		},
 	})

@@ -18,16 +18,15 @@ import (
 )
 
 // A value is a string: its version, the version before it, and the data. Versions are
-// random, so that none comes twice, and no counter has to be shared by the nodes of a
-// cluster.
+// random, so that none is used twice and the nodes of a cluster need not share a counter.
 const (
 	versionSize = 8
 	headSize    = 2 * versionSize
 )
 
-// putScript swaps a value. It returns 1, or the head of the value that is there: nothing if
-// there is none. With ARGV[4] it repeats a step that may have been taken; a new value, of
-// which nothing would show that it was there, is then not put again.
+// putScript replaces a value. It returns 1, or the header of the existing value, which is
+// empty if there is none. ARGV[4] is 1 if the step is repeated and may have been taken. A
+// new value is then not put again, because nothing would show whether it has existed.
 var putScript = rueidis.NewLuaScript(`
 local head = redis.call('GETRANGE', KEYS[1], 0, 15)
 if string.sub(head, 1, 8) == string.sub(ARGV[2], 1, 8) then return 1 end
@@ -39,7 +38,7 @@ else
 end
 return 1`)
 
-// takeScript moves a value to a key of the caller's own, where a repetition finds it.
+// takeScript moves a value to a key that only the caller uses, where a repetition finds it.
 var takeScript = rueidis.NewLuaScript(`
 if redis.call('EXISTS', KEYS[1]) == 1 and redis.call('EXISTS', KEYS[2]) == 0 then
 	redis.call('RENAME', KEYS[1], KEYS[2])
@@ -54,8 +53,8 @@ func (s *Store) Get(ctx context.Context, key string) (value []byte, version uint
 	}
 	var raw []byte
 	err = s.try(ctx, func(ctx context.Context, _ bool) (err error) {
-		// The client repeats a command that only reads, and would use it for another one while
-		// its first connection, which broke, still writes it.
+		// The client retries read-only commands. Without Pin, it could reuse the command
+		// for another one while its first connection, which broke, is still writing it.
 		read := s.client.B().Get().Key(s.name("v", key)).Build().Pin()
 		raw, err = s.client.Do(ctx, read).AsBytes()
 		return err
@@ -73,7 +72,7 @@ func parseValue(raw []byte) (value []byte, version uint64, err error) {
 	return raw[headSize:], binary.BigEndian.Uint64(raw), nil
 }
 
-// Put swaps a value; see [store.Values].
+// Put replaces a value; see [store.Values].
 func (s *Store) Put(ctx context.Context, key string, value []byte, version uint64, ttl time.Duration) (uint64, error) {
 	if err := s.check(ctx, key, len(value)); err != nil {
 		return 0, err
@@ -96,7 +95,7 @@ func (s *Store) Put(ctx context.Context, key string, value []byte, version uint6
 	return binary.BigEndian.Uint64(next), err
 }
 
-// putOutcome returns what the answer of putScript means.
+// putOutcome converts the result of putScript to an error.
 func putOutcome(answer rueidis.RedisResult, expected []byte, again bool) error {
 	m, err := answer.ToMessage()
 	if err != nil || m.IsInt64() {
@@ -107,13 +106,13 @@ func putOutcome(answer rueidis.RedisResult, expected []byte, again bool) error {
 	switch {
 	case err != nil:
 		return err
-	case !again, isNext: // the value that is there was put in place of this one
+	case !again, isNext: // another value was put instead of this one
 		return store.ErrConflict
 	}
 	return errUnknown
 }
 
-// newVersion returns a random version, which is not zero.
+// newVersion returns a random version that is not zero.
 func newVersion() []byte {
 	v := make([]byte, versionSize)
 	_, _ = rand.Read(v) // it never fails

@@ -13,7 +13,7 @@ import (
 	"github.com/go-psi/psi/mcp/store"
 )
 
-// Bench measures each operation of a store, with values of 300 bytes, one after the other.
+// Bench measures each operation of a store sequentially, with values of 300 bytes.
 func Bench(b *testing.B, s store.Store) {
 	b.Helper()
 	data := make([]byte, 300)

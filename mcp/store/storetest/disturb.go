@@ -16,18 +16,18 @@ import (
 	"github.com/go-psi/psi/mcp/store"
 )
 
-// Disturb uses a store of an engine while disturb breaks its connections, or kills and
-// restarts its nodes. It checks that what the store has acknowledged is true, and then that
-// the store works again:
+// Disturb uses a store while disturb breaks the connections of its engine, or kills and
+// restarts its nodes. It checks that the store keeps what it has acknowledged, and then
+// that the store works again:
 //
 //   - no update of a value is lost or made twice,
-//   - a value is taken by one caller at most, and is gone only if it was taken,
+//   - a value is taken by at most one caller, and is gone only if it was taken,
 //   - an appended record is in its log once, in order,
 //   - a message that is missing from a subscription is reported.
 //
-// Steps may fail, with errors that leave open whether they were taken. Disturb returns the
-// share of all steps that have failed, between 0 and 1. The engine must have settled when
-// disturb returns: the steps after it must succeed within ten seconds.
+// Steps may fail with errors that leave open whether they were taken. Disturb returns the
+// share of all steps that failed, between 0 and 1. The engine must have recovered when
+// disturb returns: later steps must succeed within ten seconds.
 func Disturb(t *testing.T, s store.Store, disturb func()) (failed float64) {
 	t.Helper()
 	d := &disturbance{T: t, store: s, over: make(chan struct{})}
@@ -53,7 +53,7 @@ type disturbance struct {
 	steps, failures atomic.Int64
 }
 
-// lasts reports whether the disturbance lasts.
+// lasts reports whether the disturbance is still going on.
 func (d *disturbance) lasts() bool {
 	select {
 	case <-d.over:
@@ -63,8 +63,8 @@ func (d *disturbance) lasts() bool {
 	}
 }
 
-// made counts a step and reports whether it was certainly taken. With an error it may have
-// been.
+// made counts a step and reports whether it was certainly taken. A step that failed may
+// have been taken.
 func (d *disturbance) made(err error) bool {
 	d.steps.Add(1)
 	if err != nil && d.failures.Add(1) <= 5 {
@@ -104,7 +104,7 @@ func (d *disturbance) count() (check func()) {
 	}
 }
 
-// handOver puts values, which two callers then try to take.
+// handOver puts values, each of which two callers then try to take.
 func (d *disturbance) handOver() (check func()) {
 	for d.lasts() {
 		key := newKey()
@@ -219,7 +219,7 @@ func (d *disturbance) publish() (check func()) {
 // endPrefix marks the message that ends the numbers, and counts as one of them.
 const endPrefix = "end "
 
-// receive receives numbers until the end. Those of uncertain messages may be missing.
+// receive receives numbers until the end. Numbers from uncertain may be missing.
 func (d *disturbance) receive(subscription store.Subscription, uncertain <-chan int) error {
 	open, got := map[int]bool{}, map[int]bool{}
 	for last, reported := 0, false; ; {

@@ -8,9 +8,9 @@
 //		storetest.Run(t, func(t *testing.T) store.Store { return openStore(t) })
 //	}
 //
-// [Tests] gives the same tests one by one, for instance to run each one in a
-// bubble of testing/synctest.
+// [Tests] returns the same tests individually, for example to run each one in a bubble of
+// testing/synctest.
 //
-// [Disturb] is for implementations that use an engine over a network: it checks what
-// they promise while connections break and nodes are killed.
+// [Disturb] is for implementations that use an engine over a network: it checks what they
+// guarantee while connections break and nodes are killed.
 package storetest

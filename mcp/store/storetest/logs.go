@@ -50,7 +50,7 @@ func appendTo(t *testing.T, s store.Store, log string, keep store.Retention, rec
 	return positions
 }
 
-// checkRead checks what is behind a position.
+// checkRead checks the records after a position.
 func checkRead(t *testing.T, s store.Store, log string, position uint64, expected ...string) {
 	t.Helper()
 	records, err := readAll(t, s, log, position)
@@ -201,7 +201,7 @@ func testForeignPositions(t *testing.T, s store.Store) {
 	at = append(at, appendTo(t, s, log, store.Retention{}, "b")...)
 	for _, position := range []uint64{other[1], at[0] + 1000, other[2] + 1000, math.MaxUint64} {
 		if slices.Contains(at, position) {
-			continue // each log has numbers of its own
+			continue // each log has its own numbers
 		}
 		_, err := s.Read(t.Context(), log, position, 0)
 		want(t, "Read from a position that was never given out", err, store.ErrTrimmed)
@@ -276,8 +276,8 @@ func appendConcurrently(t *testing.T, s store.Store, log string) map[string]uint
 	return positions
 }
 
-// testFollow reads a log while several callers append to it. A record that can be read before
-// one in front of it would hide that from the reader.
+// testFollow reads a log while several callers append to it. If a record can be read before
+// an earlier one, the reader misses the earlier one.
 func testFollow(t *testing.T, s store.Store) {
 	log, read, appended := newKey(), 0, make(chan int, 1)
 	go func() { appended <- len(appendConcurrently(t, s, log)) }()

@@ -14,9 +14,8 @@ import (
 	"github.com/go-psi/psi/mcp/store"
 )
 
-// Run runs all tests, each as a subtest with a store of its own from open. The
-// stores may be views of one engine: the tests use keys that nobody else uses.
-// They wait a few seconds for things to expire.
+// Run runs all tests, each as a subtest with its own store from open. The stores may be
+// views of one engine: the tests use unique keys. They wait a few seconds for entries to expire.
 func Run(t *testing.T, open func(t *testing.T) store.Store) {
 	t.Helper()
 	for name, test := range Tests() {
@@ -24,7 +23,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 	}
 }
 
-// Tests returns the names of all tests and the tests.
+// Tests returns all tests by name.
 func Tests() iter.Seq2[string, func(*testing.T, store.Store)] {
 	return func(yield func(string, func(*testing.T, store.Store)) bool) {
 		for _, tests := range [][]test{valuesTests, logsTests, topicsTests, contractTests} {
@@ -43,12 +42,12 @@ type test struct {
 }
 
 const (
-	ttl      = 100 * time.Millisecond // of what is to expire
-	lasting  = time.Hour              // of what is not to
-	patience = 10 * time.Second       // for what should happen soon
+	ttl      = 100 * time.Millisecond // of entries that should expire
+	lasting  = time.Hour              // of entries that should not expire
+	patience = 10 * time.Second       // for operations that should finish soon
 )
 
-// newKey returns a key that no other test, nor other run of this test, uses.
+// newKey returns a key that no other test, and no other run of this test, uses.
 func newKey() string { return "storetest." + rand.Text() }
 
 // want fails the test unless err is the expected error.
@@ -59,7 +58,7 @@ func want(t *testing.T, what string, err, expected error) {
 	}
 }
 
-// eventually asks until the answer is yes.
+// eventually calls ask until it returns true.
 func eventually(t *testing.T, what string, ask func() bool) {
 	t.Helper()
 	ticker := time.NewTicker(ttl / 4)
@@ -71,8 +70,8 @@ func eventually(t *testing.T, what string, ask func() bool) {
 	}
 }
 
-// notEarly fails the test if what was begun less than ttl ago has expired. An engine may use
-// a clock that is being set, and runs a little faster.
+// notEarly fails the test if an entry that was written at began has expired before its ttl.
+// It allows for the clock of an engine to run a little faster while it is adjusted.
 func notEarly(t *testing.T, began time.Time, ttl time.Duration) {
 	t.Helper()
 	if took := time.Since(began); took < ttl-ttl/50 {
@@ -80,10 +79,10 @@ func notEarly(t *testing.T, began time.Time, ttl time.Duration) {
 	}
 }
 
-// waitForExpiry returns when what has the TTL ttl has expired, however late.
+// waitForExpiry waits until entries with a TTL of ttl have expired, however late.
 func waitForExpiry() { <-time.After(ttl + 2*time.Second) }
 
-// soon returns a context for what should happen soon.
+// soon returns a context with a deadline, for operations that should finish soon.
 func soon(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -91,7 +90,7 @@ func soon(t *testing.T) context.Context {
 	return ctx
 }
 
-// put puts a value that must not fail.
+// put puts a value, which must succeed.
 func put(t *testing.T, s store.Store, key, value string, version uint64, ttl time.Duration) uint64 {
 	t.Helper()
 	next, err := s.Put(t.Context(), key, []byte(value), version, ttl)

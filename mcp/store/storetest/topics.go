@@ -102,7 +102,7 @@ func testLargeMessage(t *testing.T, s store.Store) {
 	receive(t, subscription, message)
 }
 
-// testContextOfSubscribe ends the context of Subscribe, which is for the call only.
+// testContextOfSubscribe cancels the context of Subscribe, which applies only to the call.
 func testContextOfSubscribe(t *testing.T, s store.Store) {
 	topic := newKey()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -110,7 +110,7 @@ func testContextOfSubscribe(t *testing.T, s store.Store) {
 	want(t, "Subscribe", err, nil)
 	defer subscription.Close()
 	cancel()
-	<-time.After(ttl) // an end would take a moment
+	<-time.After(ttl) // the subscription would take a moment to end
 	publish(t, s, topic, "message")
 	receive(t, subscription, "message")
 }
@@ -124,8 +124,8 @@ func testSlowSubscriber(t *testing.T, s store.Store) {
 	}
 }
 
-// testFlood publishes more than most queues hold. Messages may be missing only where that is
-// reported, and those published after the report must arrive.
+// testFlood publishes more messages than most queues hold. Messages may be missing only
+// where that is reported, and messages published after the report must arrive.
 func testFlood(t *testing.T, s store.Store, topic string, slow store.Subscription) {
 	t.Helper()
 	const flood, end = 10_000, "end"
@@ -163,10 +163,10 @@ func testCancel(t *testing.T, s store.Store) {
 	receive(t, subscription, "later")
 	publish(t, s, topic, "a")
 	publish(t, s, topic, "b")
-	receive(t, subscription, "a") // b waits, or will soon
+	receive(t, subscription, "a") // b is queued, or will be soon
 	done, cancel := context.WithCancel(t.Context())
 	cancel()
-	for range 100 { // as often as it takes for both cases of a select
+	for range 100 { // often enough to hit both cases of a select
 		_, err := subscription.Next(done)
 		want(t, "Next with a done context", err, context.Canceled)
 	}
@@ -189,14 +189,14 @@ func testClose(t *testing.T, s store.Store) {
 	want(t, "Next after Close", err, store.ErrClosed)
 }
 
-// testCloseOne closes one of two subscriptions of a topic while messages wait in both.
+// testCloseOne closes one of two subscriptions of a topic while messages are queued in both.
 func testCloseOne(t *testing.T, s store.Store) {
 	topic := newKey()
 	closed, open := subscribe(t, s, topic), subscribe(t, s, topic)
 	for _, message := range []string{"a", "b"} {
 		publish(t, s, topic, message)
 	}
-	receive(t, closed, "a") // b waits, or will soon
+	receive(t, closed, "a") // b is queued, or will be soon
 	want(t, "Close", closed.Close(), nil)
 	_, err := closed.Next(soon(t))
 	want(t, "Next after Close", err, store.ErrClosed)

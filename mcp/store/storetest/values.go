@@ -80,7 +80,7 @@ func testVersions(t *testing.T, s store.Store) {
 	}
 }
 
-// oddKeys returns different keys that a store could take for the same, or not take.
+// oddKeys returns different keys that a store could confuse or reject.
 func oddKeys() []string {
 	prefix := newKey()
 	keys := []string{"a", "A", "a ", "a.b", "a.c", "a/b", "a>", "a.*", "a.>", "a:b", "%61", "\u00e4", "a\u0308", "\U0001f600", "a\x00", "a\x00b", "\n", "..", "."}
@@ -147,8 +147,8 @@ func testExpire(t *testing.T, s store.Store) {
 	}
 }
 
-// testExpireUnseen uses values that have expired without a Get that has noticed it, and one
-// with the longest TTL.
+// testExpireUnseen uses values that have expired without a Get noticing it, and one with
+// the longest TTL.
 func testExpireUnseen(t *testing.T, s store.Store) {
 	kept, taken, swapped, created := newKey(), newKey(), newKey(), newKey()
 	keptVersion := put(t, s, kept, "value", 0, math.MaxInt64)
@@ -168,7 +168,7 @@ func testReplaceTTL(t *testing.T, s store.Store) {
 	forever, longer, shorter := newKey(), newKey(), newKey()
 	forever2 := put(t, s, forever, "value", put(t, s, forever, "value", 0, ttl), 0)
 	longer2 := put(t, s, longer, "value", put(t, s, longer, "value", 0, ttl), lasting)
-	put(t, s, shorter, "value", put(t, s, shorter, "value", 0, 0), ttl) // ends after what the others had at first
+	put(t, s, shorter, "value", put(t, s, shorter, "value", 0, 0), ttl) // expires last
 	eventually(t, "expiry of a value", func() bool {
 		_, _, err := s.Get(t.Context(), shorter)
 		return errors.Is(err, store.ErrNotFound)

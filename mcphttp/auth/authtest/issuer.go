@@ -25,34 +25,35 @@ import (
 	"github.com/go-psi/psi/mcp/mcptest"
 )
 
-// Claims are claims of a token by name. A [time.Time] is written in seconds, as exp, nbf
-// and iat want it. A nil value leaves a claim out.
+// Claims maps the names of a token's claims to their values. A [time.Time] is encoded in
+// seconds, as required for exp, nbf and iat. A nil value omits the claim.
 type Claims map[string]any
 
-// An Issuer issues access tokens and answers what a server asks about them. The zero
-// Issuer works once it has a URL and an Audience. It is safe for concurrent use; the
-// fields must not be changed after the first use.
+// An Issuer issues access tokens and answers introspection requests about them. The zero
+// Issuer is ready to use once its URL and Audience are set. It is safe for concurrent use;
+// the fields must not be changed after the first use.
 type Issuer struct {
-	// URL is the claim iss of the tokens, and where the Issuer must be served, as an HTTP
-	// handler, unless the server under test has its keys from [Issuer.JWKS].
+	// URL is the claim iss of the tokens. The Issuer, an HTTP handler, must be served at
+	// this URL, unless the server under test gets the keys from [Issuer.JWKS].
 	URL string
 	// Audience is the claim aud of the tokens: the URL of the server under test.
 	Audience string
-	// Algorithms are the signature algorithms, each with a key of its own: RS, PS and ES
-	// with 256, 384 and 512 bits, and EdDSA. The first one signs. Nil means ES256.
+	// Algorithms are the signature algorithms, each with its own key: RS, PS and ES with
+	// 256, 384 and 512 bits, and EdDSA. Tokens are signed with the first one by default.
+	// Nil means ES256.
 	Algorithms []string
 
 	makeKeys sync.Once
-	keys     []jose.JSONWebKey // by algorithm, which is also their ID
+	keys     []jose.JSONWebKey // one per algorithm, which is also the key's ID
 
 	mu     sync.Mutex
 	issued map[string]Claims // by token; revoked ones are deleted
 }
 
 // NewIssuer returns an Issuer of tokens for an audience, the URL of the server under test.
-// It is served on a loopback port until the test ends. A server that has to know the
-// issuer before its own URL is known can be started between NewIssuer(tb, "") and the
-// first token: set the Audience then.
+// The Issuer is served on a loopback port until the test ends. If the server needs the
+// issuer before its own URL is known, call NewIssuer(tb, ""), start the server, and set the
+// Audience before issuing the first token.
 func NewIssuer(tb testing.TB, audience string, algorithms ...string) *Issuer {
 	tb.Helper()
 	i := &Issuer{Audience: audience, Algorithms: algorithms}
@@ -63,8 +64,8 @@ func NewIssuer(tb testing.TB, audience string, algorithms ...string) *Issuer {
 	return i
 }
 
-// Claims returns the claims of a valid token, with changes: iss, aud, iat, exp in ten
-// minutes, a unique jti, and "user" for sub.
+// Claims returns the claims of a valid token with changes applied to them. The defaults are
+// iss, aud, iat, exp in ten minutes, a unique jti, and "user" for sub.
 func (i *Issuer) Claims(changes Claims) Claims {
 	now := time.Now()
 	c := Claims{"iss": i.URL, "aud": i.Audience, "sub": "user", "iat": now, "exp": now.Add(10 * time.Minute), "jti": rand.Text()}
@@ -78,30 +79,31 @@ func (i *Issuer) Claims(changes Claims) Claims {
 	return c
 }
 
-// Token returns a JWT (RFC 9068) that is valid, unless the changes to its claims make it
-// invalid, as Claims{"exp": time.Now().Add(-time.Hour)} does. Scopes are the claim scope,
-// separated by spaces.
+// Token returns a JWT (RFC 9068) with changes applied to the claims of a valid token. To
+// get an expired token, for example, pass Claims{"exp": time.Now().Add(-time.Hour)}. The
+// claim scope contains the scopes, separated by spaces.
 func (i *Issuer) Token(changes Claims) string { return i.TokenWith("", changes) }
 
-// TokenWith is like Token with one of the Algorithms; an empty one is the first.
+// TokenWith is like Token, but signs with the given one of the Algorithms. Empty means the
+// first.
 func (i *Issuer) TokenWith(algorithm string, changes Claims) string {
 	c := i.Claims(changes)
 	return i.remember(sign(i.key(algorithm), "at+jwt", nil, c), c)
 }
 
-// OpaqueToken returns a token without content, which is valid by introspection only.
+// OpaqueToken returns a random token that can be verified only by introspection.
 func (i *Issuer) OpaqueToken(changes Claims) string {
 	return i.remember(rand.Text(), i.Claims(changes))
 }
 
-// Bearer returns the header of a request with a token as of Token.
+// Bearer returns a request header with a bearer token as returned by Token.
 func (i *Issuer) Bearer(changes Claims) http.Header {
 	return http.Header{"Authorization": {"Bearer " + i.Token(changes)}}
 }
 
-// InvalidTokens returns tokens that a server must refuse, by what is wrong with them.
-// Apart from that they are valid, with the changes to their claims: a server that accepts
-// Token(changes) and refuses all of these checks what it has to.
+// InvalidTokens returns tokens that a server must reject, keyed by what is wrong with them.
+// In all other respects they are like Token(changes): a server that accepts Token(changes)
+// and rejects all of these makes all required checks.
 func (i *Issuer) InvalidTokens(changes Claims) map[string]string {
 	with := func(name string, value any) string {
 		c := maps.Clone(changes)
@@ -129,8 +131,8 @@ func (i *Issuer) InvalidTokens(changes Claims) map[string]string {
 	}
 }
 
-// Revoke makes introspection call a token invalid from now on. A JWT that is verified by
-// its signature stays valid until it expires.
+// Revoke makes introspection report the token as inactive from now on. A JWT that is
+// verified by its signature stays valid until it expires.
 func (i *Issuer) Revoke(token string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -197,7 +199,7 @@ func newKey(algorithm string) jose.JSONWebKey {
 	return jose.JSONWebKey{Key: must(key, err), KeyID: algorithm, Algorithm: algorithm, Use: "sig"}
 }
 
-// sign returns a JWT with further members in its header.
+// sign returns a JWT with additional members in its header.
 func sign(key jose.JSONWebKey, typ string, header map[jose.HeaderKey]any, c Claims) string {
 	opts := (&jose.SignerOptions{ExtraHeaders: header}).WithType(jose.ContentType(typ))
 	signer := must(jose.NewSigner(jose.SigningKey{Algorithm: jose.SignatureAlgorithm(key.Algorithm), Key: key}, opts))
@@ -206,7 +208,7 @@ func sign(key jose.JSONWebKey, typ string, header map[jose.HeaderKey]any, c Clai
 
 func encode(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
 
-// must panics if a value of the test cannot be encoded, or a key cannot be made.
+// must panics if claims cannot be encoded or a key cannot be generated.
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic("authtest: " + err.Error())

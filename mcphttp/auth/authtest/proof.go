@@ -16,18 +16,18 @@ import (
 	"github.com/go-psi/psi/internal/made"
 )
 
-// A ProofKey is the key of a client whose tokens are bound to it (DPoP, RFC 9449). It must
-// be made by [NewProofKey].
+// A ProofKey is the key to which a client's tokens are bound (DPoP, RFC 9449). It must be
+// created by [NewProofKey].
 type ProofKey struct{ key jose.JSONWebKey }
 
 // NewProofKey returns a new key.
 func NewProofKey() *ProofKey {
 	k := newKey(string(jose.ES256))
-	k.KeyID = "" // the header of a proof has the key itself
+	k.KeyID = "" // the header of a proof contains the key itself
 	return &ProofKey{k}
 }
 
-// mustBeMade panics if NewProofKey did not make the key.
+// mustBeMade panics unless the key was created by NewProofKey.
 func (k *ProofKey) mustBeMade() {
 	made.Check(k != nil && k.key.Key != nil, "authtest: a ProofKey", "NewProofKey")
 }
@@ -40,8 +40,8 @@ func (k *ProofKey) Confirmation() Claims {
 	return Claims{"jkt": encode(must(k.key.Thumbprint(crypto.SHA256)))}
 }
 
-// Proof returns the value of the header DPoP for a request with a token, with changes to
-// the claims jti, htm, htu, iat and ath.
+// Proof returns the value of the header DPoP for a request with a token, with changes
+// applied to the claims jti, htm, htu, iat and ath.
 func (k *ProofKey) Proof(method, url, token string, changes Claims) string {
 	k.mustBeMade()
 	sum := sha256.Sum256([]byte(token))
@@ -51,8 +51,8 @@ func (k *ProofKey) Proof(method, url, token string, changes Claims) string {
 	return sign(k.key, "dpop+jwt", map[jose.HeaderKey]any{"jwk": k.key.Public()}, c)
 }
 
-// Client returns an HTTP client that sends every request with the token and a new proof
-// for resource, the URL of the server under test as its options name it.
+// Client returns an HTTP client that sends every request with the token and a new proof for
+// resource, the URL of the server under test as in its options.
 func (k *ProofKey) Client(resource, token string) *http.Client {
 	k.mustBeMade()
 	return &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {

@@ -16,10 +16,11 @@ const (
 	pathIntrospect = "/introspect"
 )
 
-// IntrospectionURL returns where tokens are introspected (RFC 7662), by anyone.
+// IntrospectionURL returns the URL of the introspection endpoint (RFC 7662), which requires
+// no authentication.
 func (i *Issuer) IntrospectionURL() string { return i.URL + pathIntrospect }
 
-// ServeHTTP serves the metadata (RFC 8414, and that of OpenID Connect), the keys and
+// ServeHTTP serves the OAuth (RFC 8414) and OpenID Connect metadata, the keys, and
 // introspection. It implements [http.Handler].
 func (i *Issuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.Method + " " + r.URL.Path {
@@ -42,7 +43,7 @@ func writeJSON(w http.ResponseWriter, body []byte) {
 	_, _ = w.Write(body)
 }
 
-// introspect returns what there is to say about a token.
+// introspect returns the introspection response for a token.
 func (i *Issuer) introspect(token string) Claims {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -55,8 +56,8 @@ func (i *Issuer) introspect(token string) Claims {
 	return c
 }
 
-// isCurrent reports whether a token is valid at a time. Times that the test gave in
-// another type than [time.Time] or int64 are not looked at.
+// isCurrent reports whether exp and nbf allow a token at the given time. It ignores values
+// of types other than [time.Time] and int64.
 func isCurrent(c Claims, now time.Time) bool {
 	expiry, expires := c["exp"].(int64)
 	begin, begins := c["nbf"].(int64)

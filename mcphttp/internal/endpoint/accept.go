@@ -12,11 +12,11 @@ import (
 	"github.com/go-psi/psi/mcphttp/internal/header"
 )
 
-// Formats are those that a response may have.
+// Formats are the formats that a response may have.
 type Formats struct{ JSON, Stream bool }
 
-// ChooseFormats returns the formats that the client of r accepts and w can write, of those
-// that the response may have. If it can have no format, it writes the response and reports false.
+// ChooseFormats returns the formats in may that the client of r accepts and w can write. If
+// there are none, it writes an error response and returns false.
 func ChooseFormats(w http.ResponseWriter, r *http.Request, may Formats) (chosen Formats, ok bool) {
 	accepted := accepted(r.Header)
 	chosen = Formats{JSON: may.JSON && accepted.JSON, Stream: may.Stream && accepted.Stream}
@@ -34,7 +34,7 @@ func ChooseFormats(w http.ResponseWriter, r *http.Request, may Formats) (chosen 
 	return chosen, true
 }
 
-// String names the media types.
+// String returns the media types for an error text.
 func (f Formats) String() string {
 	switch {
 	case !f.JSON:
@@ -45,8 +45,7 @@ func (f Formats) String() string {
 	return header.JSON + " or " + header.EventStream
 }
 
-// canFlush reports whether w, or a writer that it wraps, can send at once what is
-// written to it.
+// canFlush reports whether w, or a writer that it wraps, can flush.
 func canFlush(w http.ResponseWriter) bool {
 	for {
 		switch f := w.(type) {
@@ -65,15 +64,15 @@ func cannotStream(w http.ResponseWriter) error {
 		"this request needs an event stream, but the response writer %T can neither flush nor be unwrapped: the middleware that made it needs an Unwrap method", w)
 }
 
-// accepted reads the Accept headers. Without one, everything is accepted.
+// accepted parses the Accept headers. Without one, every format is accepted.
 func accepted(h http.Header) Formats {
 	values := h["Accept"]
 	switch {
 	case len(values) == 0:
 		return Formats{true, true}
-	case len(values) == 1 && values[0] == header.JSON+", "+header.EventStream: // as nearly all clients send it
+	case len(values) == 1 && values[0] == header.JSON+", "+header.EventStream: // what nearly all clients send
 		return Formats{true, true}
-	case len(values) == 1 && values[0] == header.EventStream: // as they send it for a stream
+	case len(values) == 1 && values[0] == header.EventStream: // what they send for a stream
 		return Formats{Stream: true}
 	}
 	ranges := parseAccept(values)

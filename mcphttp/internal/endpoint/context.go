@@ -18,37 +18,35 @@ type (
 	challengeKey struct{}
 )
 
-// Values are what the context of an MCP request knows of the HTTP request that carried it.
+// Values are the values in the context of an MCP request that describe its HTTP request.
 type Values struct {
 	HTTP *http.Request
-	// Stream is the event stream of the response, nil if it is not one that its client
-	// can come back to.
+	// Stream is the event stream of the response, or nil if the client cannot resume it.
 	Stream interface {
 		CloseConnection(ctx context.Context) error
 	}
 }
 
-// WithValues returns a context that has v.
+// WithValues returns a copy of parent that holds v.
 func WithValues(parent context.Context, v *Values) context.Context {
 	return context.WithValue(parent, valuesKey{}, v)
 }
 
-// ValuesFromContext returns the values of an MCP request, nil if it came over another
-// transport.
+// ValuesFromContext returns the values of an MCP request, or nil if it came over another transport.
 func ValuesFromContext(ctx context.Context) *Values {
 	v, _ := ctx.Value(valuesKey{}).(*Values)
 	return v
 }
 
-// DetachedContext returns a context with the values of an HTTP request that does not end
-// with it. It sets v.HTTP.
+// DetachedContext returns a context with v and the values of r's context that is not
+// cancelled when r ends. It sets v.HTTP.
 func DetachedContext(r *http.Request, v *Values) context.Context {
 	v.HTTP = r
 	return WithValues(context.WithoutCancel(r.Context()), v)
 }
 
-// ServerContext is a context that ends with one of the server's, and has the values and the
-// deadline of the HTTP request.
+// ServerContext is a context that is cancelled with a context of the server, and has the
+// values and the deadline of the HTTP request.
 type ServerContext struct {
 	context.Context
 	Values
@@ -57,8 +55,8 @@ type ServerContext struct {
 // Deadline implements [context.Context].
 func (c *ServerContext) Deadline() (time.Time, bool) { return c.HTTP.Context().Deadline() }
 
-// Value implements [context.Context]. The server's context is asked first, because package
-// context finds by a value what ends a context.
+// Value implements [context.Context]. It consults the server's context first, because
+// package context uses Value to find the parent that cancels a context.
 func (c *ServerContext) Value(key any) any {
 	if key == (valuesKey{}) {
 		return &c.Values
@@ -69,18 +67,18 @@ func (c *ServerContext) Value(key any) any {
 	return c.HTTP.Context().Value(key)
 }
 
-// WithPrincipal returns a context of an HTTP request that has its caller.
+// WithPrincipal returns a copy of parent, an HTTP request's context, that holds its caller.
 func WithPrincipal(parent context.Context, p *mcp.Principal) context.Context {
 	return context.WithValue(parent, principalKey{}, p)
 }
 
-// PrincipalFromContext returns the caller of an HTTP request, nil if it is not authenticated.
+// PrincipalFromContext returns the caller of an HTTP request, or nil if unauthenticated.
 func PrincipalFromContext(ctx context.Context) *mcp.Principal {
 	p, _ := ctx.Value(principalKey{}).(*mcp.Principal)
 	return p
 }
 
-// PrincipalOf returns the caller of r, nil if it is not authenticated.
+// PrincipalOf returns the caller of r, or nil if unauthenticated.
 func PrincipalOf(r *http.Request) *mcp.Principal { return PrincipalFromContext(r.Context()) }
 
 // OriginOf returns the origin of the messages that r carries.
@@ -88,8 +86,8 @@ func OriginOf(r *http.Request) serving.Origin {
 	return serving.Origin{Principal: PrincipalOf(r), Header: r.Header}
 }
 
-// AfterExpiry calls f in a goroutine of its own when the authentication of the caller of
-// r expires, if that time is known. Calling stop prevents it.
+// AfterExpiry calls f in its own goroutine when the authentication of the caller of r
+// expires, if that time is known. Calling stop prevents it.
 func AfterExpiry(r *http.Request, f func()) (stop func() bool) {
 	p := PrincipalOf(r)
 	if p == nil || p.Expiry.IsZero() {
@@ -98,8 +96,8 @@ func AfterExpiry(r *http.Request, f func()) (stop func() bool) {
 	return time.AfterFunc(time.Until(p.Expiry), f).Stop
 }
 
-// WithChallenge returns a context of an HTTP request with a function that makes the
-// WWW-Authenticate header for a caller who lacks scopes.
+// WithChallenge returns a copy of parent, an HTTP request's context, that holds a function
+// returning the WWW-Authenticate header for a caller that lacks scopes.
 func WithChallenge(parent context.Context, challenge func(scopes []string) string) context.Context {
 	return context.WithValue(parent, challengeKey{}, challenge)
 }

@@ -29,10 +29,10 @@ func (w *deadlineWriter) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// Unwrap is for [http.ResponseController].
+// Unwrap supports [http.ResponseController].
 func (w *deadlineWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// LimitTime replaces the timeouts of http.Server, which bound a whole request, by
+// LimitTime overrides the timeouts of http.Server, which apply to a whole request, with
 // BodyTimeout for the body and WriteTimeout for each write.
 func (e *Endpoint) LimitTime(w http.ResponseWriter, r *http.Request) http.ResponseWriter {
 	e.writers.check(w, r, e.Logger)
@@ -42,7 +42,7 @@ func (e *Endpoint) LimitTime(w http.ResponseWriter, r *http.Request) http.Respon
 	}
 	switch {
 	case r.ProtoMajor > 1:
-		_ = control.SetWriteDeadline(time.Time{}) // http.Server's would reset the stream while the handler works
+		_ = control.SetWriteDeadline(time.Time{}) // http.Server's deadline would reset the stream while the handler runs
 	case r.Header["Expect"] != nil:
 		_ = control.SetWriteDeadline(time.Now().Add(e.WriteTimeout)) // net/http sends 100 Continue when the body is read
 	}
@@ -51,19 +51,20 @@ func (e *Endpoint) LimitTime(w http.ResponseWriter, r *http.Request) http.Respon
 
 func (e *Endpoint) limitsBody(r *http.Request) bool { return r.ContentLength != 0 && e.BodyTimeout > 0 }
 
-// endBodyTime ends the time for the body, which has arrived. net/http does that when it
-// reads the end of the body, but middleware may have read it before LimitTime was called.
-// Then net/http reads the connection already, to find out whether the client disconnects,
-// and would take the deadline for that. On HTTP/2 the deadline is that of the body alone.
+// endBodyTime removes the read deadline after the body has arrived. net/http does that when
+// it reads the end of the body, but middleware may have read it before LimitTime was
+// called. In that case, net/http is already reading from the connection to detect a
+// disconnect, and would mistake an expired deadline for one. On HTTP/2 the deadline applies
+// to the body alone.
 func (e *Endpoint) endBodyTime(w http.ResponseWriter, r *http.Request) {
 	if e.limitsBody(r) && r.ProtoMajor < 2 {
 		_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // not all writers support deadlines
 	}
 }
 
-// writerCheck warns if middleware hides what an endpoint needs of the response writer: that
-// it can flush, and has deadlines by which WriteTimeout replaces that of http.Server. It
-// looks at the first request: the middleware of all others is the same.
+// writerCheck warns if middleware hides the methods of the response writer that an endpoint
+// needs to flush and to override http.Server.WriteTimeout. It checks only the first
+// request, because all requests pass through the same middleware.
 type writerCheck struct{ done atomic.Bool }
 
 func (c *writerCheck) check(w http.ResponseWriter, r *http.Request, logger *slog.Logger) {
@@ -83,7 +84,7 @@ func (c *writerCheck) check(w http.ResponseWriter, r *http.Request, logger *slog
 	}
 }
 
-// hasDeadlines reports whether w, or a writer that it wraps, has deadlines.
+// hasDeadlines reports whether w, or a writer that it wraps, supports write deadlines.
 func hasDeadlines(w http.ResponseWriter) bool {
 	for {
 		switch f := w.(type) {

@@ -21,31 +21,32 @@ import (
 
 var core = mcp.Internal(seam.Key{})
 
-// Options configure an [Endpoint]. They have no defaults; see those of mcphttp.
+// Options configure an [Endpoint]. The defaults are applied by package mcphttp.
 type Options struct {
 	// MaxBody is the maximum size of a request body, in bytes.
 	MaxBody int64
-	// Heartbeat is the interval between comments on a silent stream. 0 means none.
+	// Heartbeat is the interval between comments on an idle stream. 0 means none.
 	Heartbeat time.Duration
 	// WriteTimeout bounds each write to a client.
 	WriteTimeout time.Duration
-	// BodyTimeout bounds the arrival of a body. 0 means that http.Server does.
+	// BodyTimeout bounds the time to read a request body. 0 means that
+	// http.Server.ReadTimeout applies.
 	BodyTimeout time.Duration
 	// Logger receives diagnostic messages.
 	Logger *slog.Logger
 }
 
-// An Endpoint is what an HTTP endpoint for MCP knows and does, whatever the revision of a
-// request. Use [New] to make one.
+// An Endpoint is the part of an HTTP endpoint for MCP that is independent of the revision
+// of a request. Use [New] to create one.
 type Endpoint struct {
 	Options
 
 	// MCP serves the MCP requests.
 	MCP mcp.Handler
-	// Requests are the HTTP requests in flight, and what goes on after them.
+	// Requests tracks the HTTP requests in flight, and the work that continues after them.
 	Requests drain.Tracker
-	// Closing ends with Close, and with it subscriptions and the streams of sessions.
-	// Killed ends with Kill, and with it all other requests.
+	// Close cancels Closing, which ends subscriptions and the streams of sessions. Kill
+	// cancels Killed, which ends all other requests.
 	Closing, Killed context.Context
 
 	close, kill context.CancelCauseFunc
@@ -53,8 +54,8 @@ type Endpoint struct {
 	writers     writerCheck
 }
 
-// New returns an Endpoint that serves h. The function refusal says why a request is refused,
-// and returns "" if it is not.
+// New returns an Endpoint that serves h. The function refusal returns why a request is
+// refused, or "" if it is allowed.
 func New(h mcp.Handler, opts Options, refusal func(r *http.Request) string) *Endpoint {
 	e := &Endpoint{Options: opts, MCP: &abortHandler{h}, refusal: refusal}
 	e.Closing, e.close = context.WithCancelCause(context.Background())
@@ -62,7 +63,8 @@ func New(h mcp.Handler, opts Options, refusal func(r *http.Request) string) *End
 	return e
 }
 
-// abortHandler lets a handler panic with [http.ErrAbortHandler].
+// abortHandler converts a panic with [http.ErrAbortHandler] to one with
+// [mcp.ErrAbortHandler].
 type abortHandler struct{ mcp.Handler }
 
 // ServeMCP implements [mcp.Handler].
@@ -79,10 +81,10 @@ func (a *abortHandler) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Resu
 	return a.Handler.ServeMCP(ctx, req)
 }
 
-// ErrShutdown is the error of requests after Close.
+// ErrShutdown is the error of requests that arrive after Close.
 var ErrShutdown = mcp.Errorf(mcp.CodeInternalError, "the server is shutting down")
 
-// Close lets no request start any more and ends Closing. The channel is closed when no
+// Close refuses new requests and cancels Closing. The returned channel is closed when no
 // request is in flight.
 func (e *Endpoint) Close() (drained <-chan struct{}) {
 	drained = e.Requests.Drain()
@@ -90,12 +92,12 @@ func (e *Endpoint) Close() (drained <-chan struct{}) {
 	return drained
 }
 
-// Kill ends Killed.
+// Kill cancels Killed.
 func (e *Endpoint) Kill() { e.kill(mcp.ErrClosed) }
 
-// Receive checks a request and reads its body. If the request is refused, Receive
-// writes the response and reports false. A request whose body has not arrived does not
-// count as in flight: a shutdown does not wait for it.
+// Receive checks a request and reads its body. If the request is refused, Receive writes
+// the response and returns false. A request whose body has not arrived does not count as in
+// flight: a shutdown does not wait for it.
 func (e *Endpoint) Receive(w http.ResponseWriter, r *http.Request) (body []byte, ok bool) {
 	if why := e.refusal(r); why != "" {
 		WriteError(w, http.StatusForbidden, mcp.Errorf(mcp.CodeInvalidRequest, "%s", why))
@@ -114,8 +116,7 @@ func (e *Endpoint) Receive(w http.ResponseWriter, r *http.Request) (body []byte,
 	return body, true
 }
 
-// isJSON reports whether a Content-Type is that of JSON, in any case and with any
-// parameters.
+// isJSON reports whether a Content-Type is JSON, ignoring case and parameters.
 func isJSON(contentType string) bool {
 	if contentType == header.JSON {
 		return true
@@ -124,8 +125,8 @@ func isJSON(contentType string) bool {
 	return err == nil && name == header.JSON
 }
 
-// readBody reads the whole body. It uses memory for what has arrived only, whatever
-// length the client announces.
+// readBody reads the whole body. Beyond maxExact, it allocates memory only for data that
+// has arrived, whatever length the client announces.
 func (e *Endpoint) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if r.ContentLength > e.MaxBody {
 		return nil, &http.MaxBytesError{Limit: e.MaxBody}
@@ -133,13 +134,13 @@ func (e *Endpoint) readBody(w http.ResponseWriter, r *http.Request) ([]byte, err
 	return readAll(http.MaxBytesReader(w, r.Body, e.MaxBody), r.ContentLength)
 }
 
-// readAll is [io.ReadAll] for a body whose length may be known. A short one, as most are, gets
-// what it needs: the handler keeps it for as long as it works.
+// readAll is like [io.ReadAll], for a body whose length may be known. A short body, the
+// common case, gets only the memory it needs, because the handler retains it while it runs.
 func readAll(r io.Reader, length int64) ([]byte, error) {
 	if length <= 0 || length > maxExact {
 		return io.ReadAll(r)
 	}
-	body := make([]byte, 0, length+1) // so that a last Read can find the end
+	body := make([]byte, 0, length+1) // one more, so that the last Read can find the end
 	for len(body) < cap(body) {
 		n, err := r.Read(body[len(body):cap(body)])
 		body = body[:len(body)+n]
@@ -154,8 +155,7 @@ func readAll(r io.Reader, length int64) ([]byte, error) {
 	return append(body, rest...), err
 }
 
-// maxExact is the length up to which a body is trusted to be as long as announced: so much is
-// taken before any of it has arrived.
+// maxExact is the maximum announced length for which memory is allocated before the body arrives.
 const maxExact = 4 << 10
 
 func (e *Endpoint) writeBodyError(w http.ResponseWriter, err error) {

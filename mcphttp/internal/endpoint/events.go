@@ -16,28 +16,28 @@ import (
 	"github.com/go-psi/psi/mcphttp/internal/header"
 )
 
-// An EventWriter writes an event stream as the response to one HTTP request. The head of
-// the response goes out with the first event. Its methods are safe for concurrent use.
+// An EventWriter writes an event stream as the response to one HTTP request. The response
+// header is sent with the first event. Its methods are safe for concurrent use.
 //
-// Methods whose name ends in Locked need mu; the others take it. No lock is taken while mu is
-// held.
+// Methods whose name ends in Locked require mu; the others acquire it. No lock is acquired
+// while mu is held.
 type EventWriter struct {
 	Writer  http.ResponseWriter
 	Request *http.Request
 	Timeout time.Duration // of each write
 
 	mu      sync.Mutex
-	started bool  // the head has been written
-	closed  bool  // the response is complete, or another one than an event stream
+	started bool  // the header has been written
+	closed  bool  // the response is complete, or is not an event stream
 	err     error // of the first write that failed
 }
 
-// NewEventWriter returns a writer of the response to r.
+// NewEventWriter returns an EventWriter for the response to r.
 func (e *Endpoint) NewEventWriter(w http.ResponseWriter, r *http.Request) *EventWriter {
 	return &EventWriter{Writer: w, Request: r, Timeout: e.WriteTimeout}
 }
 
-// MessageEvent returns the event for a message. The ID is left out if it is empty.
+// MessageEvent returns an event with a message. If id is empty, the event has no ID.
 func MessageEvent(id string, message []byte) *sse.Message {
 	event := new(sse.Message)
 	if id != "" {
@@ -47,8 +47,8 @@ func MessageEvent(id string, message []byte) *sse.Message {
 	return event
 }
 
-// Start writes the head of the response, unless that has been done, or the response is
-// complete. net/http sends it with what follows.
+// Start writes the response header, unless it has been written or the response is complete.
+// net/http sends it with the data that follows.
 func (o *EventWriter) Start() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -57,14 +57,14 @@ func (o *EventWriter) Start() {
 	}
 }
 
-// Write writes an event, which is sent with what follows, or at the end of the response.
+// Write writes an event, which is sent with the data that follows, or at the end of the response.
 func (o *EventWriter) Write(event *sse.Message) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.writeLocked(event)
 }
 
-// Send writes an event and sends it.
+// Send writes an event and flushes it.
 func (o *EventWriter) Send(event *sse.Message) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -82,26 +82,27 @@ func (o *EventWriter) SendComment() error {
 }
 
 // Beat implements [Beater].
-func (o *EventWriter) Beat() { _ = o.SendComment() } // a client that has gone needs none
+func (o *EventWriter) Beat() { _ = o.SendComment() } // a disconnected client needs none
 
-// Finish writes the last event, which net/http sends when the handler returns, and marks the
-// response as complete: no heartbeat comes between the two.
+// Finish writes the last event, which net/http sends when the handler returns, and marks
+// the response as complete, so that no heartbeat is sent in between.
 func (o *EventWriter) Finish(event *sse.Message) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	_ = o.writeLocked(event) // a client that has gone needs no response
+	_ = o.writeLocked(event) // a disconnected client needs no response
 	o.closed = true
 }
 
-// Close marks the response as complete: nothing is written any more.
+// Close marks the response as complete: nothing more is written.
 func (o *EventWriter) Close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.closed = true
 }
 
-// Replace calls write for another response than an event stream, and reports whether it did:
-// the stream must not have begun. Nothing else is written then.
+// Replace calls write to send a response other than an event stream, and marks the response
+// as complete. If the stream has started or the response is complete, Replace does nothing
+// and returns false.
 func (o *EventWriter) Replace(write func(w http.ResponseWriter)) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -113,9 +114,9 @@ func (o *EventWriter) Replace(write func(w http.ResponseWriter)) bool {
 	return true
 }
 
-// AnnounceClose tells the client, if the head of the response has not been written, that
-// its connection will be closed. Otherwise the client would send its next request on the
-// connection, which would be lost.
+// AnnounceClose tells the client that its connection will be closed, if the response header
+// has not been written. Otherwise the client would send its next request on the connection,
+// and that request would be lost.
 func (o *EventWriter) AnnounceClose() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -124,12 +125,12 @@ func (o *EventWriter) AnnounceClose() {
 	}
 }
 
-// Disconnect ends the response although its handler has not returned.
+// Disconnect ends the response before its handler returns.
 func (o *EventWriter) Disconnect() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.startLocked()
-	_ = o.flushLocked() // a client that has gone needs nothing
+	_ = o.flushLocked() // a disconnected client needs nothing
 	o.err = mcp.ErrNotDelivered
 	conn, rw, err := o.control().Hijack()
 	if err != nil { // HTTP/2, which resets the stream when its deadline passes
@@ -146,7 +147,7 @@ func (o *EventWriter) isHTTP2() bool { return o.Request.ProtoMajor > 1 }
 
 func (o *EventWriter) control() *http.ResponseController { return http.NewResponseController(o.Writer) }
 
-// startLocked writes the head of the response, unless that has been done.
+// startLocked writes the response header, unless it has been written.
 func (o *EventWriter) startLocked() {
 	if o.started {
 		return
@@ -160,11 +161,11 @@ func (o *EventWriter) startLocked() {
 	o.Writer.WriteHeader(http.StatusOK)
 }
 
-// writeLocked writes an event without sending it. net/http sends the last event of a
-// response, together with its head if that is still buffered, when the handler returns.
+// writeLocked writes an event without flushing it. When the handler returns, net/http sends
+// the last event of a response, together with the header if that is still buffered.
 //
-// Every write gets a deadline of its own, so that neither http.Server.WriteTimeout nor a
-// client that has stopped to read decides how long a stream lives.
+// Every write has its own deadline, so that neither http.Server.WriteTimeout nor a client
+// that has stopped reading determines how long a stream lives.
 func (o *EventWriter) writeLocked(event *sse.Message) error {
 	switch {
 	case o.closed:
@@ -177,14 +178,14 @@ func (o *EventWriter) writeLocked(event *sse.Message) error {
 	o.startLocked()
 	buf := bufpool.Get() // WriteTo writes an event in many parts
 	defer buf.Put()
-	_, _ = event.WriteTo(buf) // a buffer takes everything
+	_, _ = event.WriteTo(buf) // writing to a buffer never fails
 	_, o.err = o.Writer.Write(buf.B)
 	return o.err
 }
 
-// flushLocked sends what has been written. A write deadline that passes resets a silent
-// stream of HTTP/2, so it is removed there. On HTTP/1 it does no harm to a silent
-// stream, and stays for what net/http writes at the end of the response.
+// flushLocked sends what has been written. On HTTP/2, a write deadline that passes resets
+// an idle stream, so the deadline is removed. On HTTP/1, it does not affect an idle stream,
+// and remains for what net/http writes at the end of the response.
 func (o *EventWriter) flushLocked() error {
 	if o.err == nil {
 		o.err = o.control().Flush()

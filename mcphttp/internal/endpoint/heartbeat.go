@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// A Beater is a response that is kept alive. Beat sends something that has no meaning.
+// A Beater is a response that is kept alive. Beat sends data that the client ignores.
 type Beater interface{ Beat() }
 
-// A Heartbeat keeps a response alive: it sends something at regular intervals.
+// A Heartbeat keeps a response alive by calling Beat at regular intervals.
 type Heartbeat struct {
 	endpoint *Endpoint
 	response Beater
@@ -21,9 +21,9 @@ type Heartbeat struct {
 	timer *time.Timer // nil if it is stopped
 }
 
-// StartHeartbeat calls Beat at intervals of Options.Heartbeat until Stop is called, or never
-// if that is not positive. Each call has a goroutine of its own, so that a client that does
-// not read holds up no other one.
+// StartHeartbeat calls Beat at intervals of Options.Heartbeat until Stop is called, or
+// never if the interval is not positive. Each call has its own goroutine, so that a client
+// that does not read delays no other client.
 func (e *Endpoint) StartHeartbeat(response Beater) *Heartbeat {
 	h := &Heartbeat{endpoint: e, response: response}
 	if e.Heartbeat > 0 {
@@ -43,7 +43,7 @@ func (h *Heartbeat) fire() {
 }
 
 // Stop ends the heartbeat and waits for a call of Beat to return. It may be called more
-// than once, but not with a lock that Beat takes.
+// than once. The caller must not hold a lock that Beat acquires.
 func (h *Heartbeat) Stop() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -53,18 +53,18 @@ func (h *Heartbeat) Stop() {
 	}
 }
 
-// BeatNow calls Beat in a goroutine of its own, and waits for it. The stack that net/http
-// needs to send the head of a response goes with that goroutine: that of the request may
-// have to wait for a long time.
+// BeatNow calls Beat in a separate goroutine and waits for it. The stack that net/http
+// needs to send a response header is freed with that goroutine, whereas the goroutine of
+// the request may wait for a long time.
 func (e *Endpoint) BeatNow(response Beater) {
 	var sending sync.WaitGroup
 	sending.Go(func() { e.beat(response) })
 	sending.Wait()
 }
 
-// beat calls Beat on a goroutine that is not that of the request: a panic of the response
-// writer, which may be that of a middleware, would end the process. It reports whether there
-// was none.
+// beat calls Beat outside the goroutine of the request, where a panic of the response
+// writer, which may belong to middleware, would end the process. It recovers from a panic
+// and returns false.
 func (e *Endpoint) beat(response Beater) (ok bool) {
 	defer func() {
 		if v := recover(); v != nil {

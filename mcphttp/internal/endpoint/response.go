@@ -33,13 +33,13 @@ func WriteError(w http.ResponseWriter, status int, err error) {
 	WriteMessage(w, status, core.AppendError(nil, mcp.ID{}, err))
 }
 
-// WriteNotAllowed refuses the method of a request. Allow lists those that are served.
+// WriteNotAllowed refuses a request because of its method. allow lists the permitted methods.
 func WriteNotAllowed(w http.ResponseWriter, allow, why string) {
 	w.Header().Set("Allow", allow)
 	WriteError(w, http.StatusMethodNotAllowed, mcp.Errorf(mcp.CodeInvalidRequest, "%s", why))
 }
 
-// HasStatus reports whether HTTP has a status for err in every revision; see
+// HasStatus reports whether err has an HTTP status in every revision; see
 // [SetErrorHeaders].
 func HasStatus(err error) bool {
 	_, lacksScope := errors.AsType[*mcp.ScopeError](err)
@@ -47,8 +47,8 @@ func HasStatus(err error) bool {
 	return lacksScope || isLimited
 }
 
-// SetErrorHeaders sets the headers of an error that HTTP has a status for and returns
-// that status. It returns 0 for any other error and for nil.
+// SetErrorHeaders sets the headers of an error that has an HTTP status, and returns that
+// status. It returns 0 for any other error and for nil.
 func SetErrorHeaders(ctx context.Context, h http.Header, err error) int {
 	if err == nil {
 		return 0

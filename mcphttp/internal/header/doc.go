@@ -1,5 +1,5 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Package header has the names of the headers of the protocol, and the media types.
+// Package header defines the names of the protocol's HTTP headers and media types.
 package header

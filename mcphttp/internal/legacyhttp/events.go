@@ -19,21 +19,21 @@ import (
 	"github.com/go-psi/psi/mcphttp/internal/endpoint"
 )
 
-// eventLog keeps what was sent on streams, for clients that resume them. Every stream
-// has a log of its own in the store, named after its session: a client that does not
+// eventLog stores the events sent on streams, for clients that resume them. Every stream
+// has its own log in the store, named after its session, so that a client that does not
 // know the session cannot name the log.
 type eventLog struct {
 	store       store.Store
 	retention   store.Retention
-	perCaller   int           // bytes
-	shared      bool          // with other processes
+	perCaller   int           // maximum size of the events kept for one caller, in bytes
+	shared      bool          // the store is shared with other processes
 	replica     string        // the name of this process
 	askTimeout  time.Duration // how long a question may wait for its answer
 	presence    *presence     // of the replicas
-	lastWarning atomic.Int64  // when the log last said that events are not kept, in Unix seconds
+	lastWarning atomic.Int64  // time of the last warning, in Unix seconds
 }
 
-// mayWarn reports whether to log that an event was not kept: once a minute.
+// mayWarn reports whether a warning may be logged. It allows one per minute.
 func (e *eventLog) mayWarn() bool {
 	now, last := time.Now().Unix(), e.lastWarning.Load()
 	return now-last >= 60 && e.lastWarning.CompareAndSwap(last, now)
@@ -49,7 +49,7 @@ func (e *eventLog) streamName(number int64) string {
 	return name
 }
 
-// ownerOf returns the replica that writes a stream, "" if the name has none.
+// ownerOf returns the replica that writes a stream, or "" if the name contains none.
 func ownerOf(stream string) string {
 	_, owner, _ := strings.Cut(stream, ".")
 	return owner
@@ -57,7 +57,7 @@ func ownerOf(stream string) string {
 
 func logName(session, stream string) string { return "psi/events/" + session + "/" + stream }
 
-// eventID returns "stream-position".
+// eventID returns the ID of an event: "stream-position".
 func eventID(stream string, position uint64) string {
 	return stream + "-" + strconv.FormatUint(position, 10)
 }
@@ -73,14 +73,14 @@ func parseEventID(id string) (stream string, position uint64, ok bool) {
 	return parts[1], position, err == nil
 }
 
-// The first byte of a record says what follows it.
+// The first byte of a record is its kind.
 const (
-	recordPrime   = 'p' // no message: the stream starts or is resumed here; its will or nothing
+	recordPrime   = 'p' // the stream starts or is resumed here; followed by its will, if any
 	recordMessage = 'm'
-	recordLast    = 'l' // a message after which the stream is done
+	recordLast    = 'l' // the last message of the stream
 )
 
-// append keeps a record and returns its position.
+// append stores a record and returns its position.
 func (e *eventLog) append(ctx context.Context, session, stream string, kind byte, message []byte) (uint64, error) {
 	data := append(append(make([]byte, 0, len(message)+1), kind), message...)
 	ctx, cancel := storeContext(ctx)
@@ -95,7 +95,7 @@ func (e *eventLog) read(ctx context.Context, session, stream string, position ui
 	return e.store.Read(ctx, logName(session, stream), position, limit)
 }
 
-// drop removes logs from the store. Those that remain after an error expire.
+// drop removes logs from the store. If it returns an error, the remaining logs expire.
 func (e *eventLog) drop(ctx context.Context, logs ...*keptLog) error {
 	if len(logs) == 0 {
 		return nil
@@ -110,8 +110,8 @@ func (e *eventLog) drop(ctx context.Context, logs ...*keptLog) error {
 	return nil
 }
 
-// isComplete reports whether the record at a position, the first one of a stream, is
-// still kept. Position 0 means that there was none.
+// isComplete reports whether the first record of a stream is still stored. first is the
+// position of that record, or 0 if there was none.
 func (e *eventLog) isComplete(ctx context.Context, session, stream string, first uint64) (bool, error) {
 	if first == 0 {
 		return true, nil
@@ -120,7 +120,8 @@ func (e *eventLog) isComplete(ctx context.Context, session, stream string, first
 	return len(records) > 0 && records[0].Position == first, err
 }
 
-// readWill returns the will of a stream, empty if it has none any more.
+// readWill returns the will of a stream. It is empty if the stream has none or the will has
+// been trimmed.
 func (e *eventLog) readWill(ctx context.Context, session, stream string) ([]byte, error) {
 	records, err := e.read(ctx, session, stream, 0, 1)
 	switch {
@@ -132,8 +133,8 @@ func (e *eventLog) readWill(ctx context.Context, session, stream string) ([]byte
 	return records[0].Data[1:], nil
 }
 
-// replay writes the events of a stream after a position. It returns the position of the
-// last one and whether that ends the stream.
+// replay writes the events of a stream after position to out. It returns the position of
+// the last event and whether that event ends the stream.
 func (e *eventLog) replay(ctx context.Context, session, stream string, position uint64, out *endpoint.EventWriter) (last uint64, done bool, err error) {
 	for {
 		records, err := e.read(ctx, session, stream, position, 0)
@@ -153,16 +154,17 @@ func (e *eventLog) replay(ctx context.Context, session, stream string, position 
 	}
 }
 
-// keptLogs are the logs of one caller that may have events in the store, in order of
-// their last event. Together they are bounded: the log without an event for longest is
-// dropped first.
+// keptLogs are the logs of one caller that may have events in the store, ordered by the
+// time of their last event. Their total size is bounded: the log with the oldest last event
+// is dropped first.
 type keptLogs struct {
 	mu    sync.Mutex
 	bytes int
 	logs  list.List // of *keptLog
 }
 
-// keptLog is one of these logs. Its size is an upper bound: the store may have trimmed it.
+// keptLog is one of these logs. Its size is an upper bound, because the store may have
+// trimmed the log.
 type keptLog struct {
 	session *session
 	stream  string
@@ -170,11 +172,11 @@ type keptLog struct {
 	last    time.Time // of the last event
 }
 
-// recordOverhead is what a record counts in addition to its data, in bytes.
+// recordOverhead is the number of bytes counted for a record in addition to its data.
 const recordOverhead = 200
 
-// add counts an event of a stream and reports whether it may be kept. The caller must
-// drop the logs that are returned.
+// add counts an event of a stream and reports whether it may be kept. The caller must drop
+// the returned logs.
 func (k *keptLogs) add(e *eventLog, st *stream, size int) (dropped []*keptLog, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -199,7 +201,7 @@ func (k *keptLogs) add(e *eventLog, st *stream, size int) (dropped []*keptLog, o
 	return dropped, true
 }
 
-// maxLogSize returns the largest size that a log can have: the store trims it beyond that.
+// maxLogSize returns the maximum size of a log, beyond which the store trims it.
 func (e *eventLog) maxLogSize() int {
 	return min(e.perCaller, cmp.Or(e.retention.Bytes, e.perCaller)+cmp.Or(e.retention.Records, e.perCaller/recordOverhead)*recordOverhead)
 }
@@ -209,7 +211,7 @@ func keptLogOf(e *list.Element) *keptLog {
 	return l
 }
 
-// size returns how many bytes are counted for a log, 0 if it was removed.
+// size returns the number of bytes counted for a log, or 0 if the log was removed.
 func (k *keptLogs) size(e *list.Element) int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -219,7 +221,7 @@ func (k *keptLogs) size(e *list.Element) int {
 	return 0
 }
 
-// removeLocked removes a log. Its stream sees that from the value of the element.
+// removeLocked removes a log. It sets the element's value to nil to inform the stream.
 func (k *keptLogs) removeLocked(e *list.Element) {
 	k.bytes -= keptLogOf(e).bytes
 	k.logs.Remove(e)
@@ -262,7 +264,7 @@ func (s *session) mayKeep(ctx context.Context, st *stream, size int) bool {
 	return ok
 }
 
-// stopKeeping returns the logs of the session. No events are kept after it.
+// stopKeeping returns the logs of the session. No events are kept after the call.
 func (s *session) stopKeeping() []*keptLog {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -270,7 +272,7 @@ func (s *session) stopKeeping() []*keptLog {
 	return s.caller.kept.removeSession(s)
 }
 
-// addStream names the stream of a request and makes it one that clients can resume.
+// addStream gives the stream of a request a name and registers it, so that clients can resume it.
 func (s *session) addStream(st *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -285,8 +287,8 @@ func (s *session) addStream(st *stream) {
 	s.streams[st.name] = st
 }
 
-// removeStream removes a stream that is done. Its events stay, unless the session has
-// ended.
+// removeStream removes a stream that is done. Its events stay in the store, unless the
+// session has ended.
 func (s *session) removeStream(ctx context.Context, st *stream) {
 	s.mu.Lock()
 	delete(s.streams, st.name)
@@ -297,7 +299,7 @@ func (s *session) removeStream(ctx context.Context, st *stream) {
 	}
 }
 
-// streamOf returns the stream of a request in flight, or nil.
+// streamOf returns the stream with the given name if its request is in flight, or nil.
 func (s *session) streamOf(name string) *stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()

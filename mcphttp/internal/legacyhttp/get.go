@@ -63,30 +63,30 @@ func (h *Handler) resume(r *http.Request, s *session, out *endpoint.EventWriter,
 		return
 	}
 	defer st.detach(out)
-	st.Beat() // sends the head
+	st.Beat() // sends the response header
 	defer h.StartHeartbeat(st).Stop()
 	defer context.AfterFunc(h.Killed, cancel)()
 	<-ctx.Done()
 }
 
-// followInterval is how often follow reads the events that another replica has kept.
+// followInterval is the interval at which follow reads the events stored by another replica.
 const followInterval = time.Second
 
-// follow continues a stream that this process does not write: it is done, or another
-// replica writes it. It sends the events in the store until the stream ends or none of
-// its events is kept any more.
+// follow continues a stream that this process does not write, because the stream is done or
+// another replica writes it. It sends the stored events until the stream ends or no event
+// of it is stored any longer.
 func (h *Handler) follow(ctx context.Context, cancel context.CancelFunc, s *session, out *endpoint.EventWriter, name string, position uint64) {
 	position, done, err := s.events.replay(ctx, s.id(), name, position, out)
 	h.finishReplay(out, err)
-	if err != nil || done || position == 0 || !s.events.shared { // 0: there never was such a stream
+	if err != nil || done || position == 0 || !s.events.shared { // 0: the stream never existed
 		return
 	}
 	defer context.AfterFunc(h.Closing, cancel)()
 	defer context.AfterFunc(s.legacy.Context(), cancel)()
-	out.Beat() // sends the head
+	out.Beat() // sends the response header
 	defer h.StartHeartbeat(out).Stop()
 	for err == nil && !done {
-		isAbandoned := s.events.isAbandoned(name) // then what is in the log now is all
+		isAbandoned := s.events.isAbandoned(name) // if so, the log is complete
 		switch position, done, err = s.events.replay(ctx, s.id(), name, position, out); {
 		case err != nil || done:
 		case isAbandoned:
@@ -115,38 +115,39 @@ func (h *Handler) finishReplay(out *endpoint.EventWriter, err error) {
 }
 
 // standaloneStream is the name of the stream of a session that belongs to no request. All
-// replicas write it.
+// replicas write to it.
 const standaloneStream = "0"
 
-// listenerGrace is how long a session goes on to listen for changes after the client of
-// its standalone stream has gone, so that a client which resumes it has missed nothing.
+// listenerGrace is how long a session continues to listen for changes after the client of
+// its standalone stream has disconnected, so that a client that resumes the stream misses nothing.
 const listenerGrace = time.Minute
 
-// standalone is the standalone stream of a session and its listeners. The current
-// listener receives changes, with or without a client. The next one has been started, and
-// replaces it when its subscription is in place; of several, the last one started wins.
-// So a client that reconnects misses nothing. The lock of the session guards it.
+// standalone is the standalone stream of a session and its listeners. The current listener
+// receives changes, with or without a client. The next listener has been started and
+// replaces the current one when its subscription is in place, so that a client that
+// reconnects misses nothing. If several are started, the last one wins. standalone is
+// guarded by the lock of the session.
 type standalone struct {
 	stream  *stream   // nil before the first GET
 	current *listener // nil if there is none
 	next    *listener // nil if there is none
 }
 
-// A listener subscribes to the changes that the standalone stream of a session tells of.
-// It is a GET or, with isDetached, what goes on after its client has gone.
+// A listener subscribes to the changes that are sent on the standalone stream of a session.
+// It belongs to a GET or, if isDetached, continues after the client of the GET has disconnected.
 type listener struct {
 	handler    *Handler
 	session    *session
 	stream     *stream
 	request    *http.Request // the GET
 	isDetached bool          // there is no client
-	position   *uint64       // the client resumes the stream from here; nil if it starts
+	position   *uint64       // the client resumes the stream from here; nil for a new stream
 
 	out       *endpoint.EventWriter // nil if it is detached
 	ctx       context.Context
 	cancel    context.CancelCauseFunc
 	heartbeat *endpoint.Heartbeat
-	hasLeft   atomic.Bool // the client has gone
+	hasLeft   atomic.Bool // the client has disconnected, or its authentication has expired
 }
 
 func (h *Handler) newListener(r *http.Request, s *session) *listener {
@@ -155,9 +156,9 @@ func (h *Handler) newListener(r *http.Request, s *session) *listener {
 	return l
 }
 
-// listen serves the standalone stream of a session until another GET takes it over, or
-// the client, the session or the server ends. It writes the head of the response when its
-// subscription is in place; the GET before it goes on until then.
+// listen serves the standalone stream of a session until another GET takes it over, the
+// client disconnects, or the session or the server ends. It writes the response header when
+// its subscription is in place; until then, the previous GET continues.
 func (h *Handler) listen(r *http.Request, s *session, out *endpoint.EventWriter, position *uint64) {
 	l := h.newListener(r, s)
 	l.out, l.position = out, position
@@ -171,7 +172,7 @@ func (h *Handler) listen(r *http.Request, s *session, out *endpoint.EventWriter,
 	s.legacy.Listen(l.ctx, endpoint.OriginOf(r), l.stream, l.ready)
 }
 
-// finish ends the response. A GET that never had the stream ends as if it had got it.
+// finish ends the response. A GET that never took over the stream ends with an empty stream.
 func (l *listener) finish() {
 	if l.heartbeat != nil {
 		l.heartbeat.Stop()
@@ -180,9 +181,9 @@ func (l *listener) finish() {
 	l.out.Start()
 }
 
-// ready is called when the subscription is in place. It takes the stream over from
-// the listener before, which ends. If there was none and the client resumes the stream,
-// the client may have missed anything.
+// ready is called when the subscription is in place. It takes over the stream from the
+// previous listener, which ends. If there was none and the client resumes the stream, the
+// client may have missed any change.
 func (l *listener) ready() {
 	before, err := l.stream.takeOver(l)
 	switch {
@@ -193,7 +194,7 @@ func (l *listener) ready() {
 		l.cancel(err)
 		return
 	case !l.isDetached:
-		l.handler.BeatNow(l.stream) // the head, with a comment: some proxies hold it back until there is a body
+		l.handler.BeatNow(l.stream) // the header, with a comment: some proxies hold it back until there is a body
 		l.heartbeat = l.handler.StartHeartbeat(l.stream)
 	}
 	if before != nil {
@@ -205,9 +206,9 @@ func (l *listener) ready() {
 
 var errSuperseded = errors.New("mcphttp: a newer GET has the stream")
 
-// takeOver makes l the current listener, attaches its response to the stream, and
-// returns the listener before, nil if there was none. The lock of the stream is held
-// meanwhile, so that an older GET cannot attach after a newer one.
+// takeOver makes l the current listener, attaches its response to the stream, and returns
+// the previous listener, or nil if there was none. It holds the lock of the stream
+// throughout, so that an older GET cannot attach after a newer one.
 func (st *stream) takeOver(l *listener) (before *listener, err error) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -227,7 +228,7 @@ func (st *stream) takeOver(l *listener) (before *listener, err error) {
 		st.dropClientLocked()
 		st.out, st.onDetach = l.out, l.leave
 		if l.position == nil {
-			st.isPrimed = false // the client knows no event
+			st.isPrimed = false // the client has received no event
 		}
 		st.registerLocked()
 		_ = st.primeLocked(l.ctx) // the next event tries again
@@ -235,8 +236,8 @@ func (st *stream) takeOver(l *listener) (before *listener, err error) {
 	return before, nil
 }
 
-// leave is called when the client has gone, or its authentication has expired. The
-// listener is replaced by a detached one, which keeps events for the client to resume.
+// leave is called when the client has disconnected or its authentication has expired. It
+// replaces the listener by a detached one, which keeps events for the client to resume.
 func (l *listener) leave() {
 	if l.hasLeft.Swap(true) {
 		return
@@ -251,8 +252,8 @@ func (l *listener) leave() {
 	go after.runDetached(l) // for listenerGrace, or until the session or the server ends
 }
 
-// runDetached listens in place of the listener before, which ends when the subscription is
-// in place.
+// runDetached listens in place of the previous listener, which ends when the subscription
+// is in place.
 func (l *listener) runDetached(before *listener) {
 	defer before.cancel(context.Canceled)
 	defer l.handler.sessions.release(l.session, nil)
@@ -262,8 +263,8 @@ func (l *listener) runDetached(before *listener) {
 	l.session.legacy.Listen(l.ctx, endpoint.OriginOf(l.request), l.stream, l.ready)
 }
 
-// addListener makes l the next listener, in place of another one. The current one goes
-// on.
+// addListener makes l the next listener and cancels the next listener that it replaces, if
+// any. The current listener continues.
 func (s *session) addListener(l *listener) {
 	s.mu.Lock()
 	superseded := s.standalone.next
@@ -284,8 +285,8 @@ func (s *session) setNextLocked(l *listener) {
 	}
 }
 
-// promoteListener makes l, if it is the next listener, the current one. It returns the
-// one before, nil if there was none.
+// promoteListener makes l the current listener if it is the next one, and reports whether
+// it did. It returns the previous listener, or nil if there was none.
 func (s *session) promoteListener(l *listener) (before *listener, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -297,8 +298,9 @@ func (s *session) promoteListener(l *listener) (before *listener, ok bool) {
 	return before, true
 }
 
-// replaceListener makes after the next listener if l is the current one and there is no
-// next one, and counts it as in flight. It reports whether it did; otherwise l is removed.
+// replaceListener makes after the next listener, and counts it as in flight, if l is the
+// current listener, there is no next one and the server is not shutting down. It reports
+// whether it did; otherwise it removes l.
 func (s *session) replaceListener(l, after *listener) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -311,7 +313,7 @@ func (s *session) replaceListener(l, after *listener) bool {
 	return true
 }
 
-// removeListener ends a listener.
+// removeListener cancels and removes a listener.
 func (s *session) removeListener(l *listener) {
 	l.cancel(nil)
 	s.mu.Lock()
@@ -335,7 +337,7 @@ func (s *session) hasListener() bool {
 	return s.standalone.current != nil || s.standalone.next != nil
 }
 
-// endListeners ends the listeners of the session.
+// endListeners cancels the listeners of the session.
 func (s *session) endListeners() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

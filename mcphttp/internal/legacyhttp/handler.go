@@ -23,7 +23,7 @@ import (
 var core = mcp.Internal(seam.Key{})
 
 // A Handler serves the requests of older revisions that arrive at an endpoint. Use [New] to
-// make one.
+// create one.
 type Handler struct {
 	*endpoint.Endpoint
 
@@ -38,7 +38,7 @@ func New(e *endpoint.Endpoint, opts Options) *Handler {
 	return h
 }
 
-// Sessions returns the sessions that are open in this process, in no order.
+// Sessions returns the sessions that are open in this process, in no particular order.
 func (h *Handler) Sessions() []*mcp.Session {
 	all := h.sessions.all()
 	public := make([]*mcp.Session, len(all))
@@ -51,15 +51,15 @@ func (h *Handler) Sessions() []*mcp.Session {
 // EndStreams ends the standalone streams of all sessions without waiting for them.
 func (h *Handler) EndStreams() { h.sessions.endListeners() }
 
-// CloseSessions ends all sessions in this process. Requests that outlive it open none after
-// it.
+// CloseSessions ends all sessions in this process. No sessions are opened after it, even by
+// requests that are still in flight.
 func (h *Handler) CloseSessions() { h.sessions.closeAll() }
 
-// Leftovers names what the handler has for sessions, "" if it has nothing, as it must be after
-// CloseSessions.
+// Leftovers describes what the handler still holds for sessions. It returns "" if it holds
+// nothing, as must be the case after CloseSessions.
 func (h *Handler) Leftovers() string { return h.sessions.leftovers() }
 
-// Methods are those that the endpoint serves.
+// Methods lists the HTTP methods that the endpoint serves.
 const Methods = "POST, GET, DELETE, OPTIONS"
 
 // ServePost serves one message.
@@ -96,13 +96,13 @@ func (h *Handler) initialize(w http.ResponseWriter, r *http.Request, c *Call) {
 	w.Header().Set(header.Session, s.id())
 	c.session = s
 	h.answer(w, r, c)
-	if !s.legacy.Initialized() || w.Header().Get(header.Session) == "" { // the client does not know it
+	if !s.legacy.Initialized() || w.Header().Get(header.Session) == "" { // the client does not know the session
 		s.legacy.Close()
 	}
 }
 
-// sessionOf returns the session that a request names; release must follow. If there is
-// none, it writes the response and returns nil.
+// sessionOf returns the session that a request names; the caller must release it. If there
+// is none, sessionOf writes the response and returns nil.
 func (h *Handler) sessionOf(w http.ResponseWriter, r *http.Request) *session {
 	id := r.Header.Get(header.Session)
 	if id == "" {
@@ -130,7 +130,7 @@ func writeUnavailable(w http.ResponseWriter, id mcp.ID, err error) {
 	endpoint.WriteMessage(w, http.StatusServiceUnavailable, core.AppendError(nil, id, err))
 }
 
-// ServeBatch serves an array of messages, which only revision 2025-03-26 has.
+// ServeBatch serves an array of messages, which only revision 2025-03-26 supports.
 func (h *Handler) ServeBatch(w http.ResponseWriter, r *http.Request, body []byte) {
 	if r.Header.Get(header.Session) == "" {
 		endpoint.WriteError(w, http.StatusBadRequest, mcp.Errorf(mcp.CodeInvalidRequest, "a message must be an object, not an array"))
@@ -181,7 +181,7 @@ type Call struct {
 	values  endpoint.Values
 }
 
-// accept lets the session accept the message or the batch.
+// accept passes the message or the batch to the session.
 func (c *Call) accept(ctx context.Context) {
 	session := c.session.legacy
 	switch {
@@ -194,8 +194,8 @@ func (c *Call) accept(ctx context.Context) {
 	}
 }
 
-// answer serves a call and writes the response: JSON if nothing is sent before it,
-// otherwise an event stream that ends with it.
+// answer serves a call and writes the response: as JSON if nothing was sent before it, and
+// otherwise at the end of an event stream.
 func (h *Handler) answer(w http.ResponseWriter, r *http.Request, c *Call) {
 	may, ok := endpoint.ChooseFormats(w, r, endpoint.Formats{JSON: true, Stream: true})
 	if !ok {
@@ -217,7 +217,7 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, c *Call) {
 	st := &stream{session: c.session, call: c.call, opts: &h.opts, out: h.NewEventWriter(w, r)}
 	c.values.Stream = st
 	heartbeat := h.StartHeartbeat(st)
-	defer heartbeat.Stop() // also if the handler panics
+	defer heartbeat.Stop() // even if the handler panics
 	buf.B = c.serve(buf.B, st)
 	heartbeat.Stop()
 	if err := h.finishCall(ctx, w, c); err != nil && st.closeUnused() {
@@ -239,9 +239,10 @@ func (c *Call) serve(dst []byte, out serving.Sender) []byte {
 	return c.call.Append(dst)
 }
 
-// finishCall saves what the call may have changed in its session, before the client
-// knows: its next request may go to another replica. If that fails, a single request is to
-// be repeated, which does no harm. A handshake that has failed gives the client no session.
+// finishCall saves what the call may have changed in its session before the client receives
+// the response, because the client's next request may go to another replica. If that fails,
+// the client is asked to repeat a single request, which is harmless. If a handshake fails,
+// the client receives no session.
 func (h *Handler) finishCall(ctx context.Context, w http.ResponseWriter, c *Call) error {
 	var err error
 	if c.batch != nil || legacyserver.ChangesSession(&c.Message) && c.call.Err() == nil {
@@ -261,7 +262,7 @@ func (h *Handler) finishCall(ctx context.Context, w http.ResponseWriter, c *Call
 
 func (c *Call) isHandshake() bool { return c.Message.Method == revision.Initialize }
 
-// writeJSON writes the response to a call, or none if the call was cancelled.
+// writeJSON writes the response to a call, or only acknowledges the call if it was cancelled.
 func (c *Call) writeJSON(ctx context.Context, w http.ResponseWriter, message []byte) {
 	if len(message) == 0 {
 		endpoint.WriteAccepted(w)
@@ -269,37 +270,36 @@ func (c *Call) writeJSON(ctx context.Context, w http.ResponseWriter, message []b
 	}
 	status := http.StatusOK
 	if endpoint.SetErrorHeaders(ctx, w.Header(), c.call.Err()) == http.StatusForbidden {
-		status = http.StatusForbidden // with any other status, clients of this era drop the message
+		status = http.StatusForbidden // legacy clients drop the message of any other error status
 	}
 	endpoint.WriteMessage(w, status, message)
 }
 
-// lacksScope reports whether the handler refused the call for want of a scope.
+// lacksScope reports whether the handler refused the call because the caller lacks a scope.
 func (c *Call) lacksScope() bool {
 	_, ok := errors.AsType[*mcp.ScopeError](c.call.Err())
 	return ok
 }
 
-// noStream is the [serving.Sender] of a client that accepts no stream: it can only be sent
-// the response.
+// noStream is the [serving.Sender] of a client that does not accept streams. Only the
+// response can be sent to it.
 type noStream struct{}
 
 // Send implements [serving.Sender].
 func (noStream) Send(context.Context, []byte) error { return mcp.ErrNotDelivered }
 
-// MayServeLate reports whether ServeLate may accept a request that arrives during
-// Shutdown.
+// MayServeLate reports whether ServeLate may accept a request that arrives during Shutdown.
 func (h *Handler) MayServeLate(r *http.Request) bool {
 	return r.Method == http.MethodPost && r.Header.Get(header.Session) != "" && h.Killed.Err() == nil
 }
 
-// mayHelp reports whether m can help a request in flight to end.
+// mayHelp reports whether m, a response or a cancellation, may help a request in flight to finish.
 func mayHelp(m *transport.Message) bool {
 	return m.IsResponse() || m.Method == mcp.NotificationCancelled && m.IsNotification()
 }
 
-// ServeLate accepts, while Shutdown waits, messages that help requests in flight to end:
-// answers to their questions, and cancellations. It refuses anything else.
+// ServeLate accepts messages during Shutdown that help requests in flight to finish:
+// answers to their questions, and cancellations. It refuses all others.
 func (h *Handler) ServeLate(w http.ResponseWriter, r *http.Request, body []byte) {
 	if m, err := transport.ParseMessage(body); err == nil && h.MayServeLate(r) && mayHelp(&m) {
 		if s, _ := h.sessions.findLocal(r, r.Header.Get(header.Session)); s != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/go-psi/psi/mcp/store"
 )
 
-// Options are those of mcphttp that are about sessions, with their defaults.
+// Options are the options of mcphttp for sessions, with defaults applied.
 type Options struct {
 	SessionIdle                       time.Duration
 	MaxSessions, MaxSessionsPerCaller int
@@ -25,7 +25,7 @@ type Options struct {
 	Logger                            *slog.Logger
 }
 
-// questionLifetime returns how long the store keeps which replica has asked a question.
+// questionLifetime returns how long the store records which replica asked a question.
 func (o *Options) questionLifetime() time.Duration {
 	switch {
 	case o.AskTimeout == 0:

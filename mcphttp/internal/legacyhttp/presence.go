@@ -17,17 +17,17 @@ import (
 )
 
 // This file fails the requests of replicas that were killed. A replica that has sessions
-// announces itself to the others every second. The name of a stream has that of the replica
-// that writes it: another replica, at which the client resumes the stream, ends it when it
-// has not heard from that one for some time.
+// announces itself to the others every second. The name of a stream contains the name of
+// the replica that writes it. If a client resumes the stream at another replica, that
+// replica ends the stream once it has not heard from the writing replica for some time.
 
-// aliveTopic is the topic on which replicas announce themselves by their names.
+// aliveTopic is the topic on which replicas announce themselves by name.
 const aliveTopic = "psi/alive"
 
 const (
 	aliveInterval = time.Second       // between two announcements
-	maxAliveGap   = 2 * aliveInterval // between two that are received, if the topic works
-	aliveLifetime = 5 * aliveInterval // of a replica that is not heard from
+	maxAliveGap   = 2 * aliveInterval // between two that are received while the topic works
+	aliveLifetime = 5 * aliveInterval // a replica is gone after this time without an announcement
 )
 
 // keepPresence tells other replicas that this one is alive, until ctx is done.
@@ -53,21 +53,22 @@ func (ss *sessions) hearReplica(_ context.Context, name []byte) error {
 	return nil
 }
 
-// presence is which replicas were heard from. It relies on the topic only while this replica
-// hears itself: an outage silences all of them. Use newPresence to make one.
+// presence records which replicas have announced themselves. It relies on the topic only
+// while this replica receives its own announcements, because an outage silences all
+// replicas. Use newPresence to create one.
 type presence struct {
 	self string // the name of this replica
 
 	mu    sync.Mutex
-	since time.Time            // this replica hears itself since then without a gap
-	heard map[string]time.Time // when each replica was last heard from; without those that are gone
+	since time.Time            // this replica has heard itself without a gap since then
+	heard map[string]time.Time // when each replica was last heard from; gone replicas are removed
 }
 
 func newPresence(self string) *presence {
 	return &presence{self: self, heard: map[string]time.Time{}}
 }
 
-// hear notes that a replica has announced itself.
+// hear records that a replica has announced itself.
 func (p *presence) hear(replica string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -81,7 +82,7 @@ func (p *presence) hear(replica string) {
 	p.heard[replica] = now
 }
 
-// isGone reports whether nothing was heard from a replica for long enough, while this one
+// isGone reports whether a replica has been silent for aliveLifetime while this replica
 // heard itself.
 func (p *presence) isGone(replica string) bool {
 	p.mu.Lock()
@@ -92,8 +93,8 @@ func (p *presence) isGone(replica string) bool {
 
 var errAbandoned = mcp.Errorf(mcp.CodeInternalError, "the replica that served the request is gone; the request may have been executed")
 
-// will returns the response that ends the stream if this replica is killed, empty if the
-// stream belongs to no request or to this process alone. It is the first record of the log.
+// will returns the response that ends the stream if this replica is killed. It is empty if
+// the stream belongs to no request or the store is not shared. It is the first record of the log.
 func (st *stream) will() []byte {
 	if !st.session.events.shared || st.call == nil {
 		return nil
@@ -107,8 +108,9 @@ func (e *eventLog) isAbandoned(stream string) bool {
 	return owner != "" && e.presence.isGone(owner)
 }
 
-// sendWill ends a stream that is abandoned. If its will has been trimmed, the error that ends
-// it names no request. The log is left as it is: a client that resumes the stream gets the same.
+// sendWill ends an abandoned stream. If the will has been trimmed, it sends an error that
+// names no request. It does not change the log, so a client that resumes the stream again
+// receives the same response.
 func (e *eventLog) sendWill(ctx context.Context, session, stream string, out *endpoint.EventWriter) error {
 	last, err := e.readWill(ctx, session, stream)
 	if err != nil {
@@ -121,14 +123,14 @@ func (e *eventLog) sendWill(ctx context.Context, session, stream string, out *en
 }
 
 const (
-	endInterval = 2 * time.Second // between two attempts to keep the end of a stream
-	endPatience = 2 * time.Minute // of all attempts
+	endInterval = 2 * time.Second // between two attempts to store the end of a stream
+	endPatience = 2 * time.Minute // for all attempts
 )
 
 var errTooLongToKeep = mcp.Errorf(mcp.CodeInternalError, "the response is too long to be kept for a client that resumes the stream; the request was executed")
 
-// keepEnd keeps the last message of a stream, which the store has not taken, in the
-// background: at another replica, a client may wait for it.
+// keepEnd retries in the background to store the last message of a stream, because a client
+// may be waiting for it at another replica.
 func (h *Handler) keepEnd(ctx context.Context, st *stream, message []byte) {
 	if !h.Requests.Enter() {
 		return

@@ -20,21 +20,21 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// This file relays the answers and cancellations that arrive at one replica for a request
-// that another one serves, through Options.Store.
+// This file relays, through Options.Store, the answers and cancellations that arrive at one
+// replica for a request that another replica serves.
 
 // relayTopic is the topic on which replicas relay answers and cancellations.
 const relayTopic = "psi/said"
 
-// relayedMessage is a message on relayTopic. That a question is answered is only a hint to
-// look into the store: a replica that has missed it looks by itself.
+// relayedMessage is a message on relayTopic. A message about an answered question is only a
+// hint to look into the store: a replica that has missed it looks there anyway.
 type relayedMessage struct {
 	From     string        `json:"from"`         // the sending replica
 	To       string        `json:"to,omitempty"` // the replica that asked; empty for all
 	Session  string        `json:"session"`
-	Question mcp.ID        `json:"question,omitzero"` // that is answered
+	Question mcp.ID        `json:"question,omitzero"` // the question that was answered
 	Cancel   *cancellation `json:"cancel,omitempty"`  // instead of Question
-	Changed  bool          `json:"changed,omitempty"` // instead of Question: the state of the session in the store
+	Changed  bool          `json:"changed,omitempty"` // instead of Question: the session in the store may have changed
 }
 
 type cancellation struct {
@@ -48,13 +48,13 @@ const (
 	maxRelayedAnswer      = 1 << 20          // bytes
 	maxRelayedID          = 256              // bytes of the ID of a cancelled request
 	maxRelayedReason      = 200              // bytes of the reason of a cancellation
-	maxRelayedCancels     = 100              // cancellations of one session in a minute
+	maxRelayedCancels     = 100              // cancellations of one session per minute
 )
 
-// askedRecord is what the store keeps of a question from the time it is asked until the
-// replica that asks has its answer. It is answered once, at whichever replica.
+// askedRecord is the stored record of a question, from the time it is asked until the
+// asking replica has its answer. A question is answered once, at any replica.
 type askedRecord struct {
-	Replica string          `json:"replica"` // that asks
+	Replica string          `json:"replica"` // the asking replica
 	Answer  json.RawMessage `json:"answer,omitempty"`
 }
 
@@ -62,8 +62,8 @@ func askedKey(session string, question mcp.ID) string {
 	return "psi/asked/" + session + "/" + question.String()
 }
 
-// noteQuestion stores which replica asks, if message is a question, for the replicas at
-// which the answer may arrive.
+// noteQuestion stores the name of this replica if message is a question, for the replicas
+// at which the answer may arrive.
 func (e *eventLog) noteQuestion(ctx context.Context, session string, message []byte) error {
 	if !e.shared {
 		return nil
@@ -82,8 +82,8 @@ func (e *eventLog) noteQuestion(ctx context.Context, session string, message []b
 	return err
 }
 
-// removeQuestion removes from the store what noteQuestion has stored of a question that has
-// ended without an answer. If that fails, it expires.
+// removeQuestion removes the record of a question that has ended without an answer. If that
+// fails, the record expires.
 func (ss *sessions) removeQuestion(s *session, question mcp.ID) {
 	ctx, cancel := storeContext(context.Background())
 	defer cancel()
@@ -92,7 +92,7 @@ func (ss *sessions) removeQuestion(s *session, question mcp.ID) {
 
 var errRelay = mcp.Errorf(mcp.CodeInternalError, "the answer could not be passed to the replica that asked; try again later")
 
-// relay passes an answer or a cancellation on if another replica serves its request. An
+// relay forwards an answer or a cancellation if another replica serves its request. An
 // error means that the client should send the answer again.
 func (ss *sessions) relay(ctx context.Context, s *session, m *transport.Message) error {
 	if ss.opts.Store == nil {
@@ -136,15 +136,15 @@ func (ss *sessions) relayBatch(ctx context.Context, s *session, batch []byte) er
 	return nil
 }
 
-// Why an answer is not stored.
+// Reasons why an answer is not stored.
 var (
 	errNotAsked = errors.New("mcphttp: no such question")
 	errAnswered = errors.New("mcphttp: the question is answered")
 )
 
-// relayAnswer stores the answer to a question that another replica has asked, and tells
-// that replica. It ignores an answer to a question that was not asked, or was answered
-// before.
+// relayAnswer stores the answer to a question of another replica and notifies that replica.
+// It ignores the answer to a question that was not asked. If the question was answered
+// before, it keeps the first answer and notifies the replica again.
 func (ss *sessions) relayAnswer(ctx context.Context, s *session, r *transport.Message, isLocal bool) error {
 	key := askedKey(s.id(), r.ID)
 	if store.CheckKey(key) != nil {
@@ -170,7 +170,7 @@ func (ss *sessions) relayAnswer(ctx context.Context, s *session, r *transport.Me
 	switch {
 	case errors.Is(err, errNotAsked):
 		return nil
-	case err != nil && !errors.Is(err, errAnswered): // the client repeats an answer that was stored if the other replica was not told
+	case err != nil && !errors.Is(err, errAnswered): // if answered, the client may be repeating the answer because the replica was not notified
 		return err
 	}
 	return ss.publish(ctx, &relayedMessage{From: ss.replica, To: rec.Replica, Session: s.id(), Question: r.ID})
@@ -188,7 +188,7 @@ func encodeAnswer(r *transport.Message) []byte {
 }
 
 // relayCancellation relays a cancellation to all replicas. The store does not know which
-// requests are in flight, so size and number are bounded instead.
+// requests are in flight, so cancellations are bounded in size and number instead.
 func (ss *sessions) relayCancellation(ctx context.Context, s *session, m *transport.Message) error {
 	var p mcp.CancelledParams
 	if m.Params == nil || strictjson.Unmarshal(m.Params, &p) != nil || len(p.RequestID.String()) > maxRelayedID || !s.mayRelayCancel(time.Now()) {
@@ -215,9 +215,9 @@ func (s *session) mayRelayCancel(now time.Time) bool {
 	return s.cancels.count <= maxRelayedCancels
 }
 
-// announce tells a replica, or all if to is empty, that the state of a session in the store
-// may have changed: one of them may have its stream. A replica tells itself when it needs a
-// state that it may have missed.
+// announce tells a replica, or all replicas if to is empty, that the stored state of a
+// session may have changed, because any of them may serve its stream. A replica sends
+// itself the message when it needs a state that it may have missed.
 func (ss *sessions) announce(ctx context.Context, s *session, to string) {
 	if ss.opts.Store == nil {
 		return
@@ -229,9 +229,9 @@ func (ss *sessions) announce(ctx context.Context, s *session, to string) {
 	}
 }
 
-// reload takes over the state of a session that another replica may have changed. It returns
-// an error if the store does not answer. Only the goroutine that receives what is relayed
-// calls it, so that the last state wins.
+// reload reads the stored state of a session, which another replica may have changed, and
+// starts its adoption. It returns an error if the store does not answer. It is called only
+// by the goroutine that receives relayed messages, so that the last state wins.
 func (ss *sessions) reload(ctx context.Context, s *session) error {
 	ctx, cancel := storeContext(ctx)
 	defer cancel()
@@ -257,10 +257,10 @@ func (ss *sessions) reload(ctx context.Context, s *session) error {
 	return nil
 }
 
-// adoptChanges has a session adopt its changed states, of which it skips all but the last one.
-// It may wait for a client that does not read its stream or for a handler that is slow to
-// subscribe: what is relayed to other sessions does not wait for these. It tries again what has
-// failed, because the client was told that it succeeded.
+// adoptChanges makes a session adopt its changed states, skipping all but the last. It may
+// block on a client that does not read its stream or on a handler that is slow to
+// subscribe, so it has its own goroutine, which does not delay the messages of other
+// sessions. It retries what has failed, because the client was told that it succeeded.
 func (ss *sessions) adoptChanges(s *session) {
 	delay := firstAdoptDelay
 	for state := s.nextChange(); state != nil; state = s.nextChange() {
@@ -282,13 +282,13 @@ func (ss *sessions) adoptChanges(s *session) {
 	}
 }
 
-// A state that could not be adopted is adopted again after these delays.
+// The minimum and maximum delay before a failed adoption is retried.
 const (
 	firstAdoptDelay = time.Second
 	lastAdoptDelay  = time.Minute
 )
 
-// changeAgain makes a state the one to adopt next, unless there is a newer one.
+// changeAgain makes state the next one to adopt, unless there is a newer one.
 func (s *session) changeAgain(state *legacyserver.State) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -316,8 +316,8 @@ func (ss *sessions) publish(ctx context.Context, m *relayedMessage) error {
 	return ss.opts.Store.Publish(ctx, relayTopic, note)
 }
 
-// startReceivingLocked starts the goroutines that receive what other replicas relay, hear
-// which of them are alive, and tell them that this one is. They run while there are sessions in this process.
+// startReceivingLocked starts the goroutines that receive relayed messages, track which
+// replicas are alive, and announce this one. They run while there are sessions in this process.
 func (ss *sessions) startReceivingLocked() {
 	if ss.opts.Store == nil || ss.stopReceiving != nil {
 		return
@@ -336,11 +336,12 @@ func (ss *sessions) stopReceivingLocked() {
 	}
 }
 
-// resubscribeDelay is the time after which a subscription that has failed is repeated.
+// resubscribeDelay is the delay before a failed subscription is retried.
 const resubscribeDelay = time.Second
 
-// receive calls serve with the messages of a topic until ctx is done, and missed when there
-// may have been others before. If one of them fails, missed is called a second later.
+// receive calls serve with the messages of a topic until ctx is done, and missed whenever
+// messages may have been lost. If one of them fails, receive subscribes again after
+// resubscribeDelay and calls missed.
 func (ss *sessions) receive(ctx context.Context, topic string, missed func(context.Context) error, serve func(context.Context, []byte) error) {
 	for ctx.Err() == nil {
 		if err := ss.receiveOnce(ctx, topic, missed, serve); err != nil && ctx.Err() == nil {
@@ -368,8 +369,8 @@ func (ss *sessions) receiveOnce(ctx context.Context, topic string, missed func(c
 	return err
 }
 
-// receiveRelayed serves what another replica relays, and takes over the changes of sessions
-// in the order in which the store has them, also those that this replica has made.
+// receiveRelayed serves a message relayed by another replica. It also handles changes of
+// sessions made by this replica, so that all changes are adopted in the order of the store.
 func (ss *sessions) receiveRelayed(ctx context.Context, note []byte) error {
 	var m relayedMessage
 	if json.Unmarshal(note, &m) == nil && (m.Changed || m.From != ss.replica) && (m.To == "" || m.To == ss.replica) {
@@ -378,9 +379,9 @@ func (ss *sessions) receiveRelayed(ctx context.Context, note []byte) error {
 	return nil
 }
 
-// catchUp reads what this replica may not have been told of: the answers to the questions
-// that wait here, and the state of the sessions that listen here. A lost cancellation cannot
-// be recovered.
+// catchUp reads from the store what this replica may have missed: the answers to the
+// questions pending here, and the state of the sessions that listen here. A lost
+// cancellation cannot be recovered.
 func (ss *sessions) catchUp(ctx context.Context) error {
 	for _, s := range ss.all() {
 		for _, question := range s.legacy.Questions() {
@@ -398,7 +399,7 @@ func (ss *sessions) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// serveRelayed gives a relayed message to its session, if that lives in this process.
+// serveRelayed passes a relayed message to its session, if the session is in this process.
 func (ss *sessions) serveRelayed(ctx context.Context, m *relayedMessage) error {
 	ss.mu.Lock()
 	s := ss.byID[m.Session]
@@ -417,8 +418,8 @@ func (ss *sessions) serveRelayed(ctx context.Context, m *relayedMessage) error {
 	return nil
 }
 
-// takeAnswer takes the answer to a question from the store, if it is there. It returns an
-// error if the store does not answer.
+// takeAnswer takes the answer to a question from the store, if there is one, and passes it
+// to the session. It returns an error if the store does not answer.
 func (ss *sessions) takeAnswer(ctx context.Context, s *session, question mcp.ID) error {
 	ctx, cancel := storeContext(ctx)
 	defer cancel()

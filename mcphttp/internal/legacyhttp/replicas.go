@@ -18,10 +18,9 @@ import (
 	"github.com/go-psi/psi/mcphttp/internal/endpoint"
 )
 
-// This file shares the state of sessions with other processes (replicas) through
-// Options.Store.
+// This file shares the state of sessions with other processes (replicas) through Options.Store.
 
-// sessionRecord is what the store keeps of a session.
+// sessionRecord is the stored record of a session.
 type sessionRecord struct {
 	State   legacyserver.State `json:"state"`
 	Issuer  string             `json:"issuer,omitempty"`
@@ -39,23 +38,24 @@ func (r *sessionRecord) principal() *mcp.Principal {
 
 func sessionKey(id string) string { return "psi/session/" + id }
 
-// storedLifetime is how long a session lives in the store without being extended. A used
-// session is extended after one and a half times SessionIdle at most.
+// storedLifetime returns how long a session is stored without being extended. A session in
+// use is extended after at most one and a half times SessionIdle.
 func (ss *sessions) storedLifetime() time.Duration { return 2 * ss.opts.SessionIdle }
 
-// storeTimeout bounds steps of the store that a request waits for.
+// storeTimeout bounds operations of the store that a request waits for.
 const storeTimeout = 10 * time.Second
 
-// storeContext is for writes to the store that must not be lost when the client goes.
+// storeContext returns a context for writes to the store that must not be lost when the
+// client disconnects.
 func storeContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 }
 
 var errNotSaved = mcp.Errorf(mcp.CodeInternalError, "the session could not be saved; try again later")
 
-// save writes what a call has changed in the state of its session to a shared store, or all
-// of it if the call is a handshake. An error means that the client should try again. A session
-// that another request has ended meanwhile stays ended.
+// save writes the changes that a call made to its session to a shared store, or the whole
+// state if the call is a handshake. An error means that the client should try again. A
+// session that another request has ended in the meantime stays ended.
 func (ss *sessions) save(ctx context.Context, c *Call) error {
 	if ss.opts.Store == nil {
 		return nil
@@ -83,8 +83,8 @@ func (ss *sessions) save(ctx context.Context, c *Call) error {
 	return nil
 }
 
-// changeRecord returns a record of a session, nil for a new session, with the changes of a
-// call.
+// changeRecord applies the changes of a call to the record of its session and returns the
+// result. old is nil for a new session.
 func changeRecord(old []byte, c *Call) ([]byte, error) {
 	var rec sessionRecord
 	if p := c.session.legacy.Public().Principal(); p != nil {
@@ -101,14 +101,14 @@ func changeRecord(old []byte, c *Call) ([]byte, error) {
 
 var errStore = mcp.Errorf(mcp.CodeInternalError, "the session could not be looked up; try again later")
 
-// restore returns a session that another replica has opened, nil if there is none. An
-// error means that the client should try again.
+// restore returns a session opened by another replica, or nil if there is none. An error
+// means that the client should try again.
 func (ss *sessions) restore(r *http.Request, id string) (*session, error) {
 	if ss.opts.Store == nil || store.CheckKey(sessionKey(id)) != nil {
 		return nil, nil // no session has such an ID
 	}
 	ctx := r.Context()
-	ss.start() // the store may take its time to answer
+	ss.start() // before the session exists, because the store may be slow
 	bounded, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	data, _, err := ss.opts.Store.Get(bounded, sessionKey(id))
@@ -116,14 +116,14 @@ func (ss *sessions) restore(r *http.Request, id string) (*session, error) {
 	case errors.Is(err, store.ErrNotFound):
 		return nil, nil
 	case err != nil:
-		if ctx.Err() == nil { // otherwise the client has gone
+		if ctx.Err() == nil { // otherwise the client has disconnected
 			ss.opts.Logger.WarnContext(ctx, "mcphttp: a session was not restored", "session", digest.Session(id), "error", err)
 		}
 		return nil, errStore
 	}
 	var rec sessionRecord
 	if json.Unmarshal(data, &rec) != nil {
-		return nil, nil // a record that cannot be read is no session
+		return nil, nil // a record that cannot be read is not a session
 	}
 	if !rec.principal().Is(endpoint.PrincipalOf(r)) {
 		return nil, nil
@@ -131,8 +131,8 @@ func (ss *sessions) restore(r *http.Request, id string) (*session, error) {
 	return ss.adopt(r, id, &rec)
 }
 
-// adopt adds a session that another replica has opened, unless another request has done so
-// meanwhile; release must follow.
+// adopt adds a session opened by another replica, unless another request has added it in
+// the meantime. The caller must release the session.
 func (ss *sessions) adopt(r *http.Request, id string, rec *sessionRecord) (*session, error) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
@@ -147,17 +147,17 @@ func (ss *sessions) adopt(r *http.Request, id string, rec *sessionRecord) (*sess
 	return s, nil
 }
 
-// adoptedStreamBase returns the number that the streams of an adopted session follow. It
-// is random, so that they differ from those of other replicas.
+// adoptedStreamBase returns the number after which the streams of an adopted session are
+// numbered. It is random, so that the numbers differ from those of other replicas.
 func adoptedStreamBase() int64 { return 1<<32 + mathrand.Int64N(1<<61) } //nolint:gosec // it must be unique, not secret
 
-// extendInStore keeps sessions in use from expiring in the store. It ends those that are
-// not there any more, because another replica has ended them.
+// extendInStore keeps sessions in use from expiring in the store. It ends sessions that are
+// no longer stored, because another replica has ended them.
 func (ss *sessions) extendInStore(used []*session) {
 	if len(used) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), ss.opts.SessionIdle/2) // then it is called again
+	ctx, cancel := context.WithTimeout(context.Background(), ss.opts.SessionIdle/2) // it is called again after that time
 	defer cancel()
 	for _, s := range used {
 		err := store.Update(ctx, ss.opts.Store, sessionKey(s.id()), ss.storedLifetime(), func(old []byte) ([]byte, error) {
@@ -188,8 +188,9 @@ func (ss *sessions) end(ctx context.Context, s *session) error {
 	return ss.discard(ctx, s)
 }
 
-// cleanUp is called in a goroutine of its own when a session has ended. A client that does not
-// answer pings may have come back to another replica.
+// cleanUp is called in its own goroutine when a session has ended. If there is a Store, it
+// does not discard a session whose client has stopped answering pings, because the client
+// may have reconnected to another replica.
 func (ss *sessions) cleanUp(s *session) {
 	ss.remove(s)
 	isSilent := errors.Is(context.Cause(s.legacy.Context()), legacyserver.ErrSilent)
@@ -197,13 +198,12 @@ func (ss *sessions) cleanUp(s *session) {
 	isKept := s.isMovable || s.isDeleted || isSilent && ss.opts.Store != nil
 	ss.mu.Unlock()
 	if !isKept {
-		_ = ss.discard(context.Background(), s) // it has logged why
+		_ = ss.discard(context.Background(), s) // discard logs errors
 	}
 }
 
-// discard removes a session that has ended in all replicas, and its events, from the
-// store. It logs errors, and returns one if the session is still there. It may be called
-// again.
+// discard removes a session that has ended in all replicas, and its events, from the store.
+// It logs errors, and returns an error if the session may still be stored. It may be called again.
 func (ss *sessions) discard(ctx context.Context, s *session) error {
 	err := ss.removeFromStore(ctx, s)
 	if err != nil {

@@ -27,29 +27,29 @@ type session struct {
 	events *eventLog
 	caller *caller
 
-	mu         sync.Mutex         // see stream for the order of locks
+	mu         sync.Mutex         // see stream for the lock order
 	streams    map[string]*stream // of requests in flight, by name
 	standalone standalone
 	lastStream int64               // the number of the last stream
-	ended      bool                // no events are kept
+	ended      bool                // no more events are kept
 	cancels    *window             // cancellations that were relayed to other replicas; nil before the first
-	changed    *legacyserver.State // to adopt next; nil if there is none
-	isAdopting bool                // adoptChanges runs
+	changed    *legacyserver.State // the state to adopt next; nil if there is none
+	isAdopting bool                // adoptChanges is running
 
-	// Guarded by the lock of sessions.
+	// Guarded by sessions.mu.
 	active    int32           // requests in flight and detached listeners
-	clients   []*http.Request // in flight
+	clients   []*http.Request // the requests in flight
 	idleSince time.Time       // when active became 0
-	isSaved   bool            // in the store
-	isUsed    bool            // since the session was last extended in the store
-	isMovable bool            // it ends in this process, and may go on in another one
+	isSaved   bool            // the session is in the store
+	isUsed    bool            // it was used since it was last extended in the store
+	isMovable bool            // it ends in this process, but may continue in another one
 	isDeleted bool            // by end, which discards it
 }
 
 func (s *session) id() string { return s.legacy.ID() }
 
-// logID returns the name of the session in log lines, which does not reveal its ID: with
-// that, anyone could use the session.
+// logID returns the name of the session in logs. It does not reveal the ID, with which
+// anyone could use the session.
 func (s *session) logID() string { return digest.Session(s.id()) }
 
 // sessions are the sessions that live in this process.
@@ -59,12 +59,12 @@ type sessions struct {
 	events  *eventLog
 	replica string // the name of this process
 
-	mu            sync.Mutex // see stream for the order of locks
+	mu            sync.Mutex // see stream for the lock order
 	byID          map[string]*session
 	callers       callers
-	closed        bool               // no session is opened or restored any more
+	closed        bool               // no more sessions are opened or restored
 	sweepTimer    *time.Timer        // nil while there are no sessions
-	stopReceiving context.CancelFunc // ends receive and keepPresence; nil while they do not run
+	stopReceiving context.CancelFunc // ends receive and keepPresence; nil unless they are running
 }
 
 func newSessions(h mcp.Handler, opts *Options) *sessions {
@@ -82,8 +82,8 @@ func newSessions(h mcp.Handler, opts *Options) *sessions {
 	}
 }
 
-// open opens a session for a request; release must follow. It returns an error if there
-// are too many.
+// open opens a session for a request; the caller must release it. It returns an error if
+// there are too many sessions.
 func (ss *sessions) open(r *http.Request) (*session, error) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
@@ -106,7 +106,7 @@ func (ss *sessions) addLocked(id string, r *http.Request, state *legacyserver.St
 	return s
 }
 
-// startLocked starts what runs while there are sessions, unless it runs.
+// startLocked starts the sweep timer and the receiving goroutines, unless they are running.
 func (ss *sessions) startLocked() {
 	if ss.sweepTimer == nil && !ss.closed {
 		ss.sweepTimer = time.AfterFunc(ss.opts.SessionIdle/2, ss.sweep)
@@ -114,16 +114,17 @@ func (ss *sessions) startLocked() {
 	}
 }
 
-// start does so before there is a session. The next sweep ends it if there is none then.
+// start is like startLocked, for use before there is a session. If there is still none at
+// the next sweep, the sweep stops what start has started.
 func (ss *sessions) start() {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	ss.startLocked()
 }
 
-// acquire returns a session for a request; release must follow. It returns nil if the
-// session is not known or belongs to another caller, and an error if the session may
-// exist and cannot be served now.
+// acquire returns a session for a request; the caller must release it. It returns nil if
+// the session is unknown or belongs to another caller, and an error if the session may
+// exist but cannot be served now.
 func (ss *sessions) acquire(r *http.Request, id string) (*session, error) {
 	if s, known := ss.findLocal(r, id); known {
 		return s, nil
@@ -131,8 +132,8 @@ func (ss *sessions) acquire(r *http.Request, id string) (*session, error) {
 	return ss.restore(r, id)
 }
 
-// findLocal returns a session that lives in this process; release must follow. It returns
-// nil if the session belongs to another caller.
+// findLocal returns a session in this process; the caller must release it. It returns nil
+// if the session is not in this process, or if it is known but belongs to another caller.
 func (ss *sessions) findLocal(r *http.Request, id string) (s *session, known bool) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
@@ -148,21 +149,22 @@ func (ss *sessions) findLocalLocked(r *http.Request, id string) (s *session, kno
 	return s, true
 }
 
-// addClientLocked notes that a request is in flight.
+// addClientLocked records a request in flight.
 func (s *session) addClientLocked(r *http.Request) {
 	s.active++
 	s.isUsed = true
 	s.clients = append(s.clients, r)
 }
 
-// retain keeps a session from becoming idle without a request; release must follow.
+// retain keeps a session from becoming idle while it has no request. The caller must
+// release it with a nil request.
 func (ss *sessions) retain(s *session) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	s.active++
 }
 
-// release ends the use of a session by a request, or after retain, by nil.
+// release ends the use of a session by a request. After retain, r is nil.
 func (ss *sessions) release(s *session, r *http.Request) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
@@ -185,7 +187,7 @@ func (ss *sessions) remove(s *session) {
 	ss.stopIfEmptyLocked()
 }
 
-// stopIfEmptyLocked stops what runs while there are sessions if there is none.
+// stopIfEmptyLocked stops what startLocked has started if there are no sessions.
 func (ss *sessions) stopIfEmptyLocked() {
 	if len(ss.byID) == 0 && ss.sweepTimer != nil {
 		ss.sweepTimer.Stop()
@@ -203,15 +205,15 @@ func (ss *sessions) stopSweepingLocked() {
 	ss.stopReceivingLocked()
 }
 
-// dropLocked removes a session that ends in this process only: with a shared store,
-// another process may go on with it.
+// dropLocked removes a session that ends in this process only. With a shared store, another
+// process may continue it.
 func (ss *sessions) dropLocked(s *session) {
 	ss.removeLocked(s)
 	s.isMovable = ss.opts.Store != nil
 }
 
-// sweep ends the sessions that have been idle for too long. It is called by sweepTimer,
-// twice in SessionIdle.
+// sweep ends the sessions that have been idle for too long. sweepTimer calls it every
+// SessionIdle/2.
 func (ss *sessions) sweep() {
 	expired, used := ss.dropExpired(time.Now())
 	for _, s := range expired {
@@ -221,7 +223,7 @@ func (ss *sessions) sweep() {
 }
 
 // dropExpired drops and returns the sessions that have been idle for too long. It also
-// returns the sessions whose life in the store must be extended.
+// returns the sessions whose lifetime in the store must be extended.
 func (ss *sessions) dropExpired(now time.Time) (expired, used []*session) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
@@ -245,7 +247,7 @@ func (ss *sessions) dropExpired(now time.Time) (expired, used []*session) {
 	return expired, used
 }
 
-// all returns the sessions of this moment.
+// all returns the current sessions.
 func (ss *sessions) all() []*session {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
@@ -256,8 +258,8 @@ func (ss *sessions) all() []*session {
 	return all
 }
 
-// closeAll ends all sessions in this process. Requests that outlive Shutdown open none
-// after it.
+// closeAll ends all sessions in this process. No sessions are opened after it, even by
+// requests that outlive Shutdown.
 func (ss *sessions) closeAll() {
 	ss.mu.Lock()
 	ss.closed = true
@@ -274,7 +276,7 @@ func (ss *sessions) closeAll() {
 	ss.stopIfEmptyLocked()
 }
 
-// leftovers is [Handler.Leftovers].
+// leftovers implements [Handler.Leftovers].
 func (ss *sessions) leftovers() string {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
@@ -291,8 +293,8 @@ func (ss *sessions) endListeners() {
 	}
 }
 
-// callerKey names the caller of a request, for bounds on what one caller may hold: its
-// principal or, without one, its address.
+// callerKey identifies the caller of a request, for limits per caller: its principal or,
+// without one, its address.
 type callerKey struct {
 	isAuthenticated bool
 	issuer, subject string
@@ -306,8 +308,8 @@ func callerOf(r *http.Request) callerKey {
 	return callerKey{address: networkOf(r.RemoteAddr)}
 }
 
-// networkOf returns the address of a client without its port. Of an IPv6 address, it
-// returns the network of 64 bits, which usually has one owner.
+// networkOf returns the address of a client without its port. For an IPv6 address, it
+// returns the /64 network, which usually has one owner.
 func networkOf(remote string) string {
 	host, _, err := net.SplitHostPort(remote)
 	if err != nil {
@@ -319,7 +321,7 @@ func networkOf(remote string) string {
 	}
 	addr = addr.Unmap().WithZone("")
 	if addr.Is6() {
-		prefix, _ := addr.Prefix(64) // which an IPv6 address has
+		prefix, _ := addr.Prefix(64) // never fails for an IPv6 address
 		return prefix.String()
 	}
 	return addr.String()
@@ -332,10 +334,10 @@ type caller struct {
 	kept     keptLogs
 }
 
-// callers are all that have sessions. The lock of sessions guards them.
+// callers are the callers that have sessions, guarded by the lock of sessions or SSEHandler.
 type callers map[callerKey]*caller
 
-// add counts a session of a caller; remove must follow.
+// add counts a session of a caller; remove undoes it.
 func (cs callers) add(key callerKey) *caller {
 	c := cs[key]
 	if c == nil {
@@ -352,7 +354,7 @@ func (cs callers) remove(c *caller) {
 	}
 }
 
-// count returns how many sessions a caller has.
+// count returns the number of sessions of a caller.
 func (cs callers) count(key callerKey) int {
 	if c := cs[key]; c != nil {
 		return c.sessions
@@ -362,8 +364,8 @@ func (cs callers) count(key callerKey) int {
 
 var errTooManySessions = mcp.Errorf(mcp.CodeInternalError, "there are too many sessions; try again later")
 
-// makeRoomLocked makes room for a session of a caller, or returns an error. A caller
-// loses sessions to others only while it has more of them.
+// makeRoomLocked makes room for a session of a caller, or returns an error. A caller loses
+// sessions to another caller only while it has more of them.
 func (ss *sessions) makeRoomLocked(key callerKey) error {
 	own := ss.callers.count(key)
 	hasRoom := true
@@ -381,7 +383,8 @@ func (ss *sessions) makeRoomLocked(key callerKey) error {
 	return nil
 }
 
-// evictLocked ends one of the sessions that mayGo, if one of them is unused.
+// evictLocked ends one unused session for which mayGo returns true. It returns false if
+// there is none.
 func (ss *sessions) evictLocked(mayGo func(*session) bool) bool {
 	var victim *session
 	for _, s := range ss.byID {
@@ -397,8 +400,8 @@ func (ss *sessions) evictLocked(mayGo func(*session) bool) bool {
 	return true
 }
 
-// isUnusedLocked reports whether no client waits for the session: it is idle, or the
-// clients of all its requests have disconnected. What goes on for those, such as a
+// isUnusedLocked reports whether no client is waiting for the session: it is idle, or the
+// clients of all its requests have disconnected. Work that continues for them, such as a
 // question or a detached listener, keeps the session alive only while there is room.
 func (s *session) isUnusedLocked() bool {
 	for _, r := range s.clients {
@@ -409,8 +412,8 @@ func (s *session) isUnusedLocked() bool {
 	return true
 }
 
-// goesBeforeLocked reports whether s is evicted rather than other. Sessions of the caller
-// with the most of them go first, then idle ones, then the one that is idle for longest.
+// goesBeforeLocked reports whether s is evicted before other. Sessions of the caller with
+// the most sessions go first, then idle sessions, then the session that has been idle longest.
 func (s *session) goesBeforeLocked(other *session) bool {
 	switch {
 	case s.caller.sessions != other.caller.sessions:

@@ -18,7 +18,7 @@ import (
 )
 
 // An SSEHandler serves HTTP+SSE at an endpoint; see [mcphttp.SSEHandler]. Use
-// [NewSSEHandler] to make one.
+// [NewSSEHandler] to create one.
 type SSEHandler struct {
 	*endpoint.Endpoint
 
@@ -30,13 +30,13 @@ type SSEHandler struct {
 	callers  callers
 }
 
-// NewSSEHandler returns an SSEHandler for the endpoint e. Options about sessions that outlive
+// NewSSEHandler returns an SSEHandler for the endpoint e. Options for sessions that outlive
 // a connection have no effect.
 func NewSSEHandler(e *endpoint.Endpoint, opts Options) *SSEHandler {
 	return &SSEHandler{Endpoint: e, opts: opts, server: opts.server(e.MCP), sessions: map[string]*sseSession{}, callers: callers{}}
 }
 
-// sseSession is one event stream and the session on it.
+// sseSession is an event stream and its session.
 type sseSession struct {
 	legacy *legacyserver.Session
 	out    *endpoint.EventWriter
@@ -44,7 +44,7 @@ type sseSession struct {
 
 	initialized    chan struct{} // closed after the handshake
 	setInitialized func()
-	listening      chan struct{} // closed when its subscription is in place, or never will be
+	listening      chan struct{} // closed when the subscription is in place, or never will be
 	setListening   func()
 }
 
@@ -93,7 +93,7 @@ func (h *SSEHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Sessions returns the sessions that are open, in no order.
+// Sessions returns the open sessions, in no particular order.
 func (h *SSEHandler) Sessions() []*mcp.Session {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -104,8 +104,8 @@ func (h *SSEHandler) Sessions() []*mcp.Session {
 	return all
 }
 
-// Leftovers names what the handler has for sessions, "" if it has nothing, as it must be after
-// Shutdown.
+// Leftovers describes what the handler still holds for sessions. It returns "" if it holds
+// nothing, as must be the case after Shutdown.
 func (h *SSEHandler) Leftovers() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -142,8 +142,9 @@ func (h *SSEHandler) serveStream(w http.ResponseWriter, r *http.Request) {
 	h.runSession(ctx, endpoint.OriginOf(r), s, id)
 }
 
-// runSession sends the URL for messages and then what belongs to no request, until ctx is
-// done. The URL is relative to that of the stream, so that it is right behind any proxy.
+// runSession sends the URL for messages and then the messages that belong to no request,
+// until ctx is done. The URL is relative to the URL of the stream, so that it is correct
+// behind any proxy.
 func (h *SSEHandler) runSession(ctx context.Context, from serving.Origin, s *sseSession, id string) {
 	if s.out.Send(typedEvent("endpoint", "?"+sessionParam+"="+id)) != nil {
 		return
@@ -157,8 +158,8 @@ func (h *SSEHandler) runSession(ctx context.Context, from serving.Origin, s *sse
 	}
 }
 
-// addSession adds a session. It returns nil if there are too many: their streams keep all
-// sessions in use, so none can make room.
+// addSession adds a session. It returns nil if there are too many. No session can make
+// room, because all of them are in use by their streams.
 func (h *SSEHandler) addSession(id string, s *sseSession, key callerKey) *caller {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -176,8 +177,7 @@ func (h *SSEHandler) removeSession(id string, c *caller) {
 	h.callers.remove(c)
 }
 
-// sessionOf returns the session of a message, or nil if it is not known or belongs to
-// another caller.
+// sessionOf returns the session of a message, or nil if it is unknown or belongs to another caller.
 func (h *SSEHandler) sessionOf(r *http.Request) *sseSession {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -188,7 +188,7 @@ func (h *SSEHandler) sessionOf(r *http.Request) *sseSession {
 	return s
 }
 
-// serveMessage accepts one message. A response goes to the stream of the session.
+// serveMessage accepts one message. A response to it is sent on the stream of the session.
 func (h *SSEHandler) serveMessage(w http.ResponseWriter, r *http.Request, body []byte) {
 	s := h.sessionOf(r)
 	if s == nil {
@@ -210,10 +210,10 @@ func (h *SSEHandler) serveMessage(w http.ResponseWriter, r *http.Request, body [
 	endpoint.WriteAccepted(w)
 }
 
-// dispatch serves a request in the background, because the client waits for the response
-// to its POST. It serves other messages before it returns. Those of the handshake are
-// among them: clients send the second without waiting for the answer to the first, and
-// must miss no change that comes after it.
+// dispatch serves a request in the background, because the client waits for the response to
+// its POST. It serves other messages before it returns, including those of the handshake:
+// clients send the second one without waiting for the answer to the first, and must not
+// miss a change that comes after it.
 func (h *SSEHandler) dispatch(ctx context.Context, r *http.Request, s *sseSession, m transport.Message) {
 	from := endpoint.OriginOf(r)
 	if m.IsRequest() && !legacyserver.IsInitialize(&m) {
@@ -234,12 +234,12 @@ func (h *SSEHandler) dispatch(ctx context.Context, r *http.Request, s *sseSessio
 func (s *sseSession) serve(ctx context.Context, call serving.Call) {
 	call.Serve(s)
 	if message := call.Append(nil); len(message) > 0 {
-		_ = s.Send(ctx, message) // a client that has gone needs no response
+		_ = s.Send(ctx, message) // a disconnected client needs no response
 	}
 }
 
-// serveInBackground accepts a request now, in the order in which requests arrive, and
-// serves it in a goroutine that Shutdown waits for.
+// serveInBackground accepts a request immediately, so that requests are accepted in order
+// of arrival, and serves it in a goroutine that Shutdown waits for.
 func (h *SSEHandler) serveInBackground(ctx context.Context, s *sseSession, accept func() serving.Call) {
 	if !h.Requests.Enter() {
 		return
@@ -251,8 +251,8 @@ func (h *SSEHandler) serveInBackground(ctx context.Context, s *sseSession, accep
 	}()
 }
 
-// Shutdown ends all sessions and waits for their requests to end. If ctx is done before
-// that, it returns ctx's error.
+// Shutdown ends all sessions and waits for the requests in flight. If ctx is done first,
+// Shutdown returns ctx's error.
 func (h *SSEHandler) Shutdown(ctx context.Context) error {
 	drained := h.Close()
 	h.Kill()

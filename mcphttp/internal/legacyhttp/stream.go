@@ -22,36 +22,36 @@ import (
 	"github.com/go-psi/psi/mcphttp/internal/endpoint"
 )
 
-// stream is an event stream of a session: of one request, or the one that belongs to
-// none. What is sent on it is kept in the event log, and written to the HTTP response
-// that is attached: the one that started it, or that of a client which resumes it.
+// stream is an event stream of a session: the stream of one request, or the standalone
+// stream. Its events are stored in the event log and written to the attached HTTP response:
+// the response that started the stream, or the response to a client that resumes it.
 //
-// Locks are taken in this order: stream.mu, session.mu, sessions.mu. The locks of
-// EventWriter and keptLogs come last. The store is called with stream.mu held,
-// so that events are kept in the order in which they are written.
+// Locks are acquired in this order: stream.mu, session.mu, sessions.mu. The locks of
+// EventWriter and keptLogs come last. The store is called with stream.mu held, so that
+// events are stored in the order in which they are written.
 type stream struct {
 	session *session
 	name    string             // set when it is registered
-	call    *legacyserver.Call // that the stream answers; nil for the standalone stream
+	call    *legacyserver.Call // the call that the stream answers; nil for the standalone stream
 	opts    *Options
 
 	mu         sync.Mutex
 	out        *endpoint.EventWriter // nil while no client is attached
-	onDetach   func()                // called in a goroutine of its own when nothing more is written to out; may be nil
+	onDetach   func()                // called in its own goroutine when nothing more is written to out; may be nil
 	firstKept  uint64                // position of the first event that was kept; 0 before that
-	registered bool                  // this process finds it for clients that resume it
-	isPrimed   bool                  // the log has begun: what is sent from now on has an ID
+	registered bool                  // clients can resume the stream from this process
+	isPrimed   bool                  // the log has been started: later events have an ID
 	done       bool                  // nothing more is sent
 	hasEnd     bool                  // the log has the last message
-	log        *list.Element         // in the keptLogs of the caller; nil before something was kept
+	log        *list.Element         // in the keptLogs of the caller; nil before an event was kept
 }
 
 // isResumable reports whether the client may resume the stream after its connection was
-// closed. Such a stream starts with an event that has nothing but an ID.
+// closed. Such a stream starts with an event that has an ID but no message.
 func (st *stream) isResumable() bool { return st.session.legacy.Resumes() }
 
-// Send implements [serving.Sender]. While no client is attached, the message is only kept,
-// unless it is a ping, which asks for one.
+// Send implements [serving.Sender]. While no client is attached, messages are only stored.
+// Requests on the standalone stream, which are pings, are then not delivered.
 func (st *stream) Send(ctx context.Context, message []byte) error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -73,7 +73,7 @@ func isRequest(message []byte) bool {
 	return err == nil && m.IsRequest()
 }
 
-// registerLocked makes the stream one that clients can resume, unless it is.
+// registerLocked registers the stream, if it is not, so that clients can resume it.
 func (st *stream) registerLocked() {
 	if !st.registered {
 		st.registered = true
@@ -81,16 +81,16 @@ func (st *stream) registerLocked() {
 	}
 }
 
-// primeLocked begins the log, unless it has begun: with the will of the stream, for other
-// replicas, and an ID for a client that knows no event. No event has an ID before that, so
-// every stream that is resumed has a will.
+// primeLocked starts the log, unless it has been started, with the will of the stream, for
+// other replicas, and an ID for a client that has received no event. No event has an ID
+// before that, so every stream that is resumed has a will.
 func (st *stream) primeLocked(ctx context.Context) error {
 	if st.isPrimed {
 		return nil
 	}
 	id, will := eventID(standaloneStream, 0), st.will()
 	switch {
-	case st.name == standaloneStream && !st.session.events.shared && st.firstKept == 0: // thousands may only ever wait: nothing is kept for them
+	case st.name == standaloneStream && !st.session.events.shared && st.firstKept == 0: // there may be thousands of idle streams: nothing is stored for them
 	case len(will) > 0 || st.isResumable():
 		var err error
 		if id, err = st.keepLocked(ctx, recordPrime, will); err != nil {
@@ -104,13 +104,13 @@ func (st *stream) primeLocked(ctx context.Context) error {
 
 func (st *stream) writePrimeLocked(id string) {
 	if st.isResumable() {
-		_ = st.writeLocked((*endpoint.EventWriter).Write, primeEvent(id, st.opts.Retry)) // it is flushed with what follows
+		_ = st.writeLocked((*endpoint.EventWriter).Write, primeEvent(id, st.opts.Retry)) // it is flushed with the next event
 	}
 }
 
 var errNotKept = errors.New("mcphttp: the session has ended, or the event has more bytes than may be kept of one caller (Options.ReplayPerCaller)")
 
-// keepLocked keeps an event and returns its ID.
+// keepLocked stores an event and returns its ID.
 func (st *stream) keepLocked(ctx context.Context, kind byte, message []byte) (id string, err error) {
 	if !st.session.mayKeep(ctx, st, len(message)) {
 		return "", errNotKept
@@ -126,7 +126,7 @@ func (st *stream) keepLocked(ctx context.Context, kind byte, message []byte) (id
 	return eventID(st.name, position), nil
 }
 
-// sendLocked keeps a message and writes it to the attached response. It returns an error
+// sendLocked stores a message and writes it to the attached response. It returns an error
 // if neither was possible.
 func (st *stream) sendLocked(ctx context.Context, kind byte, message []byte) error {
 	id, err := "", st.primeLocked(ctx)
@@ -145,7 +145,7 @@ func (st *stream) sendLocked(ctx context.Context, kind byte, message []byte) err
 	return nil
 }
 
-// writeLocked writes an event to the attached response, and detaches that if it fails.
+// writeLocked writes an event to the attached response, and detaches the response if that fails.
 func (st *stream) writeLocked(write func(*endpoint.EventWriter, *sse.Message) error, event *sse.Message) error {
 	if st.out == nil {
 		return mcp.ErrNotDelivered
@@ -165,8 +165,8 @@ func (st *stream) dropClientLocked() {
 	st.out, st.onDetach = nil, nil
 }
 
-// finish sends the last message, unless it is empty, and ends the stream. It reports false
-// if another replica may wait for the end of the log, and the store has not taken it.
+// finish sends the last message, unless it is empty, and ends the stream. It returns false
+// if the message could not be stored and another replica may be waiting for it.
 func (st *stream) finish(ctx context.Context, message []byte) (ok bool) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -177,7 +177,7 @@ func (st *stream) finish(ctx context.Context, message []byte) (ok bool) {
 		st.finishAloneLocked(message)
 	default:
 		if len(message) > 0 {
-			_ = st.sendLocked(ctx, recordLast, message) // a client that has gone needs no response
+			_ = st.sendLocked(ctx, recordLast, message) // a disconnected client needs no response
 		}
 		st.session.removeStream(ctx, st)
 	}
@@ -186,19 +186,19 @@ func (st *stream) finish(ctx context.Context, message []byte) (ok bool) {
 	return st.hasEnd || !st.isPrimed || !st.session.events.shared || len(message) == 0
 }
 
-// finishAloneLocked writes a stream that has one event at most. It is not kept: without
-// an earlier event, no client can resume the stream.
+// finishAloneLocked writes a stream that has at most one event. The event is not stored,
+// because without an earlier event no client can resume the stream.
 func (st *stream) finishAloneLocked(message []byte) {
 	switch {
 	case st.out == nil:
 	case len(message) == 0:
 		st.out.Start()
 	default:
-		_ = st.out.Write(endpoint.MessageEvent("", message)) // a client that has gone needs no response
+		_ = st.out.Write(endpoint.MessageEvent("", message)) // a disconnected client needs no response
 	}
 }
 
-// closeUnused ends a stream on which nothing was sent, and reports whether it did.
+// closeUnused ends the stream if nothing was sent on it, and reports whether it is done.
 func (st *stream) closeUnused() bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -208,7 +208,7 @@ func (st *stream) closeUnused() bool {
 	return st.done
 }
 
-// beat sends a heartbeat, which is not kept.
+// Beat implements [endpoint.Beater]. Heartbeats are not stored.
 func (st *stream) Beat() {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -222,9 +222,9 @@ func (st *stream) Beat() {
 	}
 }
 
-// attach replays to out what was sent after a position and makes it the response of the
-// stream, in place of the one before. onDetach is called when nothing more is written to
-// out. If attach fails, nothing has been written.
+// attach replays to out the events after position and makes out the response of the stream,
+// in place of the previous one. onDetach is called when nothing more is written to out. If
+// attach fails, out is not attached.
 func (st *stream) attach(ctx context.Context, out *endpoint.EventWriter, position uint64, onDetach func()) error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -239,8 +239,8 @@ func (st *stream) attach(ctx context.Context, out *endpoint.EventWriter, positio
 	return nil
 }
 
-// replayLocked writes what was sent after a position. A store that has lost all events of a
-// stream does not report that for position 0, so isComplete checks it.
+// replayLocked writes the events after position to out. A store that has lost all events of
+// a stream does not report that for position 0, so isComplete checks it.
 func (st *stream) replayLocked(ctx context.Context, out *endpoint.EventWriter, position uint64) error {
 	e := st.session.events
 	if position == 0 && !e.shared {
@@ -252,7 +252,7 @@ func (st *stream) replayLocked(ctx context.Context, out *endpoint.EventWriter, p
 	return err
 }
 
-// detach detaches out, if it is attached, without a call of onDetach.
+// detach detaches out, if it is attached, without calling onDetach.
 func (st *stream) detach(out *endpoint.EventWriter) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -261,11 +261,11 @@ func (st *stream) detach(out *endpoint.EventWriter) {
 	}
 }
 
-// ErrNoStream is the error of CloseConnection if the client could not come back to the stream.
+// ErrNoStream is the error of CloseConnection if the client could not resume the stream.
 var ErrNoStream = errors.New("mcphttp: the request has no stream that its client could come back to")
 
 // CloseConnection closes the connection on which the client reads the stream. The client
-// connects again for the rest.
+// reconnects for the rest.
 func (st *stream) CloseConnection(ctx context.Context) error {
 	if !st.isResumable() {
 		return ErrNoStream
@@ -289,22 +289,22 @@ func (st *stream) CloseConnection(ctx context.Context) error {
 	return nil
 }
 
-// primeEvent returns an event without a message. It gives the client an ID to resume
-// the stream from and the time to wait before that.
+// primeEvent returns an event without a message. It gives the client an ID from which to
+// resume the stream and the time to wait before that.
 func primeEvent(id string, retry time.Duration) *sse.Message {
 	event := &sse.Message{ID: sse.ID(id), Retry: retry}
 	event.AppendData("\n") // an empty data field; without it, browsers ignore the event
 	return event
 }
 
-// typedEvent returns an event with an event field.
+// typedEvent returns an event with a type.
 func typedEvent(kind, data string) *sse.Message {
 	event := &sse.Message{Type: sse.Type(kind)}
 	event.AppendData(data)
 	return event
 }
 
-// Streams returns the event streams of the sessions, in order.
+// Streams returns the event streams of the sessions, sorted by session and name.
 func (h *Handler) Streams() (all []seam.Stream) {
 	for _, s := range h.sessions.all() {
 		for _, st := range s.allStreams() {
@@ -330,8 +330,8 @@ func (s *session) allStreams() (all []*stream) {
 	return all
 }
 
-// describe describes a stream. If its lock is held, which can last as long as a write, a client
-// is attached.
+// describe describes the stream. If st.mu is held, which can last as long as a write,
+// describe does not wait and reports that a client is attached.
 func (st *stream) describe() seam.Stream {
 	d := seam.Stream{Session: st.session.logID(), Name: st.name, IsStandalone: st.call == nil, Attached: true}
 	if !st.mu.TryLock() {

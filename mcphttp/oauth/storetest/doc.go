@@ -1,8 +1,8 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Package storetest tests implementations of [oauth.Store]. The test of an
-// implementation is one call:
+// Package storetest tests implementations of [oauth.Store]. To test an implementation, call
+// [Run]:
 //
 //	func TestStore(t *testing.T) {
 //		storetest.Run(t, func(t *testing.T) oauth.Store { return openStore(t) })

@@ -13,8 +13,8 @@ import (
 	"github.com/go-psi/psi/mcphttp/oauth"
 )
 
-// Run tests a store by the contract of [oauth.Store]. Open is called once for each
-// test, and makes a store that is empty.
+// Run tests whether a store satisfies the contract of [oauth.Store]. open is called once
+// for each subtest and must return an empty store.
 func Run(t *testing.T, open func(t *testing.T) oauth.Store) {
 	t.Helper()
 	for name, test := range map[string]func(*tester){
@@ -41,7 +41,7 @@ func (s *tester) save(key oauth.StoreKey, value []byte) {
 	}
 }
 
-// expect wants a value; "" stands for none.
+// expect checks the value of a key; "" means none.
 func (s *tester) expect(key oauth.StoreKey, want string) {
 	s.t.Helper()
 	got, err := s.store.Load(s.ctx, key)
@@ -53,7 +53,7 @@ func (s *tester) expect(key oauth.StoreKey, want string) {
 	}
 }
 
-// values are saved, replaced, and removed.
+// values tests that values can be saved, replaced, and removed.
 func values(s *tester) {
 	key := oauth.StoreKey{Issuer: "https://login.example", Resource: "https://mcp.example/mcp"}
 	s.expect(key, "")
@@ -69,7 +69,7 @@ func values(s *tester) {
 	s.save(key, nil)
 }
 
-// keys that differ in anything are different keys.
+// keys tests that keys that differ in any way are distinct.
 func keys(s *tester) {
 	all := []oauth.StoreKey{
 		{Issuer: "https://login.example"},
@@ -92,7 +92,7 @@ func keys(s *tester) {
 	s.expect(all[1], "")
 }
 
-// ownership of slices stays with the caller.
+// ownership tests that the caller keeps ownership of slices.
 func ownership(s *tester) {
 	key, value := oauth.StoreKey{Issuer: "https://login.example"}, []byte("value")
 	s.save(key, value)
@@ -106,7 +106,8 @@ func ownership(s *tester) {
 	s.expect(key, "value")
 }
 
-// concurrency: whoever loads sees what somebody has saved, as a whole.
+// concurrency tests that Load returns only complete values, even during concurrent calls of
+// Save.
 func concurrency(s *tester) {
 	key := oauth.StoreKey{Issuer: "https://login.example"}
 	s.save(key, bytes.Repeat([]byte("0"), 4096))

@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// A Proxy passes connections on to a server, until they are cut.
+// A Proxy forwards connections to a server until they are cut.
 type Proxy struct {
 	listener net.Listener
 	target   string
@@ -19,7 +19,7 @@ type Proxy struct {
 	conns map[net.Conn]struct{}
 }
 
-// New returns a proxy on the loopback interface in front of a host and port.
+// New returns a proxy on the loopback interface for the server at target, a host and port.
 func New(target string) (*Proxy, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it is for tests
 	if err != nil {
@@ -33,7 +33,7 @@ func New(target string) (*Proxy, error) {
 // Address returns the host and port of the proxy.
 func (p *Proxy) Address() string { return p.listener.Addr().String() }
 
-// Cut breaks all connections. New ones are accepted.
+// Cut breaks all connections. The proxy still accepts new ones.
 func (p *Proxy) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -42,7 +42,7 @@ func (p *Proxy) Cut() {
 	}
 }
 
-// Close ends the proxy and its connections.
+// Close stops the proxy and closes its connections.
 func (p *Proxy) Close() {
 	_ = p.listener.Close()
 	p.Cut()

@@ -1,5 +1,5 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Package cutproxy has a TCP proxy for tests whose connections can be cut.
+// Package cutproxy provides a TCP proxy for tests whose connections can be cut.
 package cutproxy

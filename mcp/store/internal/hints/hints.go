@@ -12,18 +12,18 @@ import (
 	"github.com/go-psi/psi/mcp/store"
 )
 
-// Messages have a prefix: the ID of a publisher, and a number that it raises with every
-// message to the topic.
+// Messages have a prefix: the ID of a publisher, and a number that increases by one with
+// every message to the topic.
 const (
 	publisherSize = 8
-	// PrefixSize is the number of bytes that Publisher.Seal adds.
+	// PrefixSize is the number of bytes that [Publisher.Send] adds.
 	PrefixSize = publisherSize + 8
 )
 
 type publisherID [publisherSize]byte
 
-// maxCounts bounds the topics whose messages a publisher numbers. Beyond it, the process
-// continues as another publisher.
+// maxCounts limits the topics whose messages a publisher numbers. Beyond it, the process
+// continues as a new publisher.
 const maxCounts = 1 << 14
 
 // A Publisher numbers the messages of this process. Its zero value is ready to use.
@@ -33,9 +33,9 @@ type Publisher struct {
 	counts map[string]uint64 // by topic
 }
 
-// Send calls send with the message and its prefix. Messages are sent one at a time, so that
-// their numbers go out in order. It returns what it has sent, so that it can be sent again:
-// subscribers drop the second one.
+// Send calls send with the message and its prefix. Messages are sent one at a time, in the
+// order of their numbers. Send returns the data that it has sent, so that it can be sent
+// again: subscribers drop duplicates.
 func (p *Publisher) Send(topic string, message []byte, send func(data []byte) error) (sent []byte, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -50,16 +50,16 @@ func (p *Publisher) Send(topic string, message []byte, send func(data []byte) er
 	return sent, send(sent)
 }
 
-// maxPublishers bounds the publishers that a queue follows.
+// maxPublishers limits the publishers that a queue tracks.
 const maxPublishers = 1 << 12
 
-// A Queue has the messages of one subscription that wait for Next.
+// A Queue holds the messages of one subscription until Next returns them.
 type Queue struct {
 	limit int
-	ready chan struct{} // has an element when Next should look again
+	ready chan struct{} // has an element if Next should look again
 
 	mu     sync.Mutex
-	queue  [][]byte // nil stands for a place where messages are missing
+	queue  [][]byte // nil marks a place where messages are missing
 	closed bool
 	seen   map[publisherID]uint64 // the number of the last message of each publisher
 }
@@ -69,7 +69,7 @@ func NewQueue(limit int) *Queue {
 	return &Queue{limit: limit, ready: make(chan struct{}, 1), seen: map[publisherID]uint64{}}
 }
 
-// Put adds what a Publisher has sent, and keeps data.
+// Put adds data that a Publisher has sent. It retains data.
 func (q *Queue) Put(data []byte) {
 	if len(data) < PrefixSize {
 		return // not sent by a Publisher
@@ -90,7 +90,7 @@ func (q *Queue) Put(data []byte) {
 	q.addLocked(data[PrefixSize:])
 }
 
-// Add adds a message without a prefix, and keeps it. It must not be nil.
+// Add adds a message without a prefix. It retains the message, which must not be nil.
 func (q *Queue) Add(message []byte) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -108,7 +108,7 @@ func (q *Queue) addLocked(message []byte) {
 	q.wake()
 }
 
-// Lose notes that messages may be missing.
+// Lose records that messages may be missing.
 func (q *Queue) Lose() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -145,7 +145,7 @@ func (q *Queue) Next(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// dequeue returns what Next has to return, if there is anything.
+// dequeue returns the result of Next, if there is one.
 func (q *Queue) dequeue() (message []byte, ok bool, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -163,7 +163,7 @@ func (q *Queue) dequeue() (message []byte, ok bool, err error) {
 	return message, true, nil
 }
 
-// Close ends Next. It returns false if the queue was closed before.
+// Close unblocks Next. It returns false if the queue was closed already.
 func (q *Queue) Close() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

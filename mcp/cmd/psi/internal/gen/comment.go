@@ -11,16 +11,16 @@ import (
 	"github.com/go-psi/psi/internal/printable"
 )
 
-// commentWidth is where comments are wrapped, in characters, and maxComment is the most that
-// is quoted of a text.
+// commentWidth is the width at which comments are wrapped, in characters. maxComment is the
+// maximum number of bytes quoted from a text.
 const (
 	commentWidth = 92
 	maxComment   = 8_000
 )
 
-// writeComment writes paragraphs as a comment. Each line begins with "// ", and with the
-// space no text is a directive, except for a build constraint of old: gofmt would even move
-// it to the top of the file. Empty paragraphs are left out.
+// writeComment writes paragraphs as a comment. Each line begins with "// ". Because of the
+// space, no text is a directive, except for an old build constraint, which gofmt would even
+// move to the top of the file; it is escaped. Empty paragraphs are omitted.
 func writeComment(to *strings.Builder, indent string, paragraphs ...string) {
 	first := true
 	for _, p := range paragraphs {
@@ -41,7 +41,7 @@ func writeComment(to *strings.Builder, indent string, paragraphs ...string) {
 	}
 }
 
-// wrap splits a text into lines, which are escaped. Lines of the text stay apart.
+// wrap splits a text into escaped lines. Line breaks in the text are kept.
 func wrap(text string) (lines []string) {
 	if len(text) > maxComment {
 		text = strings.ToValidUTF8(text[:maxComment], "") + " …"
@@ -67,7 +67,7 @@ func wrap(text string) (lines []string) {
 	return lines
 }
 
-// sentence returns the text with a full stop.
+// sentence returns the text with a final full stop.
 func sentence(text string) string {
 	text = strings.TrimSpace(text)
 	if text == "" || strings.HasSuffix(text, ".") {

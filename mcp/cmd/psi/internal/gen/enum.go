@@ -29,7 +29,7 @@ func (e *enumType) write(to *strings.Builder) {
 	to.WriteString(")\n")
 }
 
-// enum returns the type of a schema that lists its values.
+// enum returns the type of a schema that enumerates its values.
 func (r *reader) enum(s *object, pointer string, name typeName) goType {
 	if value, ok := s.values["const"]; ok {
 		return r.enumOf([]any{value}, s, pointer, name)
@@ -57,7 +57,8 @@ func (r *reader) enumOf(values []any, s *object, pointer string, name typeName) 
 	return t
 }
 
-// scalarOf returns the type of values other than null. It is string only if all of them are.
+// scalarOf returns the type of non-null values. It is string only if all of them are
+// strings.
 func (r *reader) scalarOf(values []any, s *object) goType {
 	all := func(is func(any) bool) bool {
 		return !slices.ContainsFunc(values, func(v any) bool { return !is(v) })
@@ -84,7 +85,7 @@ func isInteger(v any) bool {
 	return ok && err == nil
 }
 
-// oneOf lists values for a comment.
+// oneOf lists the allowed values for a comment.
 func oneOf(values []any) string {
 	const most = 20
 	var list []string

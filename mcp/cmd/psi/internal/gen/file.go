@@ -13,10 +13,10 @@ import (
 	"github.com/go-psi/psi/internal/printable"
 )
 
-// packages are what the generated code may use, in the order of the imports.
+// packages lists the packages that generated code may use, in the order of the imports.
 var packages = []string{"context", "encoding/json", "strings", "time", "", "github.com/go-psi/psi/jsonschema", "github.com/go-psi/psi/mcp"}
 
-// file returns the whole file, not formatted.
+// file returns the whole file, unformatted.
 func (g *generator) file(s *Server, pkg string) (string, error) {
 	var body strings.Builder
 	body.WriteString(clientType)
@@ -47,8 +47,8 @@ func (g *generator) file(s *Server, pkg string) (string, error) {
 	return file.String(), nil
 }
 
-// packagesOf returns the names of the packages that declarations use. What is generated has no
-// variables of these names.
+// packagesOf returns the names of the packages that declarations use. Generated code has no
+// variables with these names.
 func packagesOf(body string) (map[string]bool, error) {
 	file, err := parser.ParseFile(token.NewFileSet(), "", "package p\n"+body, parser.SkipObjectResolution)
 	if err != nil {
@@ -65,7 +65,7 @@ func packagesOf(body string) (map[string]bool, error) {
 	return used, nil
 }
 
-// quote returns a name and a version for a comment.
+// quote formats a name and a version for a comment.
 func quote(name, version string) string {
 	return strings.TrimSpace(strconv.Quote(name) + " " + printable.Line(version))
 }

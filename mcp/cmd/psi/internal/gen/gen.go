@@ -14,16 +14,16 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// A Server is what a client lists of a server. Nil tools and prompts are ignored.
+// A Server holds what a server lists. Nil tools and prompts are ignored.
 type Server struct {
 	Name, Version string
 	Tools         []*mcp.Tool
 	Prompts       []*mcp.Prompt
 }
 
-// Generate returns a Go file of the package pkg. If pkg is empty, the package is named after
-// the server. It returns an error if pkg is not a name for a package, which has lower-case
-// letters, digits and '_' only.
+// Generate returns a Go file of the package pkg. If pkg is empty, the package is named
+// after the server. Generate returns an error if pkg is not a valid package name, which
+// consists of lower-case letters, digits and '_'.
 func Generate(s *Server, pkg string) ([]byte, error) {
 	if pkg == "" {
 		pkg = packageName(s.Name)
@@ -45,7 +45,7 @@ func Generate(s *Server, pkg string) ([]byte, error) {
 	return format.Source([]byte(source))
 }
 
-// packageName makes a name for a package of the name of a server.
+// packageName derives a package name from the name of a server.
 func packageName(server string) string {
 	var name strings.Builder
 	for _, word := range words(server) {
@@ -64,14 +64,15 @@ func isPackageName(name string) bool {
 		strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == ""
 }
 
-// sortedByName returns the items without nil ones. Items of one name keep their order.
+// sortedByName returns the non-nil items sorted by name. Items with the same name keep
+// their order.
 func sortedByName[D any](items []*D, name func(*D) string) []*D {
 	sorted := slices.DeleteFunc(slices.Clone(items), func(d *D) bool { return d == nil })
 	slices.SortStableFunc(sorted, func(a, b *D) int { return cmp.Compare(name(a), name(b)) })
 	return sorted
 }
 
-// A generator collects what is in the file.
+// A generator collects the contents of the file.
 type generator struct {
 	names       scope // of types, constants and functions
 	methodNames scope // of Client

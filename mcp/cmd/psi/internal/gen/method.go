@@ -11,7 +11,7 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// tool adds a method, and the types of its input and output.
+// tool adds a method for a tool, and the types of its input and output.
 func (g *generator) tool(t *mcp.Tool) {
 	method := g.methodNames.take(exported(t.Name))
 	in := g.input(t, method)
@@ -33,7 +33,8 @@ func (g *generator) tool(t *mcp.Tool) {
 	fmt.Fprintf(to, "\treturn mcp.Call[%s](ctx, c.conn, %q, %s)\n}\n", out, t.Name, argument)
 }
 
-// input returns the type of a tool's arguments, "" if it takes none. Arguments are an object.
+// input returns the type of a tool's arguments, or "" if it takes none. Arguments are an
+// object.
 func (g *generator) input(t *mcp.Tool, method string) string {
 	r := g.newReader(t.InputSchema, method, inputSuffix, fmt.Sprintf("the input of the tool %q", t.Name))
 	if r == nil {
@@ -60,7 +61,7 @@ func (g *generator) output(t *mcp.Tool, method string) string {
 	return r.typeOf(r.root, "", newTypeName(method+outputSuffix)).element()
 }
 
-// hints says what the annotations of a tool declare.
+// hints describes the annotations of a tool.
 func hints(a *mcp.ToolAnnotations) string {
 	switch {
 	case a == nil || a.ReadOnlyHint == nil:
@@ -73,7 +74,7 @@ func hints(a *mcp.ToolAnnotations) string {
 	return "The server says that the tool changes something."
 }
 
-// prompt adds a method, and the type of its arguments, all of which are strings.
+// prompt adds a method for a prompt, and the type of its arguments, which are all strings.
 func (g *generator) prompt(p *mcp.Prompt) {
 	method := g.methodNames.take(strings.TrimSuffix(exported(p.Name), "Prompt") + "Prompt")
 	in, names := g.promptInput(p, method)
@@ -97,8 +98,8 @@ func (g *generator) prompt(p *mcp.Prompt) {
 	fmt.Fprintf(to, "\treturn c.conn.GetPrompt(ctx, &mcp.GetPromptParams{Name: %q, Arguments: arguments})\n}\n", p.Name)
 }
 
-// promptInput declares the type of the arguments of a prompt, nil if it has none. It returns
-// the names of the arguments, by the index of the field.
+// promptInput declares the type of the arguments of a prompt. It returns nil if there are
+// none. It also returns the names of the arguments, by the index of the field.
 func (g *generator) promptInput(p *mcp.Prompt, method string) (in *structType, names []string) {
 	in = &structType{}
 	fields := scope{}

@@ -9,7 +9,7 @@ import (
 	"unicode"
 )
 
-// initialisms are words that Go writes in one case, by their upper-case form.
+// initialisms maps words in upper case to their spelling in Go names.
 var initialisms = map[string]string{
 	"ACL": "ACL", "API": "API", "APIS": "APIs", "ASCII": "ASCII", "CPU": "CPU", "CSS": "CSS", "CSV": "CSV", "DB": "DB", "DNS": "DNS",
 	"EOF": "EOF", "GUID": "GUID", "HTML": "HTML", "HTTP": "HTTP", "HTTPS": "HTTPS", "ID": "ID", "IDS": "IDs", "IO": "IO", "IP": "IP",
@@ -19,7 +19,7 @@ var initialisms = map[string]string{
 	"VM": "VM", "XML": "XML", "YAML": "YAML",
 }
 
-// maxName bounds names that are made of one text, in characters.
+// maxName limits the length of names derived from one text, in characters.
 const maxName = 60
 
 // exported returns an exported identifier made of the letters and digits of a text.
@@ -39,14 +39,14 @@ func exported(text string) string {
 		}
 	}
 	name = name[:min(len(name), maxName)]
-	if len(name) == 0 || !unicode.IsUpper(name[0]) { // a digit, or a letter of a script without case
+	if len(name) == 0 || !unicode.IsUpper(name[0]) { // a digit, or a letter without case
 		name = append([]rune{'X'}, name...)
 	}
 	return string(name)
 }
 
-// words splits a text at everything that is not a letter or a digit, and where the case
-// changes as in "camelCase" and "HTTPServer".
+// words splits a text at everything that is not a letter or a digit, and at changes of case
+// as in "camelCase" and "HTTPServer".
 func words(text string) (list []string) {
 	var word []rune
 	flush := func() {
@@ -74,12 +74,12 @@ func words(text string) (list []string) {
 	return list
 }
 
-// A scope has the names that are taken, each with the number that makes it another one.
+// A scope holds the names in use, each with the number last appended to make it unique.
 type scope map[string]int
 
 func (s scope) isFree(name string) bool { return s[name] == 0 }
 
-// take returns the name, with a number if it is taken.
+// take reserves and returns the name, with a number appended if it is already in use.
 func (s scope) take(name string) string {
 	free := name
 	for !s.isFree(free) {

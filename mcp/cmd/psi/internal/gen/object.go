@@ -19,10 +19,10 @@ type structType struct {
 
 type structField struct {
 	name, doc  string
-	tag        string // a Go literal, "" for none
+	tag        string // a Go literal, or "" for none
 	typ        goType
 	isRequired bool
-	inCycle    bool // it would make the struct contain itself
+	inCycle    bool // the struct would otherwise contain itself
 }
 
 func (s *structType) write(to *strings.Builder) {
@@ -39,8 +39,8 @@ func (s *structType) write(to *strings.Builder) {
 	to.WriteString("}\n")
 }
 
-// text returns the field's type: a pointer, unless it has nil anyway, if a value can be
-// missing.
+// text returns the field's type. If a value can be missing, it is a pointer or a type that
+// has nil.
 func (f *structField) text() string {
 	if !f.isRequired || f.typ.nullable || f.inCycle {
 		return f.typ.optional()
@@ -76,8 +76,8 @@ func (r *reader) object(s *object, pointer string, name typeName) goType {
 	return t
 }
 
-// isOpen reports whether the schema of an object says that it can have other members than
-// its properties. Without a word, too, but then servers seldom mean it.
+// isOpen reports whether the schema of an object explicitly allows members other than its
+// properties. The default allows them too, but servers seldom intend that.
 func isOpen(s *object) bool {
 	_, isSchema := s.values["additionalProperties"].(*object)
 	return isSchema || s.values["additionalProperties"] == true || s.has("patternProperties")
@@ -92,21 +92,21 @@ func (r *reader) rest(s *object, m *members, pointer string, name typeName) goTy
 	return goType{text: "map[string]" + value.element(), hasNil: true}
 }
 
-// A property is a property of an object, and where its schema is.
+// A property is a property of an object and the location of its schema.
 type property struct {
 	name, pointer string
 	schema        any
 }
 
-// members are the properties of an object and of those that it combines.
+// members are the properties of an object and of the schemas that it combines.
 type members struct {
 	list      []property
-	hasOthers bool // there are properties for which there cannot be a field
+	hasOthers bool // some properties cannot have a field
 	seen      map[string]bool
 	required  map[string]bool
 }
 
-// collect adds the properties of a schema, and of what its allOf combines.
+// collect adds the properties of a schema, and of the schemas in its allOf and $ref.
 func (r *reader) collect(s *object, pointer string, m *members, visited map[string]bool) {
 	if visited[pointer] {
 		return
@@ -158,8 +158,8 @@ func (r *reader) field(p property, names scope, isRequired bool, parent typeName
 	return f
 }
 
-// breakCycles makes pointers of the fields through which structs would contain themselves by
-// value.
+// breakCycles makes pointers of the fields through which structs would otherwise contain
+// themselves by value.
 func breakCycles(all []*structType) {
 	const visiting, done = 1, 2
 	state := map[*structType]int{}

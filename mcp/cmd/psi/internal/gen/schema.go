@@ -13,16 +13,16 @@ import (
 	"github.com/go-psi/psi/jsonschema"
 )
 
-// A goType is a Go type that takes the values of a schema.
+// A goType is a Go type for the values of a schema.
 type goType struct {
 	text     string      // such as "[]string"
-	strct    *structType // if it is one, by value
-	hasNil   bool        // its zero value is nil, which omitzero leaves out
+	strct    *structType // if it is a struct, by value
+	hasNil   bool        // the zero value is nil, which omitzero omits
 	nullable bool        // null is allowed
-	note     string      // what a comment should say that the type does not
+	note     string      // what a comment should add to the type
 }
 
-// optional returns the text of a type with a value for "none".
+// optional returns the text of a type that can represent a missing value.
 func (t goType) optional() string {
 	if t.hasNil {
 		return t.text
@@ -30,7 +30,7 @@ func (t goType) optional() string {
 	return "*" + t.text
 }
 
-// element returns the text of the type in a slice or a map.
+// element returns the text of the type as the element of a slice or a map.
 func (t goType) element() string {
 	if t.nullable {
 		return t.optional()
@@ -38,41 +38,41 @@ func (t goType) element() string {
 	return t.text
 }
 
-// A reader makes types of one schema.
+// A reader creates the types of one schema.
 type reader struct {
 	g        *generator
 	root     any
-	tool     string // Go's name of the tool, with which the names of types begin
-	suffix   string // what follows it in the names of types that are not in $defs
+	tool     string // the tool's Go name, with which the names of types begin
+	suffix   string // follows tool in the names of types that are not in $defs
 	origin   string // for comments, such as: the input of the tool "add"
 	isOutput bool
 	made     map[string]goType // structs and enums, by pointer
-	visiting map[string]bool   // pointers of schemas that are written out in place
+	visiting map[string]bool   // pointers of schemas being expanded in place
 }
 
-// newReader returns nil if raw is not a schema.
+// newReader returns a reader of the schema in raw, or nil if raw is not a schema.
 func (g *generator) newReader(raw json.RawMessage, tool, suffix, origin string) *reader {
-	if _, err := jsonschema.Compile(raw, nil); err != nil { // which bounds its depth and size
+	if _, err := jsonschema.Compile(raw, nil); err != nil { // also limits its depth and size
 		return nil
 	}
 	return &reader{g: g, root: parse(raw), tool: tool, suffix: suffix, origin: origin, isOutput: suffix == outputSuffix, made: map[string]goType{}, visiting: map[string]bool{}}
 }
 
-// The names of types begin with the name of their tool and one of these.
+// Suffixes that follow the name of the tool in the names of types.
 const (
 	inputSuffix  = "Input"
 	outputSuffix = "Output"
 )
 
-// A typeName is a name for a type that may have to be declared: a short one and, in case that
-// it is taken, one with the names of all properties on the way.
+// A typeName is a name for a type that may have to be declared. If short is taken, long is
+// used, which contains the names of all properties on the path.
 type typeName struct{ short, long string }
 
 func newTypeName(name string) typeName { return typeName{name, name} }
 
 func (n typeName) with(suffix string) typeName { return typeName{n.short + suffix, n.long + suffix} }
 
-// takeType returns the name for a type that is declared.
+// takeType reserves a name for a type that is declared.
 func (g *generator) takeType(n typeName) string {
 	if g.names.isFree(n.short) {
 		return g.names.take(n.short)
@@ -80,8 +80,8 @@ func (g *generator) takeType(n typeName) string {
 	return g.names.take(n.long)
 }
 
-// anyType is the type of values of which too little is known. A caller passes any value,
-// and gets what the server sent.
+// anyType returns the type of values about which too little is known. Callers can pass any
+// value, and get the JSON that the server sent.
 func (r *reader) anyType(note string) goType {
 	if r.isOutput {
 		return goType{text: "json.RawMessage", hasNil: true, note: note}
@@ -89,8 +89,8 @@ func (r *reader) anyType(note string) goType {
 	return goType{text: "any", hasNil: true, note: note}
 }
 
-// typeOf returns the type of the schema v, found at pointer. Name is for a type that has to
-// be declared.
+// typeOf returns the type of the schema v, found at pointer. Name is used if the type has
+// to be declared.
 func (r *reader) typeOf(v any, pointer string, name typeName) goType {
 	if t, ok := r.made[pointer]; ok {
 		return t
@@ -102,12 +102,12 @@ func (r *reader) typeOf(v any, pointer string, name typeName) goType {
 	defer delete(r.visiting, pointer)
 	t := r.newType(v, pointer, name)
 	if _, ok := r.made[pointer]; ok {
-		r.made[pointer] = t // that it is nullable was not known before its fields
+		r.made[pointer] = t // whether it is nullable is known only after its fields
 	}
 	return t
 }
 
-// newType returns the type of a schema that is seen for the first time.
+// newType returns the type of a schema seen for the first time.
 func (r *reader) newType(v any, pointer string, name typeName) goType {
 	s, ok := v.(*object)
 	switch {
@@ -161,8 +161,9 @@ func (r *reader) typed(typ string, s *object, pointer string, name typeName) goT
 	return r.anyType("")
 }
 
-// stringType gives arguments types that always encode as the format wants. What a server
-// returns need not have the format, so there it is a string.
+// stringType returns the type of a string. Arguments get types that always encode in the
+// required format. Output is always a string, because the server's values may not have the
+// format.
 func (r *reader) stringType(s *object) goType {
 	format, pattern := s.text("format"), s.has("pattern")
 	switch {
@@ -184,7 +185,7 @@ func (r *reader) items(s *object, pointer string, name typeName) goType {
 	return r.typeOf(s.values["items"], pointer+"/items", name.with("Item"))
 }
 
-// reference returns the type of a schema that refers to another one.
+// reference returns the type of a schema that refers to another schema.
 func (r *reader) reference(s *object) goType {
 	pointer, ok := schematree.LocalRef(s.text("$ref"))
 	target, found := lookup(r.root, pointer)
@@ -198,8 +199,8 @@ func (r *reader) reference(s *object) goType {
 	return r.typeOf(target, pointer, newTypeName(r.tool+exported(name)))
 }
 
-// alternatives returns the type of a schema that combines others: of one that can be null,
-// of an enum with descriptions, or of anything.
+// alternatives returns the type of a schema that combines others: a nullable type, an enum
+// with descriptions, or any type.
 func (r *reader) alternatives(s *object, keyword, pointer string, name typeName) goType {
 	list := s.list(keyword)
 	var constants []any

@@ -17,11 +17,11 @@ func jsonTag(value string) string {
 	return strconv.Quote(tag)
 }
 
-// hasTag reports whether a json tag can have the name. The JSON package reserves some
+// hasTag reports whether a json tag can contain the name. Package json reserves some
 // characters.
 func hasTag(name string) bool { return name != "" && !strings.ContainsAny(name, ",\\'\"`") }
 
-// fieldTag returns the tag of a field with a name for which hasTag is true.
+// fieldTag returns the tag of a field. The name must satisfy hasTag.
 func fieldTag(name string, isRequired bool) string {
 	switch {
 	case !isRequired:

@@ -12,8 +12,8 @@ import (
 	"github.com/go-psi/psi/internal/schematree"
 )
 
-// An object is a JSON object whose members keep their order, in which the fields of a struct
-// are written.
+// An object is a JSON object that keeps the order of its members, which becomes the order
+// of struct fields.
 type object struct {
 	names  []string
 	values map[string]any
@@ -73,7 +73,7 @@ func parseObject(d *json.Decoder) (any, error) {
 	return obj, err
 }
 
-// asObject returns v if it is an object, and an empty one otherwise.
+// asObject returns v if it is an object, and an empty object otherwise.
 func asObject(v any) *object {
 	if obj, ok := v.(*object); ok {
 		return obj
@@ -87,7 +87,7 @@ func (o *object) text(name string) string { s, _ := o.values[name].(string); ret
 
 func (o *object) list(name string) []any { l, _ := o.values[name].([]any); return l }
 
-// strings returns the strings of a list, or a single one.
+// strings returns the strings in a list, or a single string as a list.
 func (o *object) strings(name string) (list []string) {
 	if s, ok := o.values[name].(string); ok {
 		return []string{s}
@@ -123,8 +123,7 @@ func lookup(v any, pointer string) (any, bool) {
 	return v, true
 }
 
-// compact returns the JSON of a value that has no others in it, "" for an array or an object
-// that does.
+// compact returns the JSON of a scalar or an empty array, and "" for other values.
 func compact(v any) string {
 	switch v := v.(type) {
 	case nil:
