@@ -80,9 +80,9 @@ func headMembersOf(res Result) []string {
 	return headMembers[:2]
 }
 
-// appendBody appends the remaining members of res to an object whose head has been written,
-// and closes the object.
-func appendBody(dst []byte, res Result, form toolForm) ([]byte, error) {
+// appendBody appends the remaining members of res, except those in omit, to an object whose
+// head has been written, and closes the object.
+func appendBody(dst []byte, res Result, form toolForm, omit []string) ([]byte, error) {
 	switch r := res.(type) {
 	case *CallToolResult:
 		if len(r.Extra) == 0 {
@@ -97,7 +97,7 @@ func appendBody(dst []byte, res Result, form toolForm) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return jsonscan.AppendMembers(dst, body, headMembersOf(res)...), nil
+	return jsonscan.AppendMembers(dst, body, slices.Concat(headMembersOf(res), omit)...), nil
 }
 
 func appendCallToolBody(dst []byte, r *CallToolResult) ([]byte, error) {
@@ -162,7 +162,7 @@ func appendModern(dst []byte, req *Request, res Result) ([]byte, error) {
 	if c, ok := res.(cacheable); ok && kind == ResultComplete {
 		dst = appendHints(dst, c.hints(), req)
 	}
-	return appendBody(dst, res, toolForm{})
+	return appendBody(dst, res, toolForm{}, nil)
 }
 
 // appendServerMeta appends _meta, and adds the server's identity to it unless meta already

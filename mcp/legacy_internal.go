@@ -88,10 +88,10 @@ func (internals) CheckResult(res Result) error { return checkResult(res) }
 
 // AppendBody appends the members of res that all revisions share to an open object, and
 // closes it. form converts tools before they are encoded; the encodings of registered tools
-// are cached by number, which must be above 0 and below 8. AppendBody panics if res contains
-// nil where a value is required.
-func (internals) AppendBody(dst []byte, res Result, number int, form func(*Tool) *Tool) ([]byte, error) {
-	return appendBody(dst, res, toolForm{number, form})
+// are cached by number, which must be above 0 and below 8. Members in omit are left out.
+// AppendBody panics if res contains nil where a value is required.
+func (internals) AppendBody(dst []byte, res Result, number int, form func(*Tool) *Tool, omit []string) ([]byte, error) {
+	return appendBody(dst, res, toolForm{number, form}, omit)
 }
 
 // NotificationRootsListChanged is the notification that the roots of a client have changed.

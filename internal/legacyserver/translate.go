@@ -55,7 +55,19 @@ func (t translation) appendResult(dst []byte, res mcp.Result) (whole []byte, err
 		}
 		dst = append(dst, '}')
 	}
-	return core.AppendBody(dst, res, int(t.rev), t.tool)
+	return core.AppendBody(dst, res, int(t.rev), t.tool, foreignMembers(res))
+}
+
+// foreignMembers returns the members that only results of the newest revision have. A server
+// behind a gateway may add them to any result. Results of other methods may use the names for
+// members of their own.
+func foreignMembers(res mcp.Result) []string {
+	switch res.(type) {
+	case *mcp.CallToolResult, *mcp.GetPromptResult, *mcp.ReadResourceResult, *mcp.CompleteResult, *mcp.ListToolsResult,
+		*mcp.ListPromptsResult, *mcp.ListResourcesResult, *mcp.ListResourceTemplatesResult:
+		return []string{"ttlMs", "cacheScope", "inputRequests", "requestState"}
+	}
+	return nil
 }
 
 // errPanicked is the error for a result whose encoding panics because of an invalid nil.
