@@ -44,7 +44,8 @@ func TestCompileErrors(t *testing.T) {
 	}
 }
 
-// Thirty definitions that each apply the next one twice would take 2^30 steps.
+// Compile rejects thirty definitions that each refer to the next one twice, which would
+// take 2^30 steps.
 func TestCompileRefusesBomb(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`{"$ref":"#/$defs/d0","$defs":{"d30":{}`)

@@ -38,7 +38,7 @@ func ExampleEnumer() {
 	// Output: {"properties":{"unit":{"type":"string","enum":["celsius","fahrenheit"]},"other":{"items":{"type":"string","enum":["celsius","fahrenheit"]},"type":"array"}},"additionalProperties":false,"type":"object","required":["unit"]}
 }
 
-// A type that is only known at run time.
+// A schema can be inferred from a type that is known only at run time.
 func ExampleForType() {
 	point := reflect.StructOf([]reflect.StructField{
 		{Name: "X", Type: reflect.TypeFor[float64](), Tag: `json:"x" jsonschema:"minimum=0"`},

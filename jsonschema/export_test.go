@@ -24,16 +24,16 @@ func IsVouched(s *Schema) bool {
 	return beyond == ""
 }
 
-// CompileValidator compiles the validator of s, as its first use does.
+// CompileValidator compiles the validator of s, as its first use would.
 func CompileValidator(s *Schema) error {
 	_, err := s.validator()
 	return err
 }
 
-// Proves runs only the proof.
+// Proves validates data using only the proof.
 func Proves(s *Schema, data []byte) bool { return s.proves(context.Background(), data) }
 
-// ValidateTree validates without the proof.
+// ValidateTree validates data without the proof.
 func ValidateTree(s *Schema, data []byte) error { return s.validateTree(context.Background(), data) }
 
 // Work returns the work of validating data.

@@ -17,9 +17,9 @@ import (
 	"github.com/go-psi/psi/jsonschema"
 )
 
-// FuzzGates compares the validator with the library alone, with schemas that refer to
-// other schemas in all ways. Gates count the work and remember outcomes, but must not
-// change what is valid, nor the explanation.
+// FuzzGates compares the validator with the library alone, using schemas that refer to each
+// other in every way. Gates count the work and remember outcomes, but must not change which
+// values are valid or how failures are explained.
 func FuzzGates(f *testing.F) {
 	for seed := range uint64(20) {
 		f.Add(seed, []byte(`{"a":[{"b":{}}],"b":{"a":1}}`))
@@ -58,7 +58,7 @@ func compareGates(t *testing.T, seed uint64, data []byte) (valid int) {
 			continue
 		}
 		got, want := jsonschema.ValidateTree(s, data), jsonschema.ValidateWithLibrary(s, data)
-		wrongName := strings.Contains(fmt.Sprint(got, want), "property name") // of which the library does not know the place
+		wrongName := strings.Contains(fmt.Sprint(got, want), "property name") // the library does not know where it is
 		if (got == nil) != (want == nil) || problemsOf(got) != problemsOf(want) && !wrongName {
 			t.Fatalf("schema  %s\ndata    %s\ngates   %v\nlibrary %v", schema, data, got, want)
 		}
@@ -70,19 +70,19 @@ func compareGates(t *testing.T, seed uint64, data []byte) (valid int) {
 	return valid
 }
 
-// problemsOf returns the text of an error without the number of further problems, which
-// is not exact if the same problem is found in several ways.
+// problemsOf returns the text of an error without the number of further problems, which is
+// inexact if the same problem is found in several ways.
 func problemsOf(err error) string {
 	problems, _, _ := strings.Cut(fmt.Sprint(err), "\nand ")
 	return problems
 }
 
-// A graphGenerator makes schemas that refer to each other.
+// A graphGenerator generates schemas that refer to each other.
 type graphGenerator struct {
 	*rand.Rand
 	contextual bool // with keywords for which outcomes are not remembered
-	circular   bool // a schema may refer to itself for the same value
-	current    int  // definition that is being generated
+	circular   bool // whether a schema may refer to itself for the same value
+	current    int  // index of the definition being generated
 }
 
 func (g *graphGenerator) document() string {
@@ -112,7 +112,7 @@ func (g *graphGenerator) object(depth int) string {
 	return "{" + strings.Join(members, ",") + "}"
 }
 
-// part returns a schema for a part of the value, same one for the value itself.
+// part returns a schema for a part of the value, and same returns one for the value itself.
 func (g *graphGenerator) part(depth int) string { return g.schema(depth, g.IntN(4)) }
 
 func (g *graphGenerator) same(depth int) string {

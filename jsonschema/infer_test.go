@@ -69,7 +69,7 @@ func indent(t *testing.T, schema []byte) []byte {
 // T55: inferred schemas pass the lint of every provider.
 func TestInferredIsPortable(t *testing.T) {
 	for _, tt := range golden {
-		if tt.failing || tt.name == "scalar" || tt.name == "list" { // no input schema of a tool
+		if tt.failing || tt.name == "scalar" || tt.name == "list" { // not the input schema of a tool
 			continue
 		}
 		schema, err := jsonschema.ForType(tt.typ)
@@ -107,7 +107,7 @@ func compileFor(t testing.TB, typ reflect.Type) *jsonschema.Schema {
 	return s
 }
 
-// T56: a type used in several places and goroutines has its full schema everywhere.
+// T56: a type used in several places and concurrently has its full schema everywhere.
 func TestForConcurrent(t *testing.T) {
 	type here struct{ A, B pair[point, node] }
 	var wg sync.WaitGroup
@@ -132,7 +132,7 @@ func TestForConcurrent(t *testing.T) {
 	}
 }
 
-// T57: a recursive type validates a deep value, and its root says "object".
+// T57: a recursive type validates a deep value, and its root has the type "object".
 func TestRecursive(t *testing.T) {
 	s := compileFor(t, reflect.TypeFor[node]())
 	deep := `{"value":1,"next":{"value":2,"next":{"value":3,"next":{"value":4,"next":{"value":5}}}}}`
@@ -185,7 +185,7 @@ type selfPointer *selfPointer
 
 type brokenRef struct{}
 
-func (brokenRef) JSONSchema() string { return "" } // of another type, so it is not called
+func (brokenRef) JSONSchema() string { return "" } // has another return type, so it is not called
 
 func TestForErrors(t *testing.T) {
 	tests := []struct {
@@ -238,7 +238,7 @@ func FuzzTags(f *testing.F) {
 	})
 }
 
-// An escaped comma is part of a text, and so is a keyword after it.
+// An escaped comma is part of the description, and so is a keyword that follows it.
 func TestEscapedComma(t *testing.T) {
 	got, err := jsonschema.ForType(structOf("A", reflect.TypeFor[int](), `jsonschema:"description=or\\,nullable"`))
 	if err != nil || !strings.Contains(string(got), `"or,nullable"`) {

@@ -12,7 +12,7 @@ import (
 	"github.com/go-psi/psi/jsonschema"
 )
 
-// mendable are schemas and values to mend, and to fill in.
+// mendable lists schemas with values for Mend and WithDefaults.
 var mendable = [][2]string{
 	{`{"type":"object","properties":{"n":{"type":"integer"}},"additionalProperties":false}`, `{"n":"7","x":1}`},
 	{`{"type":"object","properties":{"l":{"type":"array","items":{"type":"number"}}}}`, `{"l":"[\"1\",2]"}`},
@@ -27,8 +27,8 @@ var mendable = [][2]string{
 	{`{"properties":{"a":{"default":1}}}`, `000`},
 }
 
-// FuzzMend checks what Mend promises for any schema and value: what it returns is valid, it
-// changes only what is invalid, it leaves its argument alone, and mending again changes
+// FuzzMend checks the guarantees of Mend for any schema and value: the result is valid,
+// only invalid parts change, the argument is not modified, and mending again changes
 // nothing.
 func FuzzMend(f *testing.F) {
 	for _, m := range mendable {
@@ -64,13 +64,14 @@ func FuzzMend(f *testing.F) {
 	})
 }
 
-// nestedDefault matches schemas with a default that is an object or a list, and some others.
+// nestedDefault matches schemas with a default that is an object or an array, and some
+// others.
 var nestedDefault = regexp.MustCompile(`"default"\s*:\s*[[{]|\\u`)
 
-// FuzzDefaults checks what WithDefaults promises for any schema and value: JSON stays JSON,
-// everything else stays as it is, the argument is left alone, and filling in again changes
-// nothing, unless a default is itself an object or a list: it is used as it is, and may lack
-// members that have a default.
+// FuzzDefaults checks the guarantees of WithDefaults for any schema and value: the result
+// is JSON, everything else is unchanged, the argument is not modified, and applying
+// defaults again changes nothing. The last does not hold if a default is itself an object
+// or an array: it is used as is, and may lack members that have a default.
 func FuzzDefaults(f *testing.F) {
 	for _, m := range mendable {
 		f.Add([]byte(m[0]), []byte(m[1]))

@@ -30,7 +30,7 @@ func TestProofAllocatesNothing(t *testing.T) {
 	}
 }
 
-// The proof must be able to prove these values, or must not exist.
+// The proof proves exactly the values marked as proved, all of which are valid.
 func TestProof(t *testing.T) {
 	tests := []struct {
 		schema, data string
@@ -129,9 +129,8 @@ func TestManyProperties(t *testing.T) {
 	}
 }
 
-// FuzzProof compares the proof with the validator: proved values must be valid. Schemas
-// are generated from the seed; data is used as it is, and also values that resemble the
-// schema.
+// FuzzProof compares the proof with the validator: proved values must be valid. Schemas are
+// generated from the seed. The values are data itself and values that resemble the schema.
 func FuzzProof(f *testing.F) {
 	f.Add(uint64(1), []byte(`{"a":1,"b":[null],"c":"x"}`))
 	f.Add(uint64(2), []byte(`9007199254740993`))

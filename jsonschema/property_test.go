@@ -21,11 +21,11 @@ import (
 	"github.com/go-psi/psi/jsonschema"
 )
 
-// demanding lists the entries of the table whose tags and methods require more than the
-// Go type, so that random values may be invalid.
+// demanding lists the table entries whose tags and methods require more than the Go type,
+// so that random values may be invalid.
 var demanding = map[string]bool{"keywords": true, "optional": true, "text-standard": true, "supplied": true, "supplied-root": true}
 
-// The schema of a type accepts what the JSON package writes for any value of it (T60:
+// The schema of a type accepts every value of the type as encoded by the JSON package (T60:
 // including nil slices, maps and pointers), and the proof agrees.
 func TestSchemaAcceptsEncoding(t *testing.T) {
 	for _, tt := range golden {
@@ -41,7 +41,7 @@ func TestSchemaAcceptsEncoding(t *testing.T) {
 	}
 }
 
-// The same for random types.
+// The schemas of random types accept the encoding of their values, too.
 func TestSchemaAcceptsEncodingOfRandomTypes(t *testing.T) {
 	g := generator{rand.New(rand.NewPCG(3, 4))}
 	for range 300 {

@@ -16,8 +16,8 @@ import (
 	"github.com/go-psi/psi/jsonschema"
 )
 
-// A tag says what is meant, or is refused: with the field's path, the word, and what was
-// probably meant.
+// An invalid tag is rejected with an error that names the path of the field, the offending
+// word and, if possible, the intended one.
 func TestFindingU4TagsAreStrict(t *testing.T) {
 	text, integer, boolean := reflect.TypeFor[string](), reflect.TypeFor[int](), reflect.TypeFor[bool]()
 	list, object := reflect.TypeFor[[]int](), reflect.TypeFor[point]()
@@ -80,7 +80,8 @@ func TestFindingU4TagsAreStrict(t *testing.T) {
 	}
 }
 
-// A tag without a word is a description, with its commas, and so is the end of a tag.
+// A tag without keywords is a description, including its commas. A description extends to
+// the end of the tag.
 func TestFindingU4Descriptions(t *testing.T) {
 	for tag, want := range map[string]string{
 		`the first number, as an integer`:          `{"type":"integer","description":"the first number, as an integer"}`,
@@ -117,7 +118,7 @@ func TestFindingU12DefaultsAreOptional(t *testing.T) {
 	}
 }
 
-// The default of a number that is written as a string is such a string.
+// If a number is encoded as a string, its default is a string, too.
 func TestDefaultOfQuotedNumber(t *testing.T) {
 	raw, err := jsonschema.For[struct {
 		ID    int64   `json:"id,string" jsonschema:"default=7"`
@@ -134,8 +135,8 @@ func TestDefaultOfQuotedNumber(t *testing.T) {
 	}
 }
 
-// The words of a tag are those of what is written: a number in quotes has a pattern, and no
-// minimum.
+// The keywords of a tag apply to the encoded form: a quoted number may have a pattern, but
+// not a minimum.
 func TestWordsOfQuotedNumber(t *testing.T) {
 	raw, err := jsonschema.For[struct {
 		ID int64 `json:"id,string" jsonschema:"pattern=^[0-9]+$"`
@@ -151,8 +152,8 @@ func TestWordsOfQuotedNumber(t *testing.T) {
 	}
 }
 
-// Types of the standard library that are usually written as text have schemas, and values
-// that fit them can be decoded.
+// Standard library types that are usually encoded as text have schemas, and values that
+// conform to them can be decoded.
 func TestFindingU8TextTypes(t *testing.T) {
 	type text struct {
 		Wait  time.Duration            `json:"wait,omitzero" jsonschema:"default=1m30s"`
@@ -198,7 +199,7 @@ func TestFindingU8TextTypes(t *testing.T) {
 	}
 }
 
-// The types that are text are so wherever they stand.
+// Types encoded as text are text wherever they occur.
 func TestTextTypesAnywhere(t *testing.T) {
 	page := url.URL{Scheme: "https", Host: "a.example"}
 	for want, v := range map[string]any{
@@ -218,7 +219,7 @@ func TestTextTypesAnywhere(t *testing.T) {
 	}
 }
 
-// A json.Number is a number.
+// A json.Number is encoded as a number.
 func TestNumber(t *testing.T) {
 	type numbers struct {
 		N json.Number    `json:"n"`
@@ -256,7 +257,7 @@ type durations []time.Duration
 
 func (durations) String() string { return "" }
 
-// What is not JSON is an error, wherever it ends.
+// Truncated JSON is an error, wherever it is cut off.
 func TestUnmarshalTorn(t *testing.T) {
 	const whole = `{"a":[1.0,"b\"c"],"d":"e"}`
 	for end := range len(whole) {
@@ -270,7 +271,7 @@ func TestUnmarshalTorn(t *testing.T) {
 	}
 }
 
-// A json.Number can be the key of a map: a name is a string.
+// A json.Number can be a map key, because member names are strings.
 func TestNumberKeys(t *testing.T) {
 	v := map[json.Number][]json.Number{"5": {"1"}}
 	raw, err := jsonschema.Marshal(v)

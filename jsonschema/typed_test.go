@@ -48,7 +48,7 @@ func TestTypedInput(t *testing.T) {
 	}
 }
 
-// Forms may list their choices with titles.
+// The schemas of forms may list choices with titles.
 func TestChoicesOfForms(t *testing.T) {
 	for _, form := range []string{
 		`{"type":"object","properties":{"a":{"type":"string","oneOf":[{"const":"r","title":"Red"},{"const":"g","title":"Green"}],"default":"r"}}}`,

@@ -16,7 +16,7 @@ import (
 	invopop "github.com/invopop/jsonschema"
 )
 
-// The types below are the table of inferred schemas. Each has a golden file. The schema
+// The types below make up the table of inferred schemas. Each has a golden file. The schema
 // must accept every value that the JSON package writes for its type.
 
 type color string
@@ -31,13 +31,13 @@ func (l *level) UnmarshalText(b []byte) error {
 	return err
 }
 
-// UUID is like those of the usual packages.
+// UUID resembles the types of common UUID packages.
 type UUID [16]byte
 
 func (u UUID) MarshalText() ([]byte, error)     { return fmt.Appendf(nil, "%x", u[:]), nil }
 func (u *UUID) UnmarshalText(text []byte) error { return nil }
 
-// readText is only read as text.
+// readText implements only encoding.TextUnmarshaler.
 type readText string
 
 func (*readText) UnmarshalText([]byte) error { return nil }
@@ -203,7 +203,7 @@ type unseen struct {
 	Dash   string `json:"-,omitzero"` //nolint:staticcheck // the JSON package reads this as the name "-"
 }
 
-// golden is the table. An entry with failing set has no schema.
+// golden is the table of inferred schemas. Entries with failing set have no schema.
 var golden = []struct {
 	name    string
 	typ     reflect.Type

@@ -117,7 +117,7 @@ func TestExplainCombinators(t *testing.T) {
 	}
 }
 
-// Explanations stay readable, whatever the values are.
+// Explanations stay readable however large the values are.
 func TestExplanationIsBounded(t *testing.T) {
 	s := compile(t, `{"additionalProperties":{"type":"integer"}}`, nil)
 	var b strings.Builder

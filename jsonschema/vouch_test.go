@@ -32,7 +32,7 @@ func TestInvalidIsRefused(t *testing.T) {
 	}
 }
 
-// The same for provable schemas after a random replacement.
+// Provable schemas that are still vouched for after a random replacement are valid.
 func TestVouchedIsValid(t *testing.T) {
 	vouched := 0
 	for seed := range uint64(2000) {
@@ -65,7 +65,7 @@ func (g *schemaGenerator) spoil(v any) any {
 	keep := g.IntN(8) > 0
 	switch v := v.(type) {
 	case map[string]any:
-		for key, child := range v { // any member
+		for key, child := range v { // picks any member
 			if keep {
 				v[key] = g.spoil(child)
 				return v

@@ -14,7 +14,7 @@ import (
 	"github.com/go-psi/psi/jsonschema"
 )
 
-// filter is the schema of a filter expression, as in search tools: three alternatives
+// filter is the schema of a filter expression as used by search tools. Three alternatives
 // lead to the same member.
 const filter = `{"$ref":"#/$defs/filter","$defs":{"filter":{"oneOf":[
 	{"type":"object","properties":{"op":{"const":"and"},"args":{"type":"array","items":{"$ref":"#/$defs/filter"}}},"required":["op","args"]},
@@ -28,8 +28,9 @@ func expression(depth int, innermost string) []byte {
 	return []byte(strings.Repeat(`{"op":"not","args":[`, depth) + innermost + strings.Repeat(`]}`, depth))
 }
 
-// Validating a filter of 260 bytes took 21 seconds, and three times as long with each
-// further level.
+// The work grows linearly with the depth of the value. Without remembered outcomes,
+// validating a filter of 260 bytes takes 21 seconds, and three times as long for each
+// additional level.
 func TestFindingS4WorkIsLinearInDepth(t *testing.T) {
 	s := compile(t, filter, nil)
 	for _, innermost := range []string{`{"field":"a","value":1}`, `{"field":"a","value":"1"}`} {
@@ -50,7 +51,7 @@ func TestFindingS4WorkIsLinearInDepth(t *testing.T) {
 	}
 }
 
-// A problem deep within a filter is explained like one in a shallow filter.
+// An error deep inside a filter is explained like one in a shallow filter.
 func TestFindingS4DeepFilterIsExplained(t *testing.T) {
 	s := compile(t, filter, nil)
 	const depth = 13
@@ -64,7 +65,8 @@ func TestFindingS4DeepFilterIsExplained(t *testing.T) {
 	}
 }
 
-// The same in alternatives that only decide, whose errors the library leaves empty.
+// Outcomes are also remembered in alternatives that only decide, whose errors the library
+// leaves empty.
 func TestFindingS4NegationsAreRemembered(t *testing.T) {
 	s := compile(t, `{"$ref":"#/$defs/d","$defs":{"d":{"anyOf":[
 		{"not":{"properties":{"a":{"$ref":"#/$defs/d"}},"required":["a"]}},
@@ -77,8 +79,8 @@ func TestFindingS4NegationsAreRemembered(t *testing.T) {
 	}
 }
 
-// Outcomes are not remembered next to keywords for which they depend on the schemas
-// around them. Such alternatives take their full work, up to the limit.
+// Outcomes are not remembered next to keywords that make them depend on the surrounding
+// schemas. Such alternatives take their full work, up to the limit.
 func TestFindingS4UnevaluatedIsBounded(t *testing.T) {
 	s := compile(t, strings.Replace(filter, `"oneOf"`, `"unevaluatedProperties":false,"oneOf"`, 1), &jsonschema.Options{MaxWork: 100_000})
 	if err := s.Validate(t.Context(), expression(4, `{"field":"a","value":1}`)); err != nil {
@@ -93,8 +95,8 @@ func TestFindingS4UnevaluatedIsBounded(t *testing.T) {
 	}
 }
 
-// A few KB of schema and value took seconds: each of many schemas applied to each of many
-// items.
+// Work is limited if each of many schemas applies to each of many items. Otherwise, a few
+// KB of schema and value would take seconds.
 func TestFindingCM17SchemasTimesValuesAreBounded(t *testing.T) {
 	var b strings.Builder
 	for i := range 3000 {
@@ -110,7 +112,7 @@ func TestFindingCM17SchemasTimesValuesAreBounded(t *testing.T) {
 	}
 }
 
-// Work is not only schemas: each of these has only a few.
+// Costly keywords count as work even though each of these schemas has few subschemas.
 func TestFindingCM17CostlyKeywordsAreBounded(t *testing.T) {
 	list := func(of string, n int) string { return "[" + of + strings.Repeat(","+of, n-1) + "]" }
 	numbers, err := json.Marshal(make([]int, 2000))
@@ -145,7 +147,7 @@ func manyMembers(n int) string {
 	return "{" + strings.Join(members, ",") + "}"
 }
 
-// A regular expression of a few bytes can expand to gigabytes.
+// A short regular expression that would expand to gigabytes is rejected.
 func TestFindingCM17PatternsAreBounded(t *testing.T) {
 	_, err := jsonschema.Compile([]byte(`{"pattern":"`+strings.Repeat("(a{1000}b{1000})", 100)+`"}`), nil)
 	if err == nil || !strings.Contains(err.Error(), "regular expressions") {
@@ -153,7 +155,8 @@ func TestFindingCM17PatternsAreBounded(t *testing.T) {
 	}
 }
 
-// The library looks for cycles by comparing each schema of a chain with all before it.
+// Long chains of references are rejected, because the library detects cycles by comparing
+// each schema of a chain with all schemas before it.
 func TestFindingCM17ChainsAreBounded(t *testing.T) {
 	var b strings.Builder
 	for i := range 2000 {
@@ -165,7 +168,7 @@ func TestFindingCM17ChainsAreBounded(t *testing.T) {
 	}
 }
 
-// endingContext ends after its error was read a number of times.
+// An endingContext is done once its Err method has been called a number of times.
 type endingContext struct {
 	context.Context //nolint:containedctx // it is one
 	left            int
@@ -178,7 +181,7 @@ func (c *endingContext) Err() error {
 	return nil
 }
 
-// A validation ends with its context, before and while it runs.
+// Validation stops if its context is done, before or while it runs.
 func TestFindingS4ContextEndsValidation(t *testing.T) {
 	gone, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("the caller left"))
@@ -198,8 +201,8 @@ func TestFindingS4ContextEndsValidation(t *testing.T) {
 	}
 }
 
-// Of many wrong values in an object, the first are listed in a fixed order and the others
-// counted.
+// If an object has many invalid members, the first are listed in a fixed order and the
+// others are counted.
 func TestFindingW18ManyWrongMembers(t *testing.T) {
 	s := compile(t, `{"additionalProperties":{"type":"string"}}`, nil)
 	const n = 50_000

@@ -17,10 +17,11 @@ import (
 	"github.com/go-psi/psi/mcp/mcptest"
 )
 
-// Tests of public advisories have their names, and docs/evidence/advisories.md lists them.
+// Tests for public advisories are named after them and listed in
+// docs/evidence/advisories.md.
 
-// choosing is a server in which it can be seen which of two tools has run, and with
-// which argument.
+// choosing returns a server whose results show which of its two tools ran and with which
+// arguments.
 func choosing() *mcp.Mux {
 	type in struct {
 		Task  string `json:"task,omitempty"`
@@ -37,8 +38,8 @@ func choosing() *mcp.Mux {
 	return mux
 }
 
-// runs sends a message in each era, and wants it to be refused or to be what a reader
-// that knows the names exactly takes it for: a call of the safe tool, without force.
+// runs sends a message in each era. It fails unless the server rejects the message or runs
+// the safe tool without force, as a reader that matches member names exactly would.
 func runs(t *testing.T, message string) {
 	t.Helper()
 	for _, era := range eras {
@@ -55,8 +56,8 @@ func runs(t *testing.T, message string) {
 	}
 }
 
-// The Go SDK took names of members in any case, and letters that fold to those of a
-// name: what inspected a message before saw another one.
+// Member names match exactly. The Go SDK matched them regardless of case and Unicode case
+// folding, so an inspecting proxy could read a different member than the server did.
 func TestAdvisoryCVE_2026_27896(t *testing.T) {
 	for _, message := range []string{
 		`{"jsonrpc":"2.0","id":1,"Method":"tools/call","params":{"name":"danger",META}}`,
@@ -75,8 +76,8 @@ func TestAdvisoryCVE_2026_27896(t *testing.T) {
 	}
 }
 
-// The decoder that the Go SDK took next ignored a NUL at the end of a name, and of two
-// equal names it took the last.
+// A name with a NUL at its end is a different name, and duplicate names are rejected. The
+// next decoder of the Go SDK ignored the NUL and used the last of two equal names.
 func TestAdvisoryGHSA_q382_vc8q_7jhj(t *testing.T) {
 	for _, message := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"ping","method\u0000":"tools/call","params":{"name":"danger",META}}`,
@@ -94,7 +95,8 @@ func TestAdvisoryGHSA_q382_vc8q_7jhj(t *testing.T) {
 	}
 }
 
-// A request that did not validate ended the Python SDK's server for everybody.
+// Requests that fail validation are answered, and the server keeps running. In the Python
+// SDK, one such request stopped the server for all clients.
 func TestAdvisoryCVE_2025_53366(t *testing.T) {
 	methods := []string{
 		mcp.MethodDiscover, mcp.MethodListTools, mcp.MethodCallTool, mcp.MethodListPrompts, mcp.MethodGetPrompt, mcp.MethodListResources,
@@ -126,7 +128,7 @@ func TestAdvisoryCVE_2025_53366(t *testing.T) {
 	}
 }
 
-// GitHub's server ended with a completion that was for nothing.
+// A completion request without a valid reference is rejected. It crashed GitHub's server.
 func TestAdvisoryCVE_2026_47427(t *testing.T) {
 	mux := choosing()
 	mux.Prompt("essay", mcp.PromptFunc(func(context.Context, struct {
@@ -153,8 +155,8 @@ func TestAdvisoryCVE_2026_47427(t *testing.T) {
 	}
 }
 
-// The TypeScript SDK made regular expressions of URI templates, which took for ever to
-// find that a long URI does not match.
+// Matching a long URI against a template is fast. The TypeScript SDK compiled URI templates
+// to regular expressions that took almost forever.
 func TestAdvisoryCVE_2026_0621(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	for _, template := range []string{"a://x{/id*}", "b://x{?tags*}", "c://x{/id*}{?tags*}/end", "d://x{;p*}{#f*}z", "e://{+a}a{+b}a{+c}a{+d}b"} {
@@ -170,7 +172,7 @@ func TestAdvisoryCVE_2026_0621(t *testing.T) {
 	}
 }
 
-// aside makes a directory to serve and, beside it, one whose name begins alike.
+// aside creates a directory to serve and a sibling whose name has the same prefix.
 func aside(t *testing.T) (served, beside string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -183,7 +185,7 @@ func aside(t *testing.T) (served, beside string) {
 	return served, beside
 }
 
-// nothingOf wants none of some paths to be served, and that of the public file to be.
+// nothingOf checks that none of the paths is served, and that the public file is.
 func nothingOf(t *testing.T, served string, paths []string) {
 	t.Helper()
 	root, err := os.OpenRoot(served)
@@ -210,7 +212,8 @@ func nothingOf(t *testing.T, served string, paths []string) {
 	}
 }
 
-// The reference server of files followed symbolic links out of its directory.
+// Symbolic links that lead out of the served directory are not followed. The reference file
+// server followed them.
 func TestAdvisoryCVE_2025_53109(t *testing.T) {
 	served, beside := aside(t)
 	for link, target := range map[string]string{
@@ -223,7 +226,8 @@ func TestAdvisoryCVE_2025_53109(t *testing.T) {
 	nothingOf(t, served, []string{"file.txt", "dir/b.txt", "dir", "up/files_secret/b.txt", "relative.txt", "twice/b.txt", "etc/passwd"})
 }
 
-// It also took a directory whose name begins like its own for a part of it.
+// A sibling directory whose name begins with that of the served directory is not served.
+// The reference file server served it.
 func TestAdvisoryCVE_2025_53110(t *testing.T) {
 	served, beside := aside(t)
 	if _, err := fs.Stat(os.DirFS(beside), "b.txt"); err != nil {
@@ -235,8 +239,8 @@ func TestAdvisoryCVE_2025_53110(t *testing.T) {
 	})
 }
 
-// T43, the client's half: a function of the client that panics fails its question or
-// its notification, and the connection lives.
+// T43 for clients: a panic in a client callback fails only its question or notification,
+// and the connection stays usable.
 func TestTrap43ClientCallbacksPanic(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("fine", says("fine"))

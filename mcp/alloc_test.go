@@ -34,7 +34,7 @@ func passThrough(next mcp.Handler) mcp.Handler {
 	return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) { return next.ServeMCP(ctx, req) })
 }
 
-// adder is a mux with a typed tool of two integers and three middlewares.
+// adder returns a mux with a typed tool that adds two integers, and three middlewares.
 func adder() *mcp.Mux {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Use(passThrough, passThrough, passThrough)
@@ -42,7 +42,7 @@ func adder() *mcp.Mux {
 	return mux
 }
 
-// serveBytes is what a transport does with one message.
+// serveBytes does what a transport does for one message.
 func serveBytes(tb testing.TB, h mcp.Handler, dst, message []byte) []byte {
 	m, err := transport.ParseMessage(message)
 	if err != nil {
@@ -53,7 +53,7 @@ func serveBytes(tb testing.TB, h mcp.Handler, dst, message []byte) []byte {
 	return core.AppendResponse(dst, req, res, err)
 }
 
-// The budgets are what was measured, so that they do not creep. They may sink.
+// Allocations stay within measured budgets. Lower a budget when the number drops.
 func TestAllocations(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates, too")
@@ -101,7 +101,7 @@ func BenchmarkCallTool(b *testing.B) {
 	}
 }
 
-// A canned server answers every request with the same result.
+// cannedServer answers every request with the same result.
 type cannedServer struct{ result []byte }
 
 func (s cannedServer) Connect(context.Context, transport.Receiver) (transport.Conn, error) {
@@ -116,7 +116,7 @@ func (cannedServer) Close() error                                    { return ni
 func (cannedServer) Done() <-chan struct{}                           { return nil }
 func (cannedServer) Err() error                                      { return nil }
 
-// A call of a client whose context has no trace costs what it did before there were traces.
+// Client calls whose context has no trace allocate no more than before tracing was added.
 func TestClientAllocations(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates, too")
@@ -136,8 +136,8 @@ func TestClientAllocations(t *testing.T) {
 	}
 }
 
-// BenchmarkRegister registers typed tools: schemas inferred, compiled and checked for
-// what model providers refuse. A server does it before it answers anybody.
+// BenchmarkRegister registers typed tools, which infers and compiles their schemas and
+// checks them for keywords that model providers reject. Servers do this once, at startup.
 func BenchmarkRegister(b *testing.B) {
 	type in struct{ A, B int }
 	add := func(_ context.Context, p in) (int, error) { return p.A + p.B, nil }
@@ -148,10 +148,10 @@ func BenchmarkRegister(b *testing.B) {
 	}
 }
 
-// No goroutine may be left after the tests.
+// The tests must not leak goroutines.
 func TestMain(m *testing.M) { leak.Main(m) }
 
-// busy is a server with all that a client can call, and a mux that is mounted in it.
+// busy returns a server that offers everything a client can call, and a mux mounted in it.
 func busy() *mcp.Mux {
 	inner := mcp.NewMux("inner", "v1", quiet())
 	inner.Tool("t", says("inner"))
@@ -182,7 +182,8 @@ func busy() *mcp.Mux {
 	return mux
 }
 
-// unchecked is memory without the checks of mcptest, which remember some calls.
+// unchecked returns an in-memory transport without the checks of mcptest, which remember
+// some calls.
 func unchecked(t *testing.T, h mcp.Handler) transport.Transport {
 	return transport.FromStream(func(context.Context) (transport.Stream, error) {
 		near, far := transport.Pipe()
@@ -195,8 +196,8 @@ func unchecked(t *testing.T, h mcp.Handler) transport.Transport {
 	})
 }
 
-// What a client does again and again leaves nothing behind: no entry in a map of the client,
-// of a gateway or of the server, and no timer.
+// Repeated client operations leave nothing behind: no map entries in the client, gateway or
+// server, and no timers.
 func TestNothingIsKept(t *testing.T) {
 	for _, path := range []struct{ name, front, back string }{
 		{"2026-07-28", "2026-07-28", ""}, {"2025-11-25", "2025-11-25", ""},
@@ -217,8 +218,8 @@ func TestNothingIsKept(t *testing.T) {
 	}
 }
 
-// whatClientsDo are functions that use a connection to a busy server once. A gateway adds
-// the prefix to the names of the server.
+// whatClientsDo contains functions that each use a connection to a busy server once. Behind
+// a gateway, the names of the server have the prefix.
 var whatClientsDo = map[string]func(t *testing.T, c *mcp.Conn, prefix string) error{
 	"call": func(t *testing.T, c *mcp.Conn, prefix string) error {
 		_, err := c.CallTool(t.Context(), tool(prefix+"t", ""))
@@ -273,7 +274,7 @@ var whatClientsDo = map[string]func(t *testing.T, c *mcp.Conn, prefix string) er
 	},
 }
 
-// What a server does again and again leaves nothing behind.
+// Repeated server operations leave nothing behind.
 func TestNothingIsRegistered(t *testing.T) {
 	mux := busy()
 	other := mcp.NewMux("other", "v1", quiet())
@@ -318,7 +319,7 @@ func TestNothingIsRegistered(t *testing.T) {
 	}
 }
 
-// wantNoGrowth calls again many times. It fails if calls leave objects on the heap.
+// wantNoGrowth calls again many times and fails if the calls leave objects on the heap.
 func wantNoGrowth(t *testing.T, again func() error) {
 	t.Helper()
 	const calls = 100
@@ -330,12 +331,12 @@ func wantNoGrowth(t *testing.T, again func() error) {
 		}
 		var stats runtime.MemStats
 		runtime.GC()
-		runtime.GC() // the first leaves what was in a pool
+		runtime.GC() // the first leaves the former contents of pools
 		runtime.ReadMemStats(&stats)
 		return int64(stats.HeapObjects)
 	}
 	var grown []int64
-	for before, n := run(), 0; n < 10; n++ { // something else may run at the same time
+	for before, n := run(), 0; n < 10; n++ { // other goroutines may allocate at the same time
 		after := run()
 		if grown = append(grown, after-before); after-before < calls/2 {
 			return

@@ -12,8 +12,9 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// A form is a flat object of primitive fields, with the keywords that the specification
-// has. Anything else fails where it is asked, and the error says what and where.
+// A form is a flat object with primitive fields and the keywords that the specification
+// allows. Any other schema fails when the question is asked, and the error says what is
+// wrong and where.
 func TestFormSchemas(t *testing.T) {
 	field := func(f string) string { return `{"type":"object","properties":{"f":` + f + `}}` }
 	for schema, want := range map[string]string{

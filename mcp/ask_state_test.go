@@ -19,7 +19,7 @@ import (
 	"github.com/go-psi/psi/mcp/store"
 )
 
-// asking is a server with two tools that ask, and one prompt.
+// asking returns a server with two tools and one prompt that ask questions.
 func asking(opts *mcp.MuxOptions) *mcp.Mux {
 	mux := mcp.NewMux("m", "v1", opts)
 	ask := func(ctx context.Context, in struct {
@@ -37,7 +37,7 @@ func asking(opts *mcp.MuxOptions) *mcp.Mux {
 	return mux
 }
 
-// stateOf asks and returns the sealed state.
+// stateOf sends a request that asks a question, and returns the sealed state.
 func stateOf(t *testing.T, h mcp.Handler, cl *mcptest.Client, p *mcp.CallToolParams) *string {
 	t.Helper()
 	res, _, err := mcptest.Do(t, h, cl.NewRequest(mcp.MethodCallTool, p))
@@ -55,7 +55,7 @@ func answered(p *mcp.CallToolParams, state *string) *mcp.CallToolParams {
 	return &again
 }
 
-// T51: state is good for the request it was made for, and nothing else.
+// T51: request state is valid only for the request it was created for.
 func TestStateIsBound(t *testing.T) {
 	keyA, keyB := bytes.Repeat([]byte("a"), 32), bytes.Repeat([]byte("b"), 32)
 	withKeys := func(keys ...[]byte) *mcp.Mux {
@@ -117,7 +117,7 @@ func TestStateIsBound(t *testing.T) {
 	})
 }
 
-// T51: state expires.
+// T51: request state expires.
 func TestStateExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		opts := quiet()
@@ -134,8 +134,7 @@ func TestStateExpires(t *testing.T) {
 	})
 }
 
-// State is sealed: what is in it cannot be read, and an answer that was given
-// cannot be changed.
+// Request state is sealed: clients can neither read it nor change an answer in it.
 func TestStateIsSealed(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("ask", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
@@ -166,8 +165,8 @@ func TestStateIsSealed(t *testing.T) {
 	}
 }
 
-// State that cannot be read fails every use of it, also in a handler that goes on after the
-// first.
+// Unreadable state fails every use of it, even if the handler continues after the first
+// error.
 func TestUnreadableStateFailsEveryUse(t *testing.T) {
 	var errs []error
 	mux := mcp.NewMux("m", "v1", quiet())
@@ -195,7 +194,7 @@ func TestUnreadableStateFailsEveryUse(t *testing.T) {
 	}
 }
 
-// A handler can ask the user to visit pages of the web only.
+// A handler can send the user only to http and https URLs.
 func TestURLsToVisit(t *testing.T) {
 	for url, ok := range map[string]bool{
 		"https://example.com/a?b#c": true, "http://localhost:1/": true, "": false, "example.com": false, "https://": false, "https:/example.com": false,
@@ -213,7 +212,8 @@ func TestURLsToVisit(t *testing.T) {
 	}
 }
 
-// A source of a list whose cursor has more than 64 KiB is listed up to there, and logged.
+// If a mounted handler returns a cursor longer than 64 KiB, its list ends there and the
+// reason is logged.
 func TestLongCursorOfSource(t *testing.T) {
 	for size, more := range map[int]bool{64 << 10: true, 64<<10 + 1: false} {
 		var log lockedBuffer
@@ -237,8 +237,8 @@ func TestLongCursorOfSource(t *testing.T) {
 	}
 }
 
-// A state that the server accepts passes the gateways in front of it, each of which seals it
-// again, with the same limit.
+// State that a server accepts also passes through the gateways in front of it, each of
+// which seals it again under the same limit.
 func TestLargeStateThroughGateways(t *testing.T) {
 	opts := &mcp.MuxOptions{MaxState: 10_000, Logger: quiet().Logger}
 	server := mcp.NewMux("server", "v1", opts)
@@ -262,7 +262,7 @@ func TestLargeStateThroughGateways(t *testing.T) {
 	})
 }
 
-// A state that was used is refused however it is written the second time.
+// Used state is rejected in any encoding.
 func TestUsedStateInAnotherForm(t *testing.T) {
 	opts := quiet()
 	opts.StateStore = store.NewMemory(nil)

@@ -30,7 +30,7 @@ type seat struct {
 	Side string `json:"side" jsonschema:"enum=window,enum=aisle"`
 }
 
-// user answers every form with the content under its message.
+// user returns a client that accepts every form with the content listed under its message.
 func user(contents map[string]any) *mcptest.Client {
 	elicit := func(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 		content, ok := contents[p.Message]
@@ -55,8 +55,8 @@ func user(contents map[string]any) *mcptest.Client {
 	}}
 }
 
-// A handler that asks twice gives the same outcome in every era and over every
-// transport, and what it did once stays done.
+// A handler that asks twice has the same outcome in every era and over every transport, and
+// the function passed to Once runs only once.
 func TestAskTwice(t *testing.T) {
 	var quoted, booked atomic.Int32
 	mux := mcp.NewMux("m", "v1", quiet())
@@ -91,7 +91,7 @@ func TestAskTwice(t *testing.T) {
 	})
 }
 
-// Several questions at once take one round.
+// Several questions asked together take one round.
 func TestAskSeveral(t *testing.T) {
 	var runs atomic.Int32
 	mux := mcp.NewMux("m", "v1", quiet())
@@ -129,7 +129,7 @@ func TestAskSeveral(t *testing.T) {
 	})
 }
 
-// Prompts and resources ask as tools do.
+// Prompts and resources can ask questions, as tools can.
 func TestAskInPromptsAndResources(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Prompt("p", mcp.PromptFunc(func(ctx context.Context, _ none) (string, error) {
@@ -178,7 +178,7 @@ func TestRefusal(t *testing.T) {
 	})
 }
 
-// An answer that does not fit the form is refused.
+// An answer that does not match the form is rejected.
 func TestAnswerThatDoesNotFit(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("ask", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
@@ -187,7 +187,7 @@ func TestAnswerThatDoesNotFit(t *testing.T) {
 	}, nil))
 	for _, content := range []any{seat{99, "window"}, seat{1, "roof"}, map[string]int{"row": 1}} {
 		u := user(nil)
-		u.Options.AnswerMiddleware = []mcp.Middleware{func(mcp.Handler) mcp.Handler { // the client would refuse it, too
+		u.Options.AnswerMiddleware = []mcp.Middleware{func(mcp.Handler) mcp.Handler { // a client would reject it, too
 			return mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) { return mcptest.Accept(content), nil })
 		}}
 		c := u.Connect(t, mux)
@@ -196,8 +196,8 @@ func TestAnswerThatDoesNotFit(t *testing.T) {
 	}
 }
 
-// T50: a question that the client cannot be asked fails at once, before any side
-// effect, with what is missing.
+// T50: a question that the client does not support fails immediately, before any side
+// effect, and the error names the missing capability.
 func TestMissingCapability(t *testing.T) {
 	var after atomic.Int32
 	ask := func(q func(ctx context.Context) error) mcp.Handler {
@@ -249,7 +249,7 @@ func TestMissingCapability(t *testing.T) {
 	some.Run(t, mux, func(t *testing.T, c *mcp.Conn) { check(t, c, "url", "tools", "roots") })
 }
 
-// A handler that writes its questions itself gets its state back.
+// A handler that returns InputRequired itself gets its state back.
 func TestInputRequiredByHand(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("ask", mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
@@ -273,7 +273,7 @@ func TestInputRequiredByHand(t *testing.T) {
 	})
 }
 
-// A handler that never stops to ask comes to an end all the same.
+// A handler that keeps asking is stopped.
 func TestEndlessQuestions(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("ask", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
@@ -289,8 +289,8 @@ func TestEndlessQuestions(t *testing.T) {
 	wantCode(t, err, mcp.CodeInternalError)
 }
 
-// A question that fails on the client's side ends the call of the legacy era
-// with something the model can read.
+// In the legacy era, a question that fails at the client ends the call with an error the
+// model can read.
 func TestUnansweredQuestion(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("ask", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
@@ -308,8 +308,8 @@ func TestUnansweredQuestion(t *testing.T) {
 	})
 }
 
-// Goroutines of a handler that need the same value share one call of the function. They wait
-// for it no longer than their context allows.
+// Goroutines of a handler that call Once with the same key concurrently share one call of
+// the function. Each stops waiting when its context is done.
 func TestOnceAtTheSameTime(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("t", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
@@ -350,7 +350,7 @@ func TestAskOutsideOfAHandler(t *testing.T) {
 	}
 }
 
-// Forms that clients cannot show fail.
+// Forms that clients cannot display are rejected.
 func TestFormsThatCannotBeShown(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("nested", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
@@ -363,14 +363,14 @@ func TestFormsThatCannotBeShown(t *testing.T) {
 	}
 }
 
-// modernRequest is a request of a client with these capabilities.
+// modernRequest returns a request of a client with the given capabilities.
 func modernRequest(id, method, members, capabilities string) string {
 	meta := strings.Replace(eras[0].meta, `{"elicitation":{}}`, capabilities, 1)
 	return wireEra{meta: meta}.request(id, method, members)
 }
 
-// A handler that asks by hand can ask only what the client supports, and the error names
-// what is missing.
+// A handler that returns InputRequired itself can ask only what the client supports, and
+// the error names what is missing.
 func TestMissingCapabilities(t *testing.T) {
 	elicit, sample, roots := mcp.MethodElicit, mcp.MethodCreateMessage, mcp.MethodListRoots
 	for i, c := range []struct{ method, params, has, missing string }{
@@ -411,7 +411,7 @@ func TestMissingCapabilities(t *testing.T) {
 	}
 }
 
-// What a handler asks by hand is checked before it is sent.
+// Questions in an InputRequired result are validated before they are sent.
 func TestQuestionsByHand(t *testing.T) {
 	state := "s"
 	for want, asked := range map[string]*mcp.InputRequired{
@@ -432,7 +432,7 @@ func TestQuestionsByHand(t *testing.T) {
 	}
 }
 
-// An answer that is not one fails the call with an error that names the question.
+// A malformed answer fails the call with an error that names the question.
 func TestAnswersThatAreNone(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("elicit", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
@@ -472,8 +472,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 	}
 }
 
-// An answer of an older client that cannot be read fails the call that waits for it, at
-// once.
+// An unreadable answer from a legacy client immediately fails the call that waits for it.
 func TestUnreadableAnswer(t *testing.T) {
 	p := newPeer(t, welcoming(), eras[1])
 	p.send(eras[1].request("1", mcp.MethodCallTool, `"name":"greet"`))
@@ -488,8 +487,8 @@ func TestUnreadableAnswer(t *testing.T) {
 	}
 }
 
-// The error of a legacy server for a resource that does not exist has its URI, as that of
-// a modern one.
+// When a legacy server reports a missing resource, the error contains the URI, as with a
+// modern server.
 func TestMissingResourceOfLegacyServer(t *testing.T) {
 	for data, want := range map[string]string{"": `{"uri":"test://x"}`, `,"data":{"a":1}`: `{"a":1}`} {
 		c := connectTo(t, fakeServer(func(method, id string) (string, bool) {
@@ -519,8 +518,8 @@ func wantData(t *testing.T, err error, want string) {
 	}
 }
 
-// A tool that calls another tool keeps what it asked and remembered, and two tools
-// that run at once do not see each other's.
+// A tool that calls another tool keeps its own answers and Once values, and two tools that
+// run concurrently do not share theirs.
 func TestFindingCH4ToolCallsATool(t *testing.T) {
 	var ran atomic.Int32
 	mux := mcp.NewMux("m", "v1", quiet())
@@ -574,8 +573,8 @@ func TestFindingCH4ToolCallsATool(t *testing.T) {
 	})
 }
 
-// A goroutine that a handler leaves behind may still ask: what was asked before is
-// encoded meanwhile.
+// A goroutine that outlives its handler may still ask while earlier questions are being
+// encoded.
 func TestFindingCM1GoroutineLeftBehind(t *testing.T) {
 	var left sync.WaitGroup
 	mux := mcp.NewMux("m", "v1", quiet())
@@ -603,8 +602,8 @@ func TestFindingCM1GoroutineLeftBehind(t *testing.T) {
 	left.Wait()
 }
 
-// Goroutines of one handler that ask Once for the same key share one run of its
-// function, and its failure is everyone's chance to try again.
+// Goroutines of a handler that call Once with the same key share one run of its function.
+// If it fails, each of them may retry.
 func TestFindingCM11OnceIsShared(t *testing.T) {
 	var ran atomic.Int32
 	mux := mcp.NewMux("m", "v1", quiet())
@@ -632,7 +631,7 @@ func TestFindingCM11OnceIsShared(t *testing.T) {
 	}
 }
 
-// Two questions under one key are a mistake that is reported, not one answer for both.
+// Asking two different questions under one key is an error.
 func TestFindingCM19U6OneKeyTwoQuestions(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("wipe", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
@@ -659,8 +658,8 @@ func TestFindingCM19U6OneKeyTwoQuestions(t *testing.T) {
 	})
 }
 
-// An answer is one to the question as it was asked: whoever agreed to pay 10 has not
-// agreed to pay 1000.
+// An answer is valid only for the question as it was asked: a user who agreed to pay 10 has
+// not agreed to pay 1000.
 func TestFindingCM19TheQuestionChanges(t *testing.T) {
 	var log lockedBuffer
 	opts := &mcp.MuxOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))}
@@ -689,7 +688,7 @@ func TestFindingCM19TheQuestionChanges(t *testing.T) {
 	}
 }
 
-// What a handler keeps has a limit, and exceeding it is an error that says so.
+// The state of a handler has a size limit, and exceeding it returns an error that says so.
 func TestFindingCM19StateIsBounded(t *testing.T) {
 	opts := quiet()
 	opts.MaxState = 1000
@@ -714,8 +713,8 @@ func TestFindingCM19StateIsBounded(t *testing.T) {
 	})
 }
 
-// State is bound to the server, to the mounts on the way to it and to the method, also
-// where keys, names and arguments are the same.
+// State is bound to the server, the mounts on the way to it and the method, even if keys,
+// names and arguments are the same.
 func TestFindingS22StateOfAnotherServer(t *testing.T) {
 	key := bytes.Repeat([]byte("k"), 32)
 	server := func(name string) *mcp.Mux {
@@ -757,7 +756,7 @@ func TestFindingS22StateOfAnotherServer(t *testing.T) {
 	wantCode(t, err, mcp.CodeInvalidParams)
 }
 
-// State is bound to all that a request says, not to its name and arguments alone.
+// State is bound to all params of a request, not only to its name and arguments.
 func TestFindingS2StateIsBoundToAllParams(t *testing.T) {
 	mux := asking(quiet())
 	client := new(mcptest.Client)
@@ -773,7 +772,7 @@ func TestFindingS2StateIsBoundToAllParams(t *testing.T) {
 	wantCode(t, err, mcp.CodeInvalidParams)
 }
 
-// With a store, the same answers are good for one attempt, at all replicas together.
+// With a store, the same answers are valid for one attempt across all replicas.
 func TestFindingS23StateIsSingleUse(t *testing.T) {
 	used := store.NewMemory(nil)
 	replica := func() *mcp.Mux {
@@ -795,7 +794,7 @@ func TestFindingS23StateIsSingleUse(t *testing.T) {
 	})
 }
 
-// Answers to what was not asked are ignored, and are not kept.
+// Answers to questions that were not asked are ignored and not kept.
 func TestFindingW16UnaskedAnswers(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("ask", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
@@ -828,11 +827,11 @@ func TestFindingW16UnaskedAnswers(t *testing.T) {
 	accept := json.RawMessage(`{"action":"accept","content":{"ok":true}}`)
 	p := tool("ask", "")
 	p.InputResponses = map[string]json.RawMessage{"first": accept, "k": accept}
-	asked := ask(p) // without a state, answers can be to what is asked first, and to nothing else
+	asked := ask(p) // without state, only the first question can have an answer
 	if _, ok := asked.InputRequests["k"]; !ok {
 		t.Errorf("got %+v", asked)
 	}
-	remembering := tool("remember", "") // what was remembered is held still by the state
+	remembering := tool("remember", "") // after Once, a question can be answered only together with its state
 	remembering.InputResponses = p.InputResponses
 	if asked := ask(remembering); len(asked.InputRequests) != 1 {
 		t.Errorf("got %+v", asked)
@@ -848,7 +847,7 @@ func TestFindingW16UnaskedAnswers(t *testing.T) {
 	}
 }
 
-// A handler that does not pass on the error of a question leaves a line in the log.
+// If a handler does not return the error of a question, a message is logged.
 func TestFindingU6TheErrorIsNotPassedOn(t *testing.T) {
 	var log lockedBuffer
 	mux := mcp.NewMux("m", "v1", &mcp.MuxOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))})
@@ -868,7 +867,7 @@ func TestFindingU6TheErrorIsNotPassedOn(t *testing.T) {
 	}
 }
 
-// A value that Once keeps as another type is an error that names the key.
+// Calling Once twice with one key and different types is an error that names the key.
 func TestFindingU6OnceWithTwoTypes(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("once", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
@@ -883,7 +882,7 @@ func TestFindingU6OnceWithTwoTypes(t *testing.T) {
 	}
 }
 
-// A question that a plain handler writes itself must be JSON before it is sent.
+// The params of a question in a handler's InputRequired must be valid JSON.
 func TestFindingCH3Questions(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("ask", mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
@@ -899,7 +898,7 @@ func TestFindingCH3Questions(t *testing.T) {
 	})
 }
 
-// A question whose call is cancelled is withdrawn.
+// Cancelling a call withdraws its question.
 func TestCancelledCallWithdrawsItsQuestion(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("ask", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
@@ -921,8 +920,8 @@ func TestCancelledCallWithdrawsItsQuestion(t *testing.T) {
 	}
 }
 
-// The questions of a handler that is no mux's are checked, too, before they go out: in
-// the legacy era they are messages, and what is not JSON put members into them.
+// Questions of a handler without a Mux are validated as well. In the legacy era they are
+// sent as messages, so invalid JSON could add members to the message.
 func TestQuestionsOfAnyHandler(t *testing.T) {
 	h := mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
 		if req.Method == mcp.MethodDiscover {
@@ -943,7 +942,7 @@ func TestQuestionsOfAnyHandler(t *testing.T) {
 	}
 }
 
-// A key that cannot travel fails its call, and says so.
+// A key that is not valid UTF-8 fails the call with an error that says so.
 func TestKeysThatAreNotText(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Prompt("ask", mcp.PromptFunc(func(ctx context.Context, _ none) (string, error) {

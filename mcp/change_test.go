@@ -56,7 +56,7 @@ func TestResourceUpdated(t *testing.T) {
 		if err != nil || !slices.Equal(s.Accepted.ResourceSubscriptions, []string{"file:///etc/hosts", "file:///etc/"}) {
 			t.Fatalf("accepted %+v, %v", s, err)
 		}
-		for _, uri := range []string{"file:///etc/hosts", "file:///etc/fstab"} { // what is below counts
+		for _, uri := range []string{"file:///etc/hosts", "file:///etc/fstab"} { // the second through its directory
 			mux.ResourceUpdated("file:///usr")
 			mux.ResourceUpdated(uri)
 			if got := next(t, changes, mcp.NotificationResourceUpdated); got.URI != uri {
@@ -72,7 +72,7 @@ func TestResourceUpdated(t *testing.T) {
 	})
 }
 
-// sink is a client that takes notifications, or never comes to it.
+// sink is a client that records notifications, or one that never reads them.
 type sink struct {
 	dead bool
 	got  chan string
@@ -87,14 +87,14 @@ func (s *sink) Notify(ctx context.Context, method string, _ json.RawMessage) err
 	return nil
 }
 
-// listenFor has a listener on mux until the context is done.
+// listenFor subscribes s to mux until the context is done.
 func listenFor(ctx context.Context, mux *mcp.Mux, s *sink, f mcp.SubscriptionFilter) {
 	req := mcptest.NewRequest(mcp.MethodListen, &mcp.ListenParams{Notifications: f})
 	go core.Serve(ctx, mux, req, s, nil)
 	<-s.got // acknowledged
 }
 
-// T52: one dead listener does not keep the others waiting.
+// T52: a dead listener does not delay the others.
 func TestDeadListener(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := mcp.NewMux("m", "v1", quiet())
@@ -126,7 +126,7 @@ func TestDeadListener(t *testing.T) {
 	})
 }
 
-// T52: a burst of changes is announced at once, and once more at its end.
+// T52: a burst of changes is announced immediately, and once more when it ends.
 func TestBurstOfChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := mcp.NewMux("m", "v1", quiet())
@@ -150,7 +150,7 @@ func TestBurstOfChanges(t *testing.T) {
 	})
 }
 
-// A server that goes ends subscriptions in good order: with a result.
+// When a server shuts down, it ends its subscriptions with a result.
 func TestListenEndsWithTheServer(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("t", says(""))
@@ -169,8 +169,8 @@ func TestListenEndsWithTheServer(t *testing.T) {
 	<-served
 }
 
-// A listener that does not read is kept a limited number of updates; beyond it, the
-// directory that it subscribed to stands for what is below.
+// A limited number of updates is queued for a listener that does not read. Beyond the
+// limit, one update for the subscribed directory replaces those of the resources below it.
 func TestSlowListenerGetsTheDirectory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := mcp.NewMux("m", "v1", quiet())
@@ -205,7 +205,8 @@ func TestSlowListenerGetsTheDirectory(t *testing.T) {
 	})
 }
 
-// A directory that stands for several resources that the listener may not see is sent once.
+// A directory that replaces updates of several resources hidden from the listener is sent
+// once.
 func TestHiddenUpdatesAreSentOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := mcp.NewMux("m", "v1", quiet())
@@ -227,7 +228,7 @@ func TestHiddenUpdatesAreSentOnce(t *testing.T) {
 			defer close(done)
 			_, _ = core.Serve(ctx, mux, req, listener, quiet().Logger)
 		}()
-		synctest.Wait() // for the acknowledgement, which blocks
+		synctest.Wait() // for the acknowledgement to block
 		for _, uri := range []string{"notes://z/1", "notes://open", "notes://a/1", "notes://a/2"} {
 			mux.ResourceUpdated(uri)
 		}
@@ -248,7 +249,7 @@ func (f notifying) Notify(_ context.Context, method string, params json.RawMessa
 	return nil
 }
 
-// What changes at the same time as the server ends a subscription is still told.
+// A change made while the server ends a subscription is still delivered.
 func TestChangeAtTheEndOfASubscription(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := mcp.NewMux("m", "v1", quiet())
@@ -266,7 +267,7 @@ func TestChangeAtTheEndOfASubscription(t *testing.T) {
 			defer close(done)
 			_, _ = core.Serve(ctx, mux, req, listener, quiet().Logger)
 		}()
-		synctest.Wait() // in the acknowledgement
+		synctest.Wait() // for the acknowledgement to block
 		mux.Tool("b", says("b"))
 		cancel(mcp.ErrClosed)
 		close(blocked)

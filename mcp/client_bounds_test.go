@@ -21,7 +21,7 @@ import (
 
 const aQuestion = `{"jsonrpc":"2.0","id":"q%d","method":"elicitation/create","params":{"message":"?","requestedSchema":{"type":"object","properties":{}}}}`
 
-// A question that the server withdraws at once is cancelled.
+// A question that the server withdraws immediately is cancelled.
 func TestQuestionWithdrawnAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		causes := make(chan error, 1)
@@ -46,7 +46,7 @@ func TestQuestionWithdrawnAtOnce(t *testing.T) {
 	})
 }
 
-// A server that asks too many questions at once gets refusals, as long as it reads them.
+// Questions beyond the limit are rejected, as long as the server reads the rejections.
 func TestTooManyQuestions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const asked = 3000
@@ -73,7 +73,7 @@ func TestTooManyQuestions(t *testing.T) {
 	})
 }
 
-// Cancelled calls through a gateway release their places.
+// Calls that are cancelled through a gateway no longer count against its limit.
 func TestGatewayForgetsCancelledCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := hello()
@@ -97,8 +97,7 @@ func TestGatewayForgetsCancelledCalls(t *testing.T) {
 	})
 }
 
-// A subscription that goes through a gateway ends without an error when the client closes
-// it.
+// A forwarded subscription ends without an error when the client closes it.
 func TestForwardedSubscriptionEnds(t *testing.T) {
 	for _, version := range bothEras {
 		synctest.Test(t, func(t *testing.T) {
@@ -115,7 +114,7 @@ func TestForwardedSubscriptionEnds(t *testing.T) {
 	}
 }
 
-// watchedContext counts the functions that wait for its end.
+// watchedContext counts the functions registered to run when it is done.
 type watchedContext struct {
 	context.Context
 	done    chan struct{}
@@ -130,8 +129,8 @@ func (c *watchedContext) AfterFunc(func()) func() bool {
 	return func() bool { c.waiting.Add(-1); return true }
 }
 
-// A subscription that the server has ended releases what it registered with its context,
-// which may live as long as the program.
+// When the server ends a subscription, the subscription releases what it registered with
+// its context, which may live as long as the program.
 func TestEndedSubscriptionLetsGoOfItsContext(t *testing.T) {
 	server := fakeServer(func(method, id string) (string, bool) {
 		answer := `{"jsonrpc":"2.0","id":` + id + `,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{},"ttlMs":0,"cacheScope":"private"}}`
@@ -166,7 +165,8 @@ func asksFor(method string, n int) mcp.Handler {
 	})
 }
 
-// counting is a client whose model counts its calls, and how many are made at once.
+// counting returns client options whose Sample function counts all calls and the most
+// concurrent ones.
 func counting(opts *mcp.ClientOptions) (counted *mcp.ClientOptions, asked, most *atomic.Int64) {
 	var now atomic.Int64
 	asked, most = new(atomic.Int64), new(atomic.Int64)
@@ -184,8 +184,8 @@ func counting(opts *mcp.ClientOptions) (counted *mcp.ClientOptions, asked, most 
 	return counted, asked, most
 }
 
-// A server cannot ask its client any number of questions, nor ask about other methods than
-// the specification allows.
+// A server can ask only a limited number of questions, and only in methods for which the
+// specification allows them.
 func TestFindingS14QuestionsAreBounded(t *testing.T) {
 	for _, test := range []struct {
 		method    string
@@ -223,7 +223,7 @@ func TestFindingS14QuestionsAreBounded(t *testing.T) {
 	}
 }
 
-// The number of rounds and of questions at once is bounded in the same way in both eras.
+// The limits on rounds and on concurrent questions are the same in both eras.
 func TestFindingW10BoundsOfBothErasAgree(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("often", mcp.ToolFunc(func(ctx context.Context, in struct{ N int }) (string, error) {
@@ -259,7 +259,7 @@ func TestFindingW10BoundsOfBothErasAgree(t *testing.T) {
 	}
 }
 
-// When a client cannot answer, the outcome is the same in both eras: a failed tool result
+// If a client cannot answer, the outcome is the same in both eras: a failed tool result
 // with the reason, or an error for other methods.
 func TestFindingW10OutcomesOfUnansweredQuestions(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
@@ -300,7 +300,7 @@ func TestFindingW10OutcomesOfUnansweredQuestions(t *testing.T) {
 	}
 }
 
-// An answer that cannot be encoded, such as a nil block of content, fails the question and
+// An answer that cannot be encoded, such as a nil content block, fails the question and
 // does not crash the client.
 func TestFindingCM14TypedNilInAnAnswer(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
@@ -320,7 +320,7 @@ func TestFindingCM14TypedNilInAnAnswer(t *testing.T) {
 	}
 }
 
-// A server can send the user only to web pages, and cannot hide their host.
+// A server can send the user only to web pages and cannot disguise their host.
 func TestFindingS26URLsOfQuestions(t *testing.T) {
 	for url, fine := range map[string]bool{
 		"https://example.com/a?b=c":        true,
@@ -386,7 +386,7 @@ func TestFindingS26URLsOfQuestions(t *testing.T) {
 	}
 }
 
-// endlessLists returns a server of empty pages, each with a new cursor.
+// endlessLists returns a server whose lists have empty pages, each with a new cursor.
 func endlessLists(pages *atomic.Int64) mcp.Handler {
 	return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 		switch req.Method {
@@ -401,8 +401,8 @@ func endlessLists(pages *atomic.Int64) mcp.Handler {
 	})
 }
 
-// A client stops reading a list whose cursors are always new, with an error. So does a call
-// that looks for its tool.
+// A client stops reading a list that never repeats a cursor, and returns an error. So does
+// a call that looks up its tool.
 func TestFindingS37W11ListsHaveAnEnd(t *testing.T) {
 	var pages atomic.Int64
 	for most, want := range map[int]int64{0: 1000, 7: 7} {
@@ -424,7 +424,7 @@ func TestFindingS37W11ListsHaveAnEnd(t *testing.T) {
 	if _, err := c.CallTool(t.Context(), tool("hello", "")); !errors.Is(err, mcp.ErrTooManyPages) || pages.Load() > 100 {
 		t.Errorf("the call ended with %v after %d pages", err, pages.Load())
 	}
-	// The bound can be removed.
+	// The limit can be disabled.
 	c = connect(t, endlessLists(&pages), &mcp.ClientOptions{Version: mcp.LatestVersion, MaxPages: -1})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -442,7 +442,7 @@ func TestFindingS37W11ListsHaveAnEnd(t *testing.T) {
 	}
 }
 
-// A client declares what it has functions for, and what it sets, and nothing else.
+// A client declares exactly the capabilities that it has functions for or sets explicitly.
 func TestDeclaredCapabilities(t *testing.T) {
 	elicit := func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) { return nil, nil }
 	sample := func(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) { return nil, nil }
@@ -466,7 +466,7 @@ func TestDeclaredCapabilities(t *testing.T) {
 				return mcp.TextResult(string(text)), err
 			}))
 			got := mustCall(t, connect(t, mux, &o), "caps", "")
-			got = strings.NewReplacer(`{"listChanged":true}`, `{}`, `,"Extra":null`, "", `"Extra":null`, "").Replace(got) // which package json does not leave out
+			got = strings.NewReplacer(`{"listChanged":true}`, `{}`, `,"Extra":null`, "", `"Extra":null`, "").Replace(got) // package json does not omit it
 			if got != want {
 				t.Errorf("%s: got %s, want %s", version, got, want)
 			}
@@ -474,8 +474,8 @@ func TestDeclaredCapabilities(t *testing.T) {
 	}
 }
 
-// A server may have 1024 questions open. It gets refusals for 1024 more while it does not
-// read them, and those beyond are dropped.
+// A server may have 1024 questions in flight. While it does not read, 1024 more are
+// rejected and those beyond are dropped.
 func TestQuestionBounds(t *testing.T) {
 	for asked, want := range map[int][2]int{1024: {1024, 0}, 1025: {1024, 1}, 2048: {1024, 1024}, 2100: {1024, 1024}} {
 		synctest.Test(t, func(t *testing.T) {

@@ -21,19 +21,19 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// childProgram is a server on a byte stream, such as a command: it needs time to start, and
-// handles one message after the other. Respond returns its answer, "" for none, and whether
-// it goes on.
+// childProgram is a server on a byte stream, such as a command: it takes time to start and
+// handles one message at a time. respond returns its answer, or "" for none, and whether it
+// keeps running.
 type childProgram struct {
-	start   time.Duration // until it reads
-	exit    time.Duration // that Close takes
+	start   time.Duration // before it reads
+	exit    time.Duration // duration of Close
 	respond func(start int, method, id string) (answer string, more bool)
 
 	mu    sync.Mutex
-	heard []string // methods, in order, "start" among them
+	heard []string // methods in order, including "start"
 }
 
-// slowStream is a stream whose Close takes time, as that of a command does.
+// slowStream is a stream whose Close takes time, like that of a command.
 type slowStream struct {
 	transport.Stream
 	exit time.Duration
@@ -72,7 +72,7 @@ func (p *childProgram) transport() transport.Transport {
 	})
 }
 
-// note records a message, and returns how often the program was started.
+// note records a message and returns how many times the program was started.
 func (p *childProgram) note(method string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -104,7 +104,7 @@ func refusalFor(id string, code int, data string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":"no"%s}}`, id, code, data)
 }
 
-// speaksModern, speaksBoth and speaksLegacy answer the requests of a client that connects.
+// speaksModern, speaksBoth and speaksLegacy answer the requests of a connecting client.
 func speaksModern(_ int, method, id string) (string, bool) {
 	switch method {
 	case mcp.MethodDiscover:
@@ -132,8 +132,8 @@ func speaksLegacy(_ int, method, id string) (string, bool) {
 	return refusalFor(id, -32601, ""), true
 }
 
-// The answers of a server decide its era. How long they take does not matter, and a program is
-// started again only if necessary.
+// A client detects the era of a server from its answers, however long they take, and
+// restarts a program only if necessary.
 func TestFindingI1I8EraIsFoundOut(t *testing.T) {
 	silentAbout := func(silent string, respond func(int, string, string) (string, bool)) func(int, string, string) (string, bool) {
 		return func(start int, method, id string) (string, bool) {
@@ -213,11 +213,11 @@ func TestFindingI1I8EraIsFoundOut(t *testing.T) {
 	}
 }
 
-// A guessed era is probed again; an era that the server has stated is remembered.
+// A guessed era is probed again. An era that the server has stated is remembered.
 func TestFindingI1GuessIsNotRemembered(t *testing.T) {
 	for name, test := range map[string]struct {
 		respond   func(int, string, string) (string, bool)
-		discovers int // by two connections
+		discovers int // for two connections
 	}{
 		"said": {speaksLegacy, 1},
 		"guessed": {func(_ int, method, id string) (string, bool) {
@@ -244,7 +244,7 @@ func TestFindingI1GuessIsNotRemembered(t *testing.T) {
 	}
 }
 
-// Connecting to a server that never answers fails, with an error that says so.
+// Connecting to a server that never answers fails with an error that says so.
 func TestFindingW18SilentServer(t *testing.T) {
 	for _, version := range []string{"", "2026-07-28", "2025-11-25"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -258,8 +258,8 @@ func TestFindingW18SilentServer(t *testing.T) {
 	}
 }
 
-// So does connecting by a transport that does not return from Connect before its context is
-// done. The error says what was tried, for how long.
+// Connecting fails even if the transport does not return from Connect before its context is
+// done. The error says what was tried and for how long.
 func TestSilentTransport(t *testing.T) {
 	blocks := transport.FromStream(func(ctx context.Context) (transport.Stream, error) {
 		<-ctx.Done()
@@ -277,7 +277,7 @@ func TestSilentTransport(t *testing.T) {
 	}
 }
 
-// The error of connecting contains each reason once, as the server stated it.
+// A connection error contains each reason once, as the server stated it.
 func TestFindingU14PlainErrors(t *testing.T) {
 	exits := &childProgram{respond: func(int, string, string) (string, bool) { return "", false }}
 	refuses := &childProgram{respond: func(_ int, method, id string) (string, bool) {
@@ -327,8 +327,8 @@ func (h earlyTransport) Connect(ctx context.Context, receive transport.Receiver)
 	return h.Transport.Connect(ctx, receive)
 }
 
-// Messages that come before Transport.Connect returns are handled when the connection is
-// complete: nothing crashes, and no message is lost.
+// Messages that arrive before Transport.Connect returns are handled once the connection is
+// established. Nothing crashes, and no message is lost.
 func TestFindingCH1EarlyMessages(t *testing.T) {
 	for _, version := range []string{"", "2025-11-25"} {
 		answered := make(chan string, 8)
@@ -374,7 +374,7 @@ func TestFindingCH1EarlyMessages(t *testing.T) {
 	}
 }
 
-// The questions of a server are not answered before the handshake.
+// A client does not answer questions before the handshake.
 func TestFindingCH1NoQuestionsBeforeTheHandshake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int32
@@ -397,8 +397,9 @@ func TestFindingCH1NoQuestionsBeforeTheHandshake(t *testing.T) {
 	})
 }
 
-// A server that refuses every version but its own as invalid, instead of answering with its
-// own, is offered the others (INIT-13). Its first refusal is the error if it accepts none.
+// If a server rejects every version but its own as invalid, instead of answering with its
+// own, the client tries the other versions (INIT-13). If none is accepted, it returns the
+// first rejection.
 func TestServerOfOneVersion(t *testing.T) {
 	for _, only := range append(mcp.LegacyVersions(), "2024-10-07") {
 		t.Run(only, func(t *testing.T) {
@@ -459,13 +460,13 @@ func idOf(message []byte) string {
 	return string(m.ID)
 }
 
-// Whether an error to server/discover is the answer of an older server, which is asked to
-// open a session, or one that a newer server gives.
+// The code of an error from server/discover determines whether the client opens a legacy
+// session or returns the error.
 func TestVerdictByCode(t *testing.T) {
 	for code, older := range map[int]bool{
 		mcp.CodeMethodNotFound: true, mcp.CodeInvalidRequest: true, mcp.CodeInvalidParams: true, mcp.CodeInternalError: true, -32000: true, 1: true,
 		400: true, 404: true, 405: true, 500: true,
-		401: false, 403: false, 407: false, 429: false, // as HTTP has them: the caller is refused
+		401: false, 403: false, 407: false, 429: false, // HTTP status codes that reject the caller
 		mcp.CodeHeaderMismatch: false, mcp.CodeMissingCapability: false,
 	} {
 		var mu sync.Mutex

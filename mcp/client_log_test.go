@@ -19,8 +19,8 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// The function of a call gets all of its log messages, from the level on that the call wants,
-// before the call returns.
+// The function of a call gets all log messages of the call at or above its level, before
+// the call returns.
 func TestWithLog(t *testing.T) {
 	const all = 50
 	mux := mcp.NewMux("m", "v1", quiet())
@@ -39,7 +39,7 @@ func TestWithLog(t *testing.T) {
 			{mcp.LoggingLevelError, nil},
 			{mcp.LoggingLevelWarning, []string{"warning"}},
 			{mcp.LoggingLevelDebug, []string{"detail", "warning"}},
-			{mcp.LoggingLevelWarning, []string{"warning"}}, // a session is asked for details since the call before
+			{mcp.LoggingLevelWarning, []string{"warning"}}, // the session still has the level of the call before
 		} {
 			var got, want []string
 			for n := range all {
@@ -55,15 +55,15 @@ func TestWithLog(t *testing.T) {
 	})
 }
 
-// textOfLog returns the message of a record of a ClientLogger.
+// textOfLog returns the message of a record logged through ClientLogger.
 func textOfLog(p *mcp.LoggingMessageParams) string {
 	data, _ := p.Data.(map[string]any)
 	text, _ := data["msg"].(string)
 	return text
 }
 
-// The function of a call is called instead of that of the client, at whose level it is called
-// if the call has none. A call without a function has that of the client.
+// The function of a call replaces that of the client, and uses the level of the client if
+// it has none. A call without a function uses that of the client.
 func TestWithLogInsteadOfOption(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("talk", mcp.ToolFunc(func(ctx context.Context, in struct{ Say string }) (string, error) {
@@ -100,7 +100,7 @@ func TestWithLogInsteadOfOption(t *testing.T) {
 	}
 }
 
-// Without a function, a call asks for no more than the client does.
+// Without a function, a call requests the level of the client.
 func TestWithLogUndone(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("level", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
@@ -115,7 +115,7 @@ func TestWithLogUndone(t *testing.T) {
 	}
 }
 
-// What waits for a function that is slow is bounded in bytes as well. The newest is kept, and
+// Messages queued for a slow function are also limited in bytes. The newest are kept, and
 // the loss is logged.
 func TestWithLogThatWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -141,7 +141,7 @@ func TestWithLogThatWaits(t *testing.T) {
 			_, err := c.CallTool(ctx, tool("talk", ""))
 			done <- err
 		}()
-		synctest.Wait() // all have come
+		synctest.Wait() // all have arrived
 		close(ready)
 		if err := <-done; err != nil {
 			t.Fatal(err)
@@ -155,8 +155,8 @@ func TestWithLogThatWaits(t *testing.T) {
 	})
 }
 
-// A legacy server is asked for log messages if it declares logging. If it refuses, the
-// connection goes on without.
+// A client sets the log level of a legacy server that declares logging. If the server
+// rejects it, the connection continues without.
 func TestClientLogLevel(t *testing.T) {
 	const refusal = `"error":{"code":-32601,"message":"no such method"}`
 	for name, test := range map[string]struct {
@@ -198,12 +198,12 @@ func TestClientLogLevel(t *testing.T) {
 	}
 }
 
-// If it does not answer at all, connecting fails.
+// If a legacy server does not answer logging/setLevel, connecting fails.
 func TestClientLogLevelUnanswered(t *testing.T) {
 	opts := &mcp.ClientOptions{LogLevel: mcp.LoggingLevelInfo, Version: "2025-06-18"}
 	_, err := mcp.NewClient("c", "v1", opts).Connect(t.Context(), fakeServer(func(method, id string) (string, bool) {
 		if method != "initialize" {
-			return "", method != "logging/setLevel" // it ends
+			return "", method != "logging/setLevel" // the server ends
 		}
 		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":%q,"capabilities":{"logging":{}},"serverInfo":{"name":"old","version":"1"}}}`, id, "2025-06-18"), true
 	}))
@@ -212,8 +212,8 @@ func TestClientLogLevelUnanswered(t *testing.T) {
 	}
 }
 
-// A slog level is sent as the highest level of MCP that is not above it. Those that slog
-// does not have lie between and above its own, as far apart as these are.
+// A slog level is sent as the highest MCP level that is not above it. The MCP levels
+// without a slog constant lie between and above those of slog, at the same spacing.
 func TestLogLevelBounds(t *testing.T) {
 	for level, want := range map[slog.Level]mcp.LoggingLevel{
 		-8: "debug", slog.LevelDebug: "debug", slog.LevelInfo - 1: "debug", slog.LevelInfo: "info", 1: "info", 2: "notice", slog.LevelWarn - 1: "notice",
@@ -231,7 +231,7 @@ func TestLogLevelBounds(t *testing.T) {
 			mustCall(t, c, "log", "")
 			_ = c.Ping(t.Context())
 			if level < slog.LevelDebug {
-				continue // it may be left out
+				continue // it may be omitted
 			}
 			if l := <-got; l != want {
 				t.Errorf("%s: level %d is sent as %s, want %s", version, int(level), l, want)
@@ -246,8 +246,8 @@ func TestLogLevelBounds(t *testing.T) {
 	}
 }
 
-// A client gets the messages of the level that it wants and above, and those of a level that
-// it does not know. If it does not want a level, it gets what the server sends.
+// A client gets messages at or above its level and those of unknown levels. If it has no
+// level, it gets whatever the server sends.
 func TestLogLevelOfClient(t *testing.T) {
 	for wanted, want := range map[mcp.LoggingLevel]string{
 		"": "[debug info warning verbose emergency]", "debug": "[debug info warning verbose emergency]",
@@ -266,7 +266,7 @@ func TestLogLevelOfClient(t *testing.T) {
 				last <- true
 			}
 		}})
-		<-last // of connecting
+		<-last // from connecting
 		got = nil
 		mustCall(t, c, "hello", "")
 		if <-last; fmt.Sprint(got) != want {
@@ -275,8 +275,7 @@ func TestLogLevelOfClient(t *testing.T) {
 	}
 }
 
-// T63: a transport can be wrapped, and loses nothing by it; every message is seen,
-// secrets are not.
+// T63: a logged transport loses nothing. Every message is logged, secrets are not.
 func TestLogTransport(t *testing.T) {
 	for _, version := range bothEras {
 		var log lockedBuffer
@@ -296,7 +295,7 @@ func TestLogTransport(t *testing.T) {
 	}
 }
 
-// loggedCall calls a tool that returns its arguments, and returns what is logged of it.
+// loggedCall calls a tool that returns its arguments, and returns the log output.
 func loggedCall(t *testing.T, arguments string) string {
 	t.Helper()
 	mux := mcp.NewMux("echo", "v1", nil)
@@ -312,8 +311,8 @@ func loggedCall(t *testing.T, arguments string) string {
 	return log.String()
 }
 
-// Secrets are left out however they are written, and of whatever type they are, in what
-// goes out, in what comes back, and in texts that are JSON.
+// Secrets are redacted in any spelling and of any type, in requests, in responses and in
+// texts that contain JSON.
 func TestFindingS31SecretsInLogs(t *testing.T) {
 	for _, member := range []string{
 		`"apiKey":"hunter2"`, `"api_key":"hunter2"`, `"X-API-Key":"hunter2"`, `"accessToken":"hunter2"`, `"access-token":"hunter2"`,
@@ -335,7 +334,7 @@ func TestFindingS31SecretsInLogs(t *testing.T) {
 	}
 }
 
-// What only looks like a secret, or like JSON, is logged as it is.
+// Values that only resemble a secret or JSON are logged unchanged.
 func TestFindingS31NoSecrets(t *testing.T) {
 	for _, member := range []string{
 		`"maxTokens":424242`, `"progressToken":"424242"`, `"tokenizer":"424242"`, `"secretary":"424242"`, `"text":"{424242"`, `"text":"[info] 424242"`,

@@ -27,14 +27,14 @@ import (
 	"github.com/go-psi/psi/mcpstdio"
 )
 
-// notifierFunc is a function as a Notifier.
+// notifierFunc adapts a function to a Notifier.
 type notifierFunc func(method string) error
 
 func (f notifierFunc) Notify(_ context.Context, method string, _ json.RawMessage) error {
 	return f(method)
 }
 
-// Notifications that wait for a slow function are bounded by their size as well.
+// Notifications queued for a slow function are also limited in bytes.
 func TestFindingS28NotesAreBoundedByBytes(t *testing.T) {
 	for _, version := range []string{"2026-07-28", "2025-11-25"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestFindingS28NotesAreBoundedByBytes(t *testing.T) {
 }
 
 // A subscriber that does not read delays neither other subscribers nor the client's own
-// functions.
+// callbacks.
 func TestFindingCM16SlowListener(t *testing.T) {
 	for _, version := range []string{"2026-07-28", "2025-11-25"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -124,8 +124,8 @@ func TestFindingCM16SlowListener(t *testing.T) {
 	}
 }
 
-// A subscriber so slow that changes are dropped is told in the end that everything may have
-// changed, so that it misses no change.
+// If changes are dropped because a subscriber is slow, it finally learns that everything
+// may have changed, so that it misses no change.
 func TestFindingCM16DroppedChangesAreMadeUpFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const sent = 6000
@@ -170,7 +170,7 @@ func TestFindingCM16DroppedChangesAreMadeUpFor(t *testing.T) {
 	})
 }
 
-// Mutation 34: the timeout of a call is paused while the user is asked. Progress does not
+// Mutation 34: the timeout of a call is paused while the user answers. Progress does not
 // resume it.
 func TestProgressWhileTheUserThinks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -215,7 +215,7 @@ func TestProgressWhileTheUserThinks(t *testing.T) {
 	})
 }
 
-// Mutation 36: a call that failed because the session was lost is made once more.
+// Mutation 36: a call that failed because its session was lost is retried once.
 func TestLostSessionOneRetry(t *testing.T) {
 	calls := 0
 	transport := mcptest.Faulty(memory(t, remarking()), func(_ int, m *transport.Outgoing) mcptest.Fault {
@@ -232,8 +232,8 @@ func TestLostSessionOneRetry(t *testing.T) {
 	}
 }
 
-// Mutation 37: a subscription made while the last one before is being ended is made at the
-// server again.
+// Mutation 37: subscribing while the previous subscription to the same resource is being
+// removed subscribes at the server again.
 func TestSubscribeWhileAnotherLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var subscribed atomic.Int32
@@ -256,7 +256,7 @@ func TestSubscribeWhileAnotherLeaves(t *testing.T) {
 			t.Fatal(err)
 		}
 		first.Close()
-		synctest.Wait() // the server takes its time
+		synctest.Wait() // unsubscribing takes the server a second
 		if _, err := c.Subscribe(t.Context(), "r:a", func(string) {}); err != nil {
 			t.Fatal(err)
 		}
@@ -267,8 +267,8 @@ func TestSubscribeWhileAnotherLeaves(t *testing.T) {
 	})
 }
 
-// The state of a call may have as many bytes as MaxState says, and the error for a longer
-// one says how many it has.
+// The state of a call may have up to MaxState bytes. The error for a larger one reports its
+// size.
 func TestStateBounds(t *testing.T) {
 	ask := func(limit int) *mcp.CallToolResult {
 		mux := mcp.NewMux("m", "v1", &mcp.MuxOptions{MaxState: limit, Logger: quiet().Logger})
@@ -301,7 +301,7 @@ func TestStateBounds(t *testing.T) {
 	}
 }
 
-// The state of a mounted server may have twice as many bytes, because it is sealed.
+// The state of a mounted server may be twice as large, because it is sealed.
 func TestMountedStateBounds(t *testing.T) {
 	for size, code := range map[int]int{1001: 0, 1002: mcp.CodeInternalError} {
 		mux := mcp.NewMux("m", "v1", &mcp.MuxOptions{MaxState: 500, Logger: quiet().Logger})
@@ -314,8 +314,8 @@ func TestMountedStateBounds(t *testing.T) {
 	}
 }
 
-// A handler of a template finds the values of its variables in the request of its context,
-// too.
+// The handler of a template can also read the values of its variables from the request in
+// its context.
 func TestPathValuesInContext(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Resource("test://{x}/{y}", mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
@@ -328,8 +328,8 @@ func TestPathValuesInContext(t *testing.T) {
 	}
 }
 
-// A mux makes a subscription at a mount again after a second, and after twice as long each
-// time that it fails, up to a minute. One that has lived for longer than that begins anew.
+// A mux renews a subscription at a mount after a second, and doubles the delay with each
+// failure, up to a minute. A subscription that lived longer than that resets the delay.
 func TestSubscribeAgainDelays(t *testing.T) {
 	seconds := func(all ...int) (waits []time.Duration) {
 		for _, s := range all {
@@ -338,8 +338,8 @@ func TestSubscribeAgainDelays(t *testing.T) {
 		return waits
 	}
 	for _, c := range []struct {
-		lives []time.Duration // how long the subscriptions live
-		waits []time.Duration // after each of them
+		lives []time.Duration // of the subscriptions
+		waits []time.Duration // delay after each of them
 	}{
 		{seconds(0, 0, 0, 0, 0, 0, 0, 0, 0), seconds(1, 2, 4, 8, 16, 32, 60, 60, 60)},
 		{seconds(0, 0, 61, 0, 0), seconds(1, 2, 1, 2, 4)},
@@ -393,13 +393,13 @@ func TestSubscribeAgainDelays(t *testing.T) {
 	}
 }
 
-// A client makes a subscription again after a tenth of a second, and after twice as long each
-// time that it fails, up to five seconds. One that has lived for ten seconds begins anew.
+// A client renews a subscription after a tenth of a second, and doubles the delay with each
+// failure, up to five seconds. A subscription that lived for ten seconds resets the delay.
 func TestClientSubscribesAgain(t *testing.T) {
 	short := make([]time.Duration, 8)
 	for _, c := range []struct {
-		lives []time.Duration // how long the subscriptions live
-		want  string          // the delays after each of them
+		lives []time.Duration // of the subscriptions
+		want  string          // delays after each of them
 	}{
 		{short, "[100ms 200ms 400ms 800ms 1.6s 3.2s 5s 5s]"},
 		{[]time.Duration{0, 0, 10 * time.Second, 0, 10*time.Second - 1, 0}, "[100ms 200ms 100ms 200ms 400ms 800ms]"},
@@ -422,7 +422,7 @@ func TestClientSubscribesAgain(t *testing.T) {
 	}
 }
 
-// A cutTransport cuts subscriptions, and nothing else, after each of lives.
+// A cutTransport ends only subscriptions, each after the next duration in lives.
 type cutTransport struct {
 	transport.Transport
 	lives []time.Duration
@@ -448,7 +448,7 @@ func (c *cutConn) Call(ctx context.Context, m *transport.Outgoing) (*transport.M
 	return c.Conn.Call(ctx, m)
 }
 
-// Notifications that wait when the connection is closed are dropped.
+// Notifications that are still queued when the connection is closed are dropped.
 func TestNotificationsAfterClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := mcp.NewMux("m", "v1", quiet())
@@ -471,8 +471,7 @@ func TestNotificationsAfterClose(t *testing.T) {
 	})
 }
 
-// That notifications are dropped is logged once, and again only if some were passed on
-// meanwhile.
+// Dropped notifications are logged once, and again only after others were delivered.
 func TestDroppedNotificationsAreLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		flood := strings.TrimSuffix(strings.Repeat(`{"jsonrpc":"2.0","method":"notifications/x"},`, 3000), ",")
@@ -491,7 +490,7 @@ func TestDroppedNotificationsAreLoggedOnce(t *testing.T) {
 		})
 		for n, warnings := range []int{0, 1, 1, 2} {
 			if n == 3 {
-				goOn <- struct{}{} // there is room for one more
+				goOn <- struct{}{} // makes room for one more
 				synctest.Wait()
 			}
 			near.in <- []byte(`[` + flood + `]`)
@@ -509,8 +508,8 @@ func TestDroppedNotificationsAreLoggedOnce(t *testing.T) {
 	})
 }
 
-// Of the progress that waits because a function is slow, the newest 4096 notifications are
-// kept, and the function is called with nothing after the call has returned.
+// While a progress function is slow, the newest 4096 notifications are queued for it. It is
+// never called after the call has returned.
 func TestProgressThatWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const all = 5000
@@ -519,7 +518,7 @@ func TestProgressThatWaits(t *testing.T) {
 			for n := range all {
 				mcp.Progress(ctx, float64(n+1), all, "")
 				if n == 0 {
-					<-time.After(time.Second) // until the function has the first
+					<-time.After(time.Second) // until the function has received the first
 				}
 			}
 			return "", nil
@@ -547,8 +546,9 @@ func TestProgressThatWaits(t *testing.T) {
 	})
 }
 
-// A client that sends without reading is not read any more when as many messages as are
-// allowed wait to be answered, refusals included. When it reads, it gets every answer.
+// If a client sends without reading, the server stops reading when the maximum number of
+// messages is waiting for an answer, rejections included. Once the client reads, it gets
+// every answer.
 func TestFindingW15FloodWithoutReading(t *testing.T) {
 	const inFlight = 5
 	for name, flood := range map[string]func(id int) string{
@@ -579,7 +579,7 @@ func TestFindingW15FloodWithoutReading(t *testing.T) {
 					}
 				}()
 				<-time.After(time.Minute)
-				const room = 64 // in a pipe, each way
+				const room = 64 // of a pipe, in each direction
 				if n := sent.Load(); n > 2*room+4*inFlight {
 					t.Errorf("%d messages were read, with room for %d answers and %d requests in flight", n, room, inFlight)
 				}
@@ -604,8 +604,8 @@ func TestFindingW15FloodWithoutReading(t *testing.T) {
 	}
 }
 
-// Notifications that a handler takes long for count as well. A cancellation still reaches
-// the requests in flight.
+// Notifications with a slow handler count as well. Cancellations still reach the requests
+// in flight.
 func TestFindingW15FloodOfNotifications(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
@@ -653,7 +653,7 @@ func TestFindingW15FloodOfNotifications(t *testing.T) {
 }
 
 // connectToStream connects to a server that only answers the handshake, and returns the
-// other end of the stream.
+// server's end of the stream.
 func connectToStream(t *testing.T, opts *mcp.ClientOptions) (*mcp.Conn, transport.Stream) {
 	t.Helper()
 	near, far := transport.Pipe()
@@ -673,8 +673,8 @@ func connectToStream(t *testing.T, opts *mcp.ClientOptions) (*mcp.Conn, transpor
 	return connectTo(t, transport.FromStream(func(context.Context) (transport.Stream, error) { return near, nil }), opts), far
 }
 
-// A batch of many messages that are nothing costs its client no more than it is long, and
-// not a line of log each.
+// A batch of many invalid messages takes memory linear in its length, and they are not
+// logged one by one.
 func TestFindingW2BatchOfNothing(t *testing.T) {
 	const size = 8 << 20
 	for name, batch := range map[string]string{
@@ -707,8 +707,7 @@ func TestFindingW2BatchOfNothing(t *testing.T) {
 	}
 }
 
-// A server that says nothing but nonsense does not fill the disk of its client, and what is
-// logged of it is short.
+// Garbage from a server does not flood the client's log, and what is logged of it is short.
 func TestFindingW2NonsenseIsLoggedSparsely(t *testing.T) {
 	for _, nonsense := range []string{
 		`{}`, `nonsense`, `{"jsonrpc":"2.0","id":"` + strings.Repeat("x", 10_000) + `","result":{"a":1,"a":2}}`,

@@ -22,8 +22,8 @@ import (
 	"github.com/go-psi/psi/mcpstdio"
 )
 
-// reluctant returns a server with the resources res://a and res://b. The first
-// subscription to res://b is never answered.
+// reluctant returns a server with the resources res://a and res://b that never answers the
+// first subscription to res://b.
 func reluctant() *mcp.Mux {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Resource("res://a", reads("a"))
@@ -43,7 +43,7 @@ func reluctant() *mcp.Mux {
 	return mux
 }
 
-// A subscription that is cancelled before it is acknowledged is undone.
+// A subscription that is cancelled before the server acknowledges it is removed.
 func TestSubscribeGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s spy
@@ -67,7 +67,7 @@ func TestSubscribeGivenUp(t *testing.T) {
 }
 
 // A subscription to a resource receives updates even if an earlier one to the same resource
-// is cancelled meanwhile.
+// is cancelled in the meantime.
 func TestSubscribeAfterOneWhoGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := reluctant()
@@ -94,7 +94,8 @@ func TestSubscribeAfterOneWhoGivesUp(t *testing.T) {
 	})
 }
 
-// A server that ends a subscription at once, without an error, has not agreed to it.
+// A subscription fails if the server ends it without acknowledging it, even without an
+// error.
 func TestSubscriptionWithoutAgreement(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	h := mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
@@ -114,9 +115,9 @@ func TestSubscriptionWithoutAgreement(t *testing.T) {
 	}
 }
 
-// A change that belongs to a subscription is delivered to that alone, in both eras. A legacy
-// server announces changes whether or not there is a subscription: the others are
-// notifications.
+// A change that belongs to a subscription is delivered only to that subscription, in both
+// eras. A legacy server announces changes with or without a subscription; those without are
+// delivered as notifications.
 func TestChangesOfSubscriptionsAreNoNotifications(t *testing.T) {
 	for _, version := range []string{mcp.LatestVersion, mcp.LegacyVersions()[0]} {
 		t.Run(version, func(t *testing.T) {
@@ -133,7 +134,7 @@ func TestChangesOfSubscriptionsAreNoNotifications(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				synctest.Wait() // a legacy server does not say when it has subscribed
+				synctest.Wait() // a legacy server does not acknowledge subscriptions
 				mux.Tool("new", uncalled)
 				synctest.Wait()
 				mux.ResourceUpdated("res://a")
@@ -147,7 +148,7 @@ func TestChangesOfSubscriptionsAreNoNotifications(t *testing.T) {
 				sub.Close()
 				synctest.Wait()
 				mux.RemoveTool("new")
-				<-time.After(time.Minute) // changes in quick succession are announced together
+				<-time.After(time.Minute) // changes in quick succession are coalesced
 				synctest.Wait()
 				var want []string
 				if version != mcp.LatestVersion {
@@ -161,12 +162,12 @@ func TestChangesOfSubscriptionsAreNoNotifications(t *testing.T) {
 	}
 }
 
-// replaced is a server that can be replaced by another, which ends the subscriptions
-// at it in good order, as a server does that shuts down.
+// replaced is a server that can be replaced by another one. It then ends its subscriptions
+// without an error, as a server does that shuts down.
 type replaced struct {
 	mcp.Handler
 	replace chan struct{}
-	ready   chan struct{} // there is another one
+	ready   chan struct{} // closed when the replacement is ready
 }
 
 func (r *replaced) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
@@ -186,9 +187,9 @@ func (r *replaced) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Result, 
 	return r.Handler.ServeMCP(ctx, req)
 }
 
-// Who listens to a mux hears of changes in a mount, and who listens in the legacy era
-// hears of changes in what is served, also after that has been replaced: first of
-// everything, because in between nobody told of what changed.
+// Subscribers of a mux receive changes of a mount, and legacy subscribers receive changes
+// of the served handler, even after it was replaced. They are first notified that
+// everything changed, because changes may have been missed in between.
 func TestListenToAReplacedServer(t *testing.T) {
 	for _, version := range []string{mcp.LatestVersion, mcp.LegacyVersions()[0]} {
 		for name, around := range map[string]func(mcp.Handler) (h mcp.Handler, prefix string){
@@ -200,7 +201,7 @@ func TestListenToAReplacedServer(t *testing.T) {
 			"served": func(h mcp.Handler) (mcp.Handler, string) { return h, "" },
 		} {
 			if name == "served" && version == mcp.LatestVersion {
-				continue // the client's subscription is the server's, and ends with it
+				continue // the subscription goes directly to the server and ends with it
 			}
 			t.Run(name+", "+version, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
@@ -217,7 +218,7 @@ func TestListenToAReplacedServer(t *testing.T) {
 					}
 					close(server.replace)
 					synctest.Wait()
-					inner.Tool("b", says("b")) // nobody tells of it
+					inner.Tool("b", says("b")) // nothing announces it
 					close(server.ready)
 					want := map[mcp.Change]bool{
 						{Method: mcp.NotificationToolsListChanged}:                          true,
@@ -240,8 +241,8 @@ func TestListenToAReplacedServer(t *testing.T) {
 	}
 }
 
-// What cannot tell of changes is asked once, and what ends every subscription at once
-// is left alone for longer and longer.
+// A mount that does not support subscriptions is asked once. One that ends every
+// subscription immediately is asked at increasing intervals.
 func TestListenToWhoCannotTell(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refused, brief := 0, 0
@@ -276,7 +277,7 @@ func TestListenToWhoCannotTell(t *testing.T) {
 	})
 }
 
-// A mount that comes while somebody listens tells of changes as soon as it is there.
+// A mount added during a subscription delivers changes from then on.
 func TestListenToALateMount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := mcp.NewMux("outer", "v1", quiet())
@@ -295,9 +296,9 @@ func TestListenToALateMount(t *testing.T) {
 			}
 			return inner.ServeMCP(ctx, req)
 		}))
-		<-heard // of the mount
+		<-heard // about the mount
 		synctest.Wait()
-		inner.Tool("c", says("c")) // nobody listens to it yet
+		inner.Tool("c", says("c")) // there is no subscription to it yet
 		synctest.Wait()
 		if len(heard) > 0 {
 			t.Fatal("heard of it: the test shows nothing")
@@ -307,7 +308,7 @@ func TestListenToALateMount(t *testing.T) {
 	})
 }
 
-// remarking is a mux with a tool that says something besides its answer.
+// remarking returns a mux with a tool that sends a notification before its result.
 func remarking() *mcp.Mux {
 	mux := mcp.NewMux("test", "v1", quiet())
 	mux.Tool("remark", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
@@ -316,8 +317,8 @@ func remarking() *mcp.Mux {
 	return mux
 }
 
-// A client may subscribe in any of the functions that it is told something by, which
-// are called one after the other: the server's agreement does not wait for its turn.
+// A client may subscribe in any of its callbacks. They run one at a time, but the
+// acknowledgement does not wait for its turn.
 func TestListenInCallback(t *testing.T) {
 	tools := mcp.SubscriptionFilter{ToolsListChanged: true}
 	for _, version := range []string{mcp.LatestVersion, mcp.LegacyVersions()[0]} {
@@ -354,7 +355,7 @@ func TestListenInCallback(t *testing.T) {
 				}); err != nil {
 					t.Fatal(err)
 				}
-				synctest.Wait() // a legacy server does not say when it has subscribed
+				synctest.Wait() // a legacy server does not acknowledge subscriptions
 				mux.Tool("new", uncalled)
 				if err := <-listening; err != nil {
 					t.Fatal(err)
@@ -368,7 +369,7 @@ func TestListenInCallback(t *testing.T) {
 	}
 }
 
-// A subscription that the server refuses does not wait either.
+// A subscription that the server rejects in a callback does not block either.
 func TestRefusedListenInCallback(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := remarking()
@@ -394,8 +395,8 @@ func TestRefusedListenInCallback(t *testing.T) {
 	})
 }
 
-// The agreement comes before the changes, and the end after them, however slow the
-// function is that is told of them.
+// The acknowledgement precedes all changes, and the end of the subscription follows them,
+// even if the callback is slow.
 func TestListenOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := remarking()
@@ -436,10 +437,9 @@ func TestListenOrder(t *testing.T) {
 	})
 }
 
-// A server that ends a subscription answers it, and then says that it is
-// cancelled (the pages on subscriptions and on cancellation differ). In the other
-// order, the official TypeScript client takes the answer for one to a request that
-// it never made.
+// When a server ends a subscription, it sends the result first and the cancellation second
+// (the pages on subscriptions and on cancellation differ). In the other order, the official
+// TypeScript client takes the result for a response to an unknown request.
 func TestSubscriptionEndsWithItsResult(t *testing.T) {
 	mux := mcp.NewMux("test", "v1.0.0", nil)
 	mux.Tool("a", says("a"))
@@ -471,7 +471,7 @@ func TestSubscriptionEndsWithItsResult(t *testing.T) {
 			t.Fatal(err)
 		}
 		got = append(got, message.Method+message.ID)
-		stop() // when it is acknowledged
+		stop() // once it is acknowledged
 	}
 	want := []string{mcp.NotificationAcknowledged, "l", mcp.NotificationCancelled}
 	if len(got) != len(want) || got[0] != want[0] || got[1] != want[1] || got[2] != want[2] {
@@ -482,8 +482,8 @@ func TestSubscriptionEndsWithItsResult(t *testing.T) {
 	}
 }
 
-// A client that writes a URI in another way than the server, and is subscribed to it, gets its
-// updates, under the URI that it has subscribed to.
+// A client that spells a URI differently than the server gets updates under the URI it
+// subscribed to.
 func TestSubscriptionInAnotherSpelling(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := mcp.NewMux("m", "v1", quiet())
@@ -507,8 +507,8 @@ func TestSubscriptionInAnotherSpelling(t *testing.T) {
 	})
 }
 
-// A session that has many subscriptions costs no more by each further one: those that it
-// has are not read again, neither when it subscribes nor when it unsubscribes.
+// The cost of a subscription does not grow with the number of those in the session:
+// subscribing and unsubscribing do not read the other resources again.
 func TestSubscriptionsAreReadOnce(t *testing.T) {
 	var reads atomic.Int64
 	note := mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
@@ -548,8 +548,7 @@ func TestSubscriptionsAreReadOnce(t *testing.T) {
 	}
 }
 
-// A resource that hangs costs the client that subscribes to it one request, which it can
-// cancel.
+// If a resource hangs, subscribing to it occupies one request, which the client can cancel.
 func TestSubscribeIsCancelled(t *testing.T) {
 	var reads atomic.Int64
 	hangs, left := make(chan struct{}), make(chan struct{})
@@ -559,11 +558,11 @@ func TestSubscribeIsCancelled(t *testing.T) {
 	}))
 	mux.Resource("notes://hangs", mcp.HandlerFunc(func(ctx context.Context, _ *mcp.Request) (mcp.Result, error) {
 		switch reads.Add(1) {
-		case 2: // when the session is to be told of it
+		case 2: // before the update is sent to the session
 			close(hangs)
 			<-ctx.Done()
 			close(left)
-		case 3: // by the next request, if that is served before the first has ended
+		case 3: // for the next request, if it is served before the first has ended
 			return nil, mcp.NewResourceNotFoundError("notes://hangs")
 		}
 		return &mcp.ReadResourceResult{}, nil

@@ -20,7 +20,7 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// everyVersion are the versions that a client can be pinned to, and probing.
+// everyVersion returns the versions that a client can be pinned to, and "" for probing.
 func everyVersion() []string {
 	return slices.Concat([]string{""}, mcp.ModernVersions(), mcp.LegacyVersions())
 }
@@ -29,7 +29,7 @@ func connect(t *testing.T, h mcp.Handler, opts *mcp.ClientOptions) *mcp.Conn {
 	t.Helper()
 	c := connectTo(t, memory(t, h), opts)
 	if slices.Contains(mcp.LegacyVersions(), c.Version()) {
-		_ = c.Ping(t.Context()) // the server has then read notifications/initialized, and misses no change
+		_ = c.Ping(t.Context()) // the server has then read notifications/initialized, so no change is missed
 	}
 	return c
 }
@@ -68,7 +68,7 @@ func welcoming() *mcp.Mux {
 	return mux
 }
 
-// answering answers both questions of welcoming.
+// answering answers both questions of the server that welcoming returns.
 func answering(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 	name := "Ada"
 	if strings.HasPrefix(p.Message, "Last") {
@@ -78,7 +78,7 @@ func answering(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error
 	return &mcp.ElicitResult{Action: mcp.ActionAccept, Content: content}, err
 }
 
-// A server of any revision looks the same to its client.
+// Servers of all revisions look the same to a client.
 func TestClientVersions(t *testing.T) {
 	mux := welcoming()
 	mux.Prompt("hello", mcp.PromptFunc(func(_ context.Context, in namedField) (string, error) { return "Hello, " + in.Name, nil }, nil))
@@ -136,7 +136,7 @@ func count[D any](items func(yield func(*D, error) bool)) (n int, err error) {
 	return n, nil
 }
 
-// An accepted form is completed with defaults, and an invalid answer never reaches the
+// An accepted form is completed with its defaults. An invalid answer is not sent to the
 // server.
 func TestClientForms(t *testing.T) {
 	type form struct {
@@ -175,8 +175,8 @@ func TestClientForms(t *testing.T) {
 	}
 }
 
-// Servers ask for sampling, roots and URLs as for forms. Without a function, the client does
-// not declare the capability.
+// Servers request sampling, roots and URL visits in the same way as forms. Without a
+// function, the client does not declare the capability.
 func TestClientAnswers(t *testing.T) {
 	mux := mcp.NewMux("asks", "v1", nil)
 	mux.Tool("all", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
@@ -223,10 +223,10 @@ func TestClientAnswers(t *testing.T) {
 	}
 }
 
-// Questions that a client declares but has no function for are returned to the caller.
+// Questions whose capability is declared without a function are returned to the caller.
 func TestManualInput(t *testing.T) {
 	declared := &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{Form: &struct{}{}}}
-	c := connect(t, welcoming(), &mcp.ClientOptions{Capabilities: declared, Forward: true}) // the calls are the program's own
+	c := connect(t, welcoming(), &mcp.ClientOptions{Capabilities: declared, Forward: true}) // the program makes the calls itself
 	_, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "greet"})
 	var asked *mcp.InputRequiredError
 	if !errors.As(err, &asked) || asked.InputRequests["first"].Method != mcp.MethodElicit {
@@ -262,7 +262,7 @@ func TestConnUse(t *testing.T) {
 	}
 }
 
-// A cancelled call is cancelled at the server, with the reason.
+// Cancelling a call cancels it at the server, with the reason.
 func TestClientCancel(t *testing.T) {
 	for _, version := range []string{"2026-07-28", "2025-11-25"} {
 		mux := mcp.NewMux("waits", "v1", nil)
@@ -377,7 +377,7 @@ func TestRepeatedCursor(t *testing.T) {
 	}
 }
 
-// withLists returns a handler that answers tools/list with res.
+// withLists wraps h to answer tools/list with res.
 func withLists(h mcp.Handler, res mcp.Result) mcp.Handler {
 	return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 		if req.Method == mcp.MethodListTools {
@@ -387,8 +387,8 @@ func withLists(h mcp.Handler, res mcp.Result) mcp.Handler {
 	})
 }
 
-// fakeServer returns a transport to a server that responds to each message with the answer
-// of a function, if it is not "". The server ends when more is false.
+// fakeServer returns a transport to a server that calls respond for each message and sends
+// the answer unless it is "". The server ends when more is false.
 func fakeServer(respond func(method, id string) (answer string, more bool)) transport.Transport {
 	return transport.FromStream(func(context.Context) (transport.Stream, error) {
 		client, server := transport.Pipe()
@@ -417,7 +417,7 @@ func fakeServer(respond func(method, id string) (answer string, more bool)) tran
 	})
 }
 
-// T61: whatever a legacy server does on server/discover, the client soon has a session.
+// T61: however a legacy server reacts to server/discover, the client soon has a session.
 func TestProbe(t *testing.T) {
 	legacy := func(method, id string) string {
 		switch method {
@@ -475,7 +475,7 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// T6, T39: an invalid response fails its call, and nothing else.
+// T6, T39: an invalid response fails only its own call.
 func TestBadServer(t *testing.T) {
 	discovered := `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{},"ttlMs":0,"cacheScope":"private"}`
 	answer := ""
@@ -531,8 +531,7 @@ func TestCloseInCallback(t *testing.T) {
 	}
 }
 
-// T46: a call made with a handler's context contains nothing of the request that the handler
-// serves.
+// T46: a call made with a handler's context carries nothing of the request being handled.
 func TestNothingLeaks(t *testing.T) {
 	upstream := mcp.NewMux("upstream", "v1", nil)
 	upstream.Tool("see", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
@@ -549,7 +548,7 @@ func TestNothingLeaks(t *testing.T) {
 	}
 }
 
-// The end of a connection withdraws the questions of its calls, which fail.
+// When a connection ends, open questions of its calls are withdrawn and the calls fail.
 func TestEndWhileAQuestionIsOpen(t *testing.T) {
 	for _, version := range bothEras {
 		for _, how := range []string{"closed", "broken"} {

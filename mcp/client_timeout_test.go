@@ -22,8 +22,8 @@ import (
 	"github.com/go-psi/psi/mcpstdio"
 )
 
-// A user who takes time to answer does not cost the call its answer. After that, the
-// server has as much time as before.
+// The time a user takes to answer does not count towards the timeout of the call. After
+// that, the full timeout applies again.
 func TestCallTimeoutWaitsForAnswers(t *testing.T) {
 	for _, version := range []string{mcp.LatestVersion, mcp.LegacyVersions()[0]} {
 		synctest.Test(t, func(t *testing.T) {
@@ -64,8 +64,8 @@ func TestCallTimeoutWaitsForAnswers(t *testing.T) {
 	}
 }
 
-// T53, for clients: any response counts as an answer, a single missed ping is ignored, and the
-// connection to a server that does not answer is closed.
+// T53, for clients: any response counts as a sign of life, a single missed ping is ignored,
+// and the connection to an unresponsive server is closed.
 func TestClientKeepAlive(t *testing.T) {
 	const discovered = `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{},"ttlMs":0,"cacheScope":"private"}`
 	refuses := func(id string) string {
@@ -90,7 +90,7 @@ func TestClientKeepAlive(t *testing.T) {
 				var pings atomic.Int64
 				server := fakeServer(func(method, id string) (string, bool) {
 					if method != mcp.MethodDiscover {
-						return "", true // a ping without an answer is cancelled
+						return "", true // an unanswered ping is cancelled
 					}
 					if n := pings.Add(1) - 1; n > 0 {
 						return test.ping(n)(id), true
@@ -121,8 +121,8 @@ func TestClientKeepAlive(t *testing.T) {
 	}
 }
 
-// Conn.Ping has the timeout of calls. The pings of KeepAlive do not: a slow server may be
-// alive.
+// Conn.Ping has the call timeout. The pings of KeepAlive do not, because a slow server may
+// still be alive.
 func TestPingTimeout(t *testing.T) {
 	for _, version := range []string{mcp.LatestVersion, mcp.LegacyVersions()[0]} {
 		synctest.Test(t, func(t *testing.T) {
@@ -164,10 +164,10 @@ func TestPingTimeout(t *testing.T) {
 	}
 }
 
-// pinged is a legacy client that answers pings or does not.
+// pinged is a legacy client with configurable answers to pings.
 type pinged struct {
 	session *legacyserver.Session
-	answer  func(n int) string // the member of the response to the nth ping, "" for silence
+	answer  func(n int) string // returns the member of the response to the nth ping, or "" for none
 	pings   int
 }
 
@@ -194,8 +194,8 @@ const (
 	unknown = `"error":{"code":-32601,"message":"no ping here"}`
 )
 
-// T53: any response counts as an answer, one missed ping is ignored, and a client that cannot
-// be pinged is not considered dead.
+// T53: any response counts as a sign of life, a single missed ping is ignored, and a client
+// that cannot be pinged is not considered dead.
 func TestKeepAlive(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -251,7 +251,7 @@ func TestKeepAlive(t *testing.T) {
 	}
 }
 
-// An application may end a call for a reason that is not valid UTF-8.
+// A call can be cancelled for a reason that is not valid UTF-8.
 func TestCancelledForAnyReason(t *testing.T) {
 	begun, cancelled := make(chan struct{}), make(chan error, 1)
 	mux := mcp.NewMux("m", "v1", quiet())

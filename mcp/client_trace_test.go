@@ -20,7 +20,7 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// tracedEvents are what a trace was called with, in order.
+// tracedEvents records the calls of a trace, in order.
 type tracedEvents struct {
 	mu     sync.Mutex
 	events []string
@@ -32,7 +32,7 @@ func (e *tracedEvents) addf(format string, args ...any) {
 	e.events = append(e.events, fmt.Sprintf(format, args...))
 }
 
-// take returns the events so far, and forgets them.
+// take returns and clears the recorded events.
 func (e *tracedEvents) take() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -41,7 +41,7 @@ func (e *tracedEvents) take() []string {
 	return events
 }
 
-// trace returns a trace that adds everything but what is on the wire.
+// trace returns a trace that records everything except wire events.
 func (e *tracedEvents) trace() *mcptrace.ClientTrace {
 	return &mcptrace.ClientTrace{
 		ProbeSent: func(method string) { e.addf("probe %s", method) },
@@ -58,7 +58,7 @@ func (e *tracedEvents) trace() *mcptrace.ClientTrace {
 	}
 }
 
-// wire returns a trace that adds what is on the wire, without IDs.
+// wire returns a trace that records wire events, without IDs.
 func (e *tracedEvents) wire() *mcptrace.ClientTrace {
 	add := func(verb string) func(mcptrace.WireInfo) {
 		return func(i mcptrace.WireInfo) {
@@ -76,7 +76,7 @@ func (e *tracedEvents) wire() *mcptrace.ClientTrace {
 	return &mcptrace.ClientTrace{WireWrite: add("write"), WireRead: add("read")}
 }
 
-// curious is a server with a tool that asks its caller.
+// curious returns a server with a tool that asks a question.
 func curious() *mcp.Mux {
 	mux := mcp.NewMux("asking", "v1", quiet())
 	mux.Tool("greet", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
@@ -89,14 +89,14 @@ func curious() *mcp.Mux {
 	return mux
 }
 
-// answeringAda are the options of a client whose user is Ada.
+// answeringAda returns the options of a client whose user is Ada.
 func answeringAda(version string) *mcp.ClientOptions {
 	return &mcp.ClientOptions{Version: version, Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 		return mcptest.Accept(map[string]string{"name": "Ada"}), nil
 	}}
 }
 
-// A call is traced by its context, in both eras and on every path.
+// The trace in the context of a call receives its events, in both eras and on every path.
 func TestClientTraceOfACall(t *testing.T) {
 	for _, p := range mcptest.Paths() {
 		for _, version := range p.Versions() {
@@ -110,12 +110,12 @@ func TestClientTraceOfACall(t *testing.T) {
 				question := []string{"question elicitation/create", `answered elicitation/create {"action":"accept","content":{"name":"Ada"}} <nil>`}
 				want, wantWire := slices.Concat(question, []string{"round 2 of tools/call greet with 1"}), []string{"write tools/call", "read response", "write tools/call", "read response"}
 				if version != mcp.LatestVersion {
-					want, wantWire = nil, []string{"write tools/call", "read response"} // the question is one of the connection
+					want, wantWire = nil, []string{"write tools/call", "read response"} // the question belongs to the connection
 				}
 				if got := e.take(); !slices.Equal(got, want) {
 					t.Errorf("got %q, want %q", got, want)
 				}
-				got := slices.DeleteFunc(wire.take(), func(e string) bool { return e == "read elicitation/create" }) // which names the call over HTTP
+				got := slices.DeleteFunc(wire.take(), func(e string) bool { return e == "read elicitation/create" }) // over HTTP it names the call
 				if !slices.Equal(got, wantWire) {
 					t.Errorf("on the wire: got %q, want %q", got, wantWire)
 				}
@@ -127,7 +127,7 @@ func TestClientTraceOfACall(t *testing.T) {
 	}
 }
 
-// The trace of the context of Connect is that of the connection.
+// The trace in the context of Connect receives the events of the connection.
 func TestClientTraceOfAConnection(t *testing.T) {
 	for _, p := range mcptest.Paths() {
 		for _, version := range p.Versions() {
@@ -157,12 +157,12 @@ func TestClientTraceOfAConnection(t *testing.T) {
 	}
 }
 
-// onlyLegacy is a transport to a server that does not know server/discover.
+// onlyLegacy returns a transport to a server without server/discover.
 func onlyLegacy(t *testing.T, h mcp.Handler) transport.Transport {
-	return mcptest.Paths()[len(mcptest.Paths())-1].Serve(t, h) // HTTP+SSE has no newer revision
+	return mcptest.Paths()[len(mcptest.Paths())-1].Serve(t, h) // HTTP+SSE ends with the legacy revisions
 }
 
-// How the revision is found is traced, and that it is remembered.
+// A trace reports how the revision was determined, and whether it was remembered.
 func TestClientTraceOfTheEra(t *testing.T) {
 	var e tracedEvents
 	ctx := mcptrace.WithClientTrace(t.Context(), e.trace())
@@ -191,7 +191,7 @@ func TestClientTraceOfTheEra(t *testing.T) {
 	}
 }
 
-// The output schema of a listed tool is remembered.
+// A trace reports that the output schema of a listed tool is remembered.
 func TestClientTraceOfASchema(t *testing.T) {
 	var e tracedEvents
 	c := connectTo(t, mcp.InProcess(curious()), nil)
@@ -213,7 +213,7 @@ func TestClientTraceOfASchema(t *testing.T) {
 	}
 }
 
-// What an Upstream tries again is traced.
+// A trace reports the attempts of an Upstream to reconnect.
 func TestClientTraceOfAnUpstream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var e tracedEvents

@@ -20,12 +20,12 @@ import (
 	"github.com/go-psi/psi/mcpstdio"
 )
 
-// restless is a server that comes and goes. Like a command, it is started by each
-// connection, and runs what handler is then.
+// restless is a server that can go away and come back. Like a command, it is started by
+// each connection, and then serves the current handler.
 type restless struct {
 	mu      sync.Mutex
 	handler mcp.Handler
-	refuses error // of connecting; nil accepts
+	refuses error // error for new connections; nil accepts
 	starts  int
 	crashes []func()
 	running sync.WaitGroup
@@ -47,14 +47,14 @@ func (r *restless) transport() transport.Transport {
 	})
 }
 
-// become changes what the next connection finds: a handler, or an error.
+// become sets the handler or error for future connections.
 func (r *restless) become(h mcp.Handler, refuses error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.handler, r.refuses = h, refuses
 }
 
-// crash ends all connections.
+// crash closes all connections.
 func (r *restless) crash() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -70,7 +70,7 @@ func (r *restless) count() int {
 	return r.starts
 }
 
-// withTools is a server with tools that say their names, and a resource.
+// withTools returns a server with tools that return their names, and a resource.
 func withTools(names ...string) *mcp.Mux {
 	mux := mcp.NewMux("m", "v1", quiet())
 	for _, name := range names {
@@ -106,8 +106,8 @@ func listedTools(t *testing.T, c *mcp.Conn) string {
 	return strings.Join(names, " ")
 }
 
-// A server behind a gateway restarts, and is another one then. Calls wait for it, callers
-// hear that lists and resources have changed, and subscriptions go on.
+// A server behind a gateway restarts with different contents. Calls wait for it,
+// subscribers learn that lists and resources have changed, and subscriptions continue.
 func TestUpstreamRestarts(t *testing.T) {
 	for _, back := range bothEras {
 		for _, front := range bothEras {
@@ -132,7 +132,7 @@ func TestUpstreamRestarts(t *testing.T) {
 					server.become(replacement, nil)
 					server.crash()
 					synctest.Wait()
-					if got := mustCall(t, c, "b_new", ""); got != "new" { // it waits
+					if got := mustCall(t, c, "b_new", ""); got != "new" { // waits for the restart
 						t.Errorf("after the restart %q", got)
 					}
 					next(t, changes, mcp.NotificationToolsListChanged)
@@ -150,12 +150,12 @@ func TestUpstreamRestarts(t *testing.T) {
 	}
 }
 
-// Calls wait for a server that has just gone, not for one that is down, and do not tell
-// their callers why.
+// Calls wait for a server that has just gone away, but fail immediately if it has been down
+// for long. Callers do not see the reason.
 func TestUpstreamWaitsOrFailsFast(t *testing.T) {
 	down := errors.New("dial https://key@example.com: refused")
 	for name, test := range map[string]struct {
-		wait, outage, want time.Duration // since the beginning of the outage
+		wait, outage, want time.Duration // since the start of the outage
 		fails              bool
 	}{
 		"comes back":   {wait: 10 * time.Second, outage: 2 * time.Second, want: 10 * time.Second},
@@ -194,8 +194,8 @@ func TestUpstreamWaitsOrFailsFast(t *testing.T) {
 	}
 }
 
-// What a gateway has said about the tasks of a server it says while the server is gone, too:
-// clients that connect then keep it.
+// A gateway keeps declaring the tasks extension while its server is gone, so that clients
+// connecting meanwhile see it.
 func TestUpstreamHasTasks(t *testing.T) {
 	const extension = "io.modelcontextprotocol/tasks"
 	for _, version := range bothEras {
@@ -221,8 +221,8 @@ func TestUpstreamHasTasks(t *testing.T) {
 	}
 }
 
-// A server that cannot be reached, and one that dies as soon as it is used, are tried less
-// and less often, and not for ever.
+// Attempts to connect to a server that is unreachable, or dies on first use, become less
+// frequent and eventually stop.
 func TestUpstreamBacksOff(t *testing.T) {
 	for name, life := range map[string]time.Duration{"down": 0, "flapping": time.Second} {
 		t.Run(name, func(t *testing.T) {
@@ -270,7 +270,7 @@ func TestUpstreamBacksOff(t *testing.T) {
 	}
 }
 
-// However it ends, nothing is left behind, and calls that wait fail at once.
+// However an Upstream ends, it leaves nothing behind, and waiting calls fail immediately.
 func TestUpstreamEnds(t *testing.T) {
 	hangs := transport.FromStream(func(ctx context.Context) (transport.Stream, error) {
 		<-ctx.Done()
@@ -313,8 +313,8 @@ func TestUpstreamEnds(t *testing.T) {
 	}
 }
 
-// A connection that the program is not content with counts as failed, and a login that was
-// refused is not tried again unless the program says so.
+// A connection rejected by the Connected function counts as failed. A failed login is
+// retried only if the Retry function says so.
 func TestUpstreamRetries(t *testing.T) {
 	refused := fmt.Errorf("no: %w", mcp.ErrUnauthorized)
 	for name, test := range map[string]struct {
@@ -341,7 +341,7 @@ func TestUpstreamRetries(t *testing.T) {
 	}
 }
 
-// The state says what is going on, and each change of it is reported.
+// State describes the current connection, and each change is reported.
 func TestUpstreamState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		down := errors.New("down")
@@ -351,7 +351,7 @@ func TestUpstreamState(t *testing.T) {
 		u = maintain(t, server, mcp.LatestVersion, &mcp.ReconnectOptions{StateChanged: func(s mcp.UpstreamState) {
 			seen = append(seen, fmt.Sprintf("%t %d %t %t", s.Conn != nil, s.Failures, !s.Next.IsZero(), s.Closed))
 			if s.Conn != nil {
-				_ = u.Close() // it may be closed here
+				_ = u.Close() // it may be closed in this callback
 			}
 		}})
 		synctest.Wait()
@@ -367,8 +367,8 @@ func TestUpstreamState(t *testing.T) {
 	})
 }
 
-// A host subscribes before its server is there, and hears when it is, and again when it is
-// back. Resources have to be accepted by the server.
+// A host can subscribe before its server is connected. It is notified when the server
+// appears and when it returns. The server must accept the resources.
 func TestUpstreamListen(t *testing.T) {
 	for _, version := range bothEras {
 		synctest.Test(t, func(t *testing.T) {
@@ -381,7 +381,7 @@ func TestUpstreamListen(t *testing.T) {
 				t.Fatalf("accepted %+v, %v", s, err)
 			}
 			time.AfterFunc(5*time.Minute, func() { server.become(withTools("t"), nil) })
-			for range 3 { // it comes, and comes back
+			for range 3 { // the first connection, then two more
 				next(t, changes, mcp.NotificationToolsListChanged)
 				c, err := u.Conn(t.Context())
 				if err != nil {
@@ -406,10 +406,10 @@ func TestUpstreamListen(t *testing.T) {
 	}
 }
 
-// A server that ends its subscriptions in good order, because it stops, does not end that
-// of the Upstream; and one without subscriptions may be replaced by one that has them.
+// When a stopping server ends its subscriptions without an error, that of the Upstream
+// continues. A server without subscriptions may be replaced by one that supports them.
 func TestUpstreamListenIsKept(t *testing.T) {
-	for _, connected := range []bool{false, true} { // when the subscription begins
+	for _, connected := range []bool{false, true} { // when subscribing
 		synctest.Test(t, func(t *testing.T) {
 			deaf := mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 				if req.Method == mcp.MethodListen {
@@ -439,8 +439,8 @@ func TestUpstreamListenIsKept(t *testing.T) {
 	}
 }
 
-// A program that serves an Upstream, and stops, ends its subscriptions as any server does: with
-// a result.
+// When a program that serves an Upstream stops, it ends its subscriptions with a result, as
+// any server does.
 func TestUpstreamListenEndsWithItsServer(t *testing.T) {
 	for _, connected := range []bool{true, false} { // when it stops
 		for _, version := range bothEras {
@@ -449,7 +449,7 @@ func TestUpstreamListenEndsWithItsServer(t *testing.T) {
 				u := maintain(t, server, version, nil)
 				near, far := transport.Pipe()
 				ctx, stop := context.WithCancel(t.Context())
-				go mcpstdio.ServeStream(ctx, u, far, nil) // until it is stopped
+				go mcpstdio.ServeStream(ctx, u, far, nil) // until ctx is cancelled
 				to := transport.FromStream(func(context.Context) (transport.Stream, error) { return near, nil })
 				c := connectTo(t, to, &mcp.ClientOptions{Version: mcp.LatestVersion})
 				s, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true}, func(mcp.Change) {})
@@ -471,7 +471,8 @@ func TestUpstreamListenEndsWithItsServer(t *testing.T) {
 	}
 }
 
-// A program at the same address that speaks another revision is found out.
+// A reconnecting client notices that the program at the same address now speaks another
+// revision.
 func TestUpstreamOfAnotherRevision(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		unsupported := mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
@@ -492,8 +493,8 @@ func TestUpstreamOfAnotherRevision(t *testing.T) {
 	})
 }
 
-// A connection that lasted as long as the longest pause counts as a success: after it, the
-// pauses begin anew.
+// A connection that lasts as long as the maximum delay counts as a success and resets the
+// delay.
 func TestUpstreamLastingBounds(t *testing.T) {
 	for lasted, quick := range map[time.Duration]bool{8 * time.Second: true, 8*time.Second - 1: false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -504,7 +505,7 @@ func TestUpstreamLastingBounds(t *testing.T) {
 				MinDelay: time.Second, MaxDelay: 8 * time.Second, MaxDowntime: time.Hour,
 				Connected: func(context.Context, *mcp.Conn) error { began <- time.Now(); return nil },
 			})
-			<-time.After(20 * time.Second) // the pauses have grown
+			<-time.After(20 * time.Second) // the delay has grown
 			r.become(withTools("a"), nil)
 			<-time.After(8 * time.Second)
 			<-time.After(time.Until((<-began).Add(lasted)))
@@ -518,8 +519,8 @@ func TestUpstreamLastingBounds(t *testing.T) {
 	}
 }
 
-// slowToClose is a transport whose connections end at once when they are closed, and say so
-// two seconds later, like those over HTTP that send a DELETE to a server that hangs.
+// slowToClose is a transport whose connections end immediately when closed, but report it
+// two seconds later, like HTTP connections that send a DELETE to a server that hangs.
 type slowToClose struct{ transport.Transport }
 
 func (s slowToClose) Connect(ctx context.Context, receive transport.Receiver) (transport.Conn, error) {
@@ -541,8 +542,8 @@ func (c *slowConn) Close() error {
 	return err
 }
 
-// A server stops answering, and its connection takes time to close. Calls in flight say what
-// has happened, and calls that follow wait for the next connection.
+// When a server stops responding and its connection takes time to close, calls in flight
+// return the reason, and later calls wait for the next connection.
 func TestUpstreamClosing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var hangs atomic.Bool

@@ -20,7 +20,7 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// Content that is not JSON fails its call with an internal error, and nothing of it is
+// Content that is not valid JSON fails its call with an internal error, and none of it is
 // sent.
 func TestContentThatCannotBeEncoded(t *testing.T) {
 	invalid := json.RawMessage(`"secret`)
@@ -51,8 +51,8 @@ func TestContentThatCannotBeEncoded(t *testing.T) {
 	}
 }
 
-// Content of a server that does not fit its type fails the call, and the error says which
-// block it was.
+// Server content that does not match its type fails the call, and the error names the
+// block.
 func TestContentThatCannotBeDecoded(t *testing.T) {
 	for content, want := range map[string]string{
 		`[{"type":"text","text":"a"},{"type":"text","text":5}]`: "content 1: mcp: text content",
@@ -69,7 +69,7 @@ func TestContentThatCannotBeDecoded(t *testing.T) {
 	}
 }
 
-// What a client says and cannot be encoded is an error of the call, and is not sent.
+// Client params that cannot be encoded fail the call and are not sent.
 func TestParamsThatCannotBeEncoded(t *testing.T) {
 	for _, version := range bothEras {
 		c := connect(t, hello(), &mcp.ClientOptions{Version: version})
@@ -87,8 +87,8 @@ func TestParamsThatCannotBeEncoded(t *testing.T) {
 	}
 }
 
-// A file that cannot be read is an error of the server that names the resource, not the
-// place of the file.
+// A file that cannot be read is a server error that names the resource, but not the file's
+// location.
 func TestFileServerReadErrors(t *testing.T) {
 	broken := errors.New("reading /srv/private: the disk is gone")
 	mux := serveFiles(mcp.FileServerFS(brokenFS{fstest.MapFS{"a": {}}, broken}, nil), filesTemplate)
@@ -99,7 +99,7 @@ func TestFileServerReadErrors(t *testing.T) {
 	}
 }
 
-// brokenFS has files that open but cannot be read.
+// brokenFS contains files that can be opened but not read.
 type brokenFS struct {
 	fs.FS
 	err error
@@ -120,7 +120,7 @@ type brokenFile struct {
 
 func (b brokenFile) Read([]byte) (int, error) { return 0, b.err }
 
-// Resources and templates that are described without a name have their URI for one.
+// Resources and templates described without a name use their URI as the name.
 func TestDescribedWithoutName(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Resource("test://r", mcp.Describe(reads(""), &mcp.Resource{Title: "R"}))
@@ -142,7 +142,7 @@ func TestDescribedWithoutName(t *testing.T) {
 	}
 }
 
-// A text of blanks is logged as it is: it is no JSON that could have secrets.
+// A blank text is logged unchanged, because it is not JSON and contains no secrets.
 func TestBlankTextInLogs(t *testing.T) {
 	for _, text := range []string{`"    "`, `"\n\t  "`, `""`, `"{"`, `"[]"`, `"{}"`} {
 		if log := loggedCall(t, `{"text":`+text+`,"after":424242}`); strings.Contains(log, "(redacted)") || strings.Contains(log, "(malformed)") || !strings.Contains(log, "424242") {
@@ -151,7 +151,7 @@ func TestBlankTextInLogs(t *testing.T) {
 	}
 }
 
-// What a server says and nobody understands is logged with the first 200 bytes of its name.
+// An unreadable message from the server is logged with at most 200 bytes of its method.
 func TestLoggedExcerpts(t *testing.T) {
 	for size, whole := range map[int]bool{200: true, 201: false} {
 		var log bytes.Buffer
@@ -168,7 +168,7 @@ func TestLoggedExcerpts(t *testing.T) {
 	}
 }
 
-// What is not a message is not passed to a server in the same process.
+// An in-process server rejects request bodies that are not messages.
 func TestInProcessNeedsMessages(t *testing.T) {
 	wire, err := mcp.InProcess(hello()).Connect(t.Context(), func(transport.Message, mcp.ID) {})
 	if err != nil {
@@ -182,7 +182,7 @@ func TestInProcessNeedsMessages(t *testing.T) {
 	}
 }
 
-// Nil params are empty ones.
+// Nil params are treated as empty ones.
 func TestNilParams(t *testing.T) {
 	for _, version := range bothEras {
 		c := connect(t, hello(), &mcp.ClientOptions{Version: version})
@@ -204,7 +204,7 @@ func TestNilParams(t *testing.T) {
 	}
 }
 
-// An item of a list that cannot be encoded fails the list, and nothing of it is sent.
+// A list item that cannot be encoded fails the list, and none of it is sent.
 func TestListThatCannotBeEncoded(t *testing.T) {
 	bad := mcp.Meta{"k": json.RawMessage(`"secret`)}
 	for method, res := range map[string]mcp.Result{
@@ -230,7 +230,7 @@ func TestListThatCannotBeEncoded(t *testing.T) {
 	}
 }
 
-// Any content can be read as unknown content, if it has a type.
+// Any content that has a valid type can be read as unknown content.
 func TestUnknownContentBounds(t *testing.T) {
 	for text, kind := range map[string]string{`{"type":"text","text":"a"}`: "text", `{"type":"new","a":1}`: "new", `{}`: "", `{"type":""}`: "", `{"type":"text","text":1}`: ""} {
 		var c mcp.UnknownContent
@@ -240,9 +240,9 @@ func TestUnknownContentBounds(t *testing.T) {
 	}
 }
 
-// Base64 as the libraries of other languages write it: Ruby and MIME break lines, some leave
-// out the padding, and older servers in Python use the letters of URLs. Other clients accept
-// that, and one image must not cost the whole result.
+// Base64 is accepted as libraries of other languages write it: Ruby and MIME break lines,
+// some omit the padding, and older Python servers use the URL alphabet. Other clients
+// accept these forms, and one image must not fail the whole result.
 func TestBase64OfOtherServers(t *testing.T) {
 	want := []byte{0xff, 0xfe, 0xfd, 0xfc, 0xfb, 0xfa, 0xf9}
 	for _, text := range []string{
@@ -270,8 +270,7 @@ func TestBase64OfOtherServers(t *testing.T) {
 	}
 }
 
-// Content has one type, that of its Go type, also if it was made of something that has a
-// member of that name.
+// The type of content is that of its Go type, even if its Extra contains a "type" member.
 func TestContentHasOneType(t *testing.T) {
 	foreign := mcp.Resource{URI: "notes://a", Name: "a", Extra: mcp.Extra{"type": json.RawMessage(`"image"`), "x": json.RawMessage(`1`)}}
 	mux := mcp.NewMux("m", "v1", quiet())

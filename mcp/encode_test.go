@@ -15,8 +15,8 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// A result that cannot be encoded costs its own response, and nothing that stands
-// before it in the buffer.
+// A result that cannot be encoded fails only its own response. The buffer keeps what was
+// appended before.
 func TestAppendResponseAfterOthers(t *testing.T) {
 	req := mcptest.NewRequest("vendor/x", nil)
 	bad := &mcp.EmptyResult{ResultBase: mcp.ResultBase{Extra: mcp.Extra{"x": json.RawMessage("{")}}}
@@ -26,8 +26,8 @@ func TestAppendResponseAfterOthers(t *testing.T) {
 	}
 }
 
-// A result of a type that only the modern era can have is not made one of another
-// type for those who do not know types.
+// In the legacy era, a result with an unknown resultType is an error. It is not sent as
+// another type.
 func TestUnknownResultTypeInLegacyEra(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Prompt("p", mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
@@ -40,8 +40,8 @@ func TestUnknownResultTypeInLegacyEra(t *testing.T) {
 	}
 }
 
-// Nulls in a question's lists do not reach the client's function, which need not
-// expect them.
+// A sampling question with null in its lists is rejected without calling the client's
+// function.
 func TestNullsInASamplingQuestion(t *testing.T) {
 	for _, params := range []string{`{"messages":[null],"maxTokens":1}`, `{"messages":[],"tools":[null],"maxTokens":1}`} {
 		called := false
@@ -57,7 +57,7 @@ func TestNullsInASamplingQuestion(t *testing.T) {
 	}
 }
 
-// broken is a result that panics when it is encoded.
+// broken is a result that panics when encoded.
 type broken struct {
 	mcp.ResultBase
 	Value explosive `json:"value"`
@@ -67,8 +67,7 @@ type explosive struct{}
 
 func (explosive) MarshalJSON() ([]byte, error) { panic("secret") }
 
-// T43: what a handler returns and cannot be encoded, for whatever reason, fails its
-// request and nothing else.
+// T43: a result that cannot be encoded, for whatever reason, fails only its own request.
 func TestResultsThatPanic(t *testing.T) {
 	returning := func(res mcp.Result) mcp.Handler {
 		return mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) { return res, nil })
@@ -101,9 +100,8 @@ func TestResultsThatPanic(t *testing.T) {
 	}
 }
 
-// Raw JSON of a handler is checked before it goes out. What is not JSON costs the
-// response that it is in, never the message around it, and the peer learns which part
-// it was.
+// Raw JSON from a handler is validated before it is sent. Invalid JSON fails its response,
+// never corrupts the message around it, and the error names the invalid part.
 func TestFindingCH3W3S34RawJSONIsChecked(t *testing.T) {
 	injection := json.RawMessage(`{}},"error":{"code":1,"message":"x"},"y":{"z":1`)
 	structured := func(raw string) *mcp.CallToolResult {
@@ -117,7 +115,7 @@ func TestFindingCH3W3S34RawJSONIsChecked(t *testing.T) {
 	for name, test := range map[string]struct {
 		res  *mcp.CallToolResult
 		err  error
-		want string // a part of the error; "" if it is served
+		want string // part of the error; "" if the call succeeds
 	}{
 		"a web page":            {structured("<html>502</html>"), nil, "structuredContent is not JSON"},
 		"injected members":      {structured(string(injection)), nil, "structuredContent is not JSON"},
@@ -154,7 +152,7 @@ func TestFindingCH3W3S34RawJSONIsChecked(t *testing.T) {
 	}
 }
 
-// Params of a notification are a JSON object, or the notification is not sent.
+// A notification whose params are not a JSON object is not sent.
 func TestFindingS34Notifications(t *testing.T) {
 	var problems []error
 	mux := mcp.NewMux("m", "v1", quiet())
@@ -177,9 +175,9 @@ func TestFindingS34Notifications(t *testing.T) {
 	})
 }
 
-// A byte that is not valid UTF-8, as in a row of a database, does not cost a result: it is
-// replaced in all that a handler returns. A client does not ask for something else than its
-// program said.
+// Invalid UTF-8, for example in a database row, does not fail a result: it is replaced
+// everywhere in what a handler returns. In a client's request, it is an error, so that the
+// client never asks for something else than intended.
 func TestInvalidTextInResults(t *testing.T) {
 	const bad, want = "caf\xe9", "caf\ufffd"
 	mux := mcp.NewMux("m", "v1", quiet())

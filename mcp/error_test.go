@@ -26,7 +26,7 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// The codes that a peer sees, as the specification and HTTP have them.
+// Peers see the error codes that the specification and HTTP define.
 func TestCodesOnTheWire(t *testing.T) {
 	era := eras[0]
 	wrongVersion := strings.Replace(era.request("1", mcp.MethodListTools, ""), "2026-07-28", "2033-01-01", 1)
@@ -67,8 +67,8 @@ func TestCodesOnTheWire(t *testing.T) {
 	}
 }
 
-// A delay is rounded up to milliseconds, is never negative, and is at most a day for the
-// caller who reads it.
+// A retry delay is rounded up to milliseconds and never negative. RetryAfter returns at
+// most a day.
 func TestRetryAfterBounds(t *testing.T) {
 	for after, want := range map[time.Duration]time.Duration{
 		-time.Hour: 0, -1: 0, 0: 0, 1: time.Millisecond, time.Millisecond: time.Millisecond, time.Millisecond + 1: 2 * time.Millisecond,
@@ -93,7 +93,7 @@ func TestRetryAfterBounds(t *testing.T) {
 	}
 }
 
-// An error ends the iteration over a list, and is yielded last.
+// An error ends the iteration over a list and is yielded last.
 func TestListIterationErrors(t *testing.T) {
 	calls := 0
 	mux := described()
@@ -149,8 +149,8 @@ func TestListIterationErrors(t *testing.T) {
 	check("resources", items, errs)
 }
 
-// What a server writes into its errors neither controls the terminal of whoever prints
-// them nor begins another line of a log. The message itself stays as it was sent.
+// The text of a server's error can neither control the terminal it is printed to nor start
+// another log line. The message itself is unchanged.
 func TestFindingS32ErrorTextIsPrintable(t *testing.T) {
 	const message = "gone\x1b]0;pwned\x07\r\nlevel=INFO msg=\"all is well\" \u202efdp.exe\u2069 \u009b2J"
 	server := mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
@@ -169,7 +169,7 @@ func TestFindingS32ErrorTextIsPrintable(t *testing.T) {
 	}
 }
 
-// failsTools is a server whose tools/call is served by h.
+// failsTools returns a server that serves tools/call with h.
 func failsTools(h mcp.Handler) mcp.Handler {
 	mux := hello()
 	mux.Use(func(next mcp.Handler) mcp.Handler {
@@ -183,7 +183,7 @@ func failsTools(h mcp.Handler) mcp.Handler {
 	return mux
 }
 
-// An Error that wraps several causes is all of them.
+// An Error that wraps several causes matches each of them.
 func TestFindingCL5ErrorfWithSeveralCauses(t *testing.T) {
 	err := mcp.Errorf(1, "%w after %w", io.ErrUnexpectedEOF, fs.ErrNotExist)
 	if !errors.Is(err, io.ErrUnexpectedEOF) || !errors.Is(err, fs.ErrNotExist) {
@@ -197,8 +197,8 @@ func TestFindingCL5ErrorfWithSeveralCauses(t *testing.T) {
 	}
 }
 
-// Each use of a tool has one result, in the next message of the user, which has nothing
-// else.
+// In a conversation, each tool use has exactly one result, in the next user message, which
+// contains nothing else.
 func TestConversationBounds(t *testing.T) {
 	use := func(id string) mcp.Content { return &mcp.ToolUseContent{ID: id, Name: "a"} }
 	result := func(id string) mcp.Content { return &mcp.ToolResultContent{ToolUseID: id} }
@@ -242,7 +242,7 @@ func TestConversationBounds(t *testing.T) {
 	}
 }
 
-// A connection that was closed fails every call, at once, with ErrClosed.
+// Every call on a closed connection fails immediately with ErrClosed.
 func TestClosedInProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := mcp.NewMux("m", "v1", quiet())
@@ -282,7 +282,7 @@ func TestClosedInProcess(t *testing.T) {
 	})
 }
 
-// errorOf returns the error with which a list ends, and how many items came before.
+// errorOf returns the error that ends a list, and the number of items before it.
 func errorOf[T any](items iter.Seq2[*T, error]) (n int, err error) {
 	for _, err := range items {
 		if err != nil {
@@ -293,8 +293,8 @@ func errorOf[T any](items iter.Seq2[*T, error]) (n int, err error) {
 	return n, nil
 }
 
-// Calls through a connection that is closed, or with values that cannot be encoded, fail
-// with the reason.
+// Calls on a closed connection, or with values that cannot be encoded, return an error with
+// the reason.
 func TestCallsThatFail(t *testing.T) {
 	c := connect(t, hello(), nil)
 	if _, err := mcp.Call[string](t.Context(), c, "hello", func() {}); err == nil || !strings.HasPrefix(err.Error(), "mcp: arguments of hello: ") {
@@ -323,7 +323,7 @@ func TestCallsThatFail(t *testing.T) {
 	}
 }
 
-// A TimeoutError is recognized as the timeouts of package net are.
+// A TimeoutError is recognized as a timeout like those of package net.
 func TestTimeoutIsRecognized(t *testing.T) {
 	timeout, ok := errors.AsType[interface {
 		error
@@ -334,8 +334,7 @@ func TestTimeoutIsRecognized(t *testing.T) {
 	}
 }
 
-// A resource is registered under a URI with a scheme, or under a template that begins
-// with a variable.
+// A resource needs a URI with a scheme, or a template that begins with a variable.
 func TestSchemeBounds(t *testing.T) {
 	for pattern, good := range map[string]bool{
 		"notes://x": true, "a:x": true, "z+1-.:x": true, "Z:x": true, "{x}": true, "{x}:y": true,
@@ -350,7 +349,7 @@ func TestSchemeBounds(t *testing.T) {
 	}
 }
 
-// lister is a resource that lists what a function says.
+// lister is a resource whose list is returned by a function.
 type lister struct {
 	mcp.Handler
 	list func() (*mcp.ListResourcesResult, error)
@@ -360,7 +359,8 @@ func (l lister) ListResources(context.Context, string, *string) (*mcp.ListResour
 	return l.list()
 }
 
-// What lists other resources, and fails, is left out of the list; the log has the reason.
+// If a resource lister fails, its resources are left out of the list and the reason is
+// logged.
 func TestListersThatFail(t *testing.T) {
 	for want, list := range map[string]func() (*mcp.ListResourcesResult, error){
 		"it rains":                               func() (*mcp.ListResourcesResult, error) { return nil, errors.New("it rains") },
@@ -381,12 +381,12 @@ func TestListersThatFail(t *testing.T) {
 
 var errDatabase = errors.New(`dial tcp 10.0.0.7:5432: password authentication failed for user "root"`)
 
-// failing is a tool whose function returns err.
+// failing returns a tool whose function returns err.
 func failing(err error) mcp.Handler {
 	return mcp.ToolFunc(func(context.Context, none) (string, error) { return "", err }, nil)
 }
 
-// An errorSpy is middleware that keeps the error of each tool call, as a logger would see it.
+// An errorSpy is middleware that records the error of each tool call, as a logger would.
 type errorSpy struct {
 	mu   sync.Mutex
 	last error
@@ -413,7 +413,7 @@ func (s *errorSpy) seen() error {
 }
 
 // Middleware around the whole server gets the Go error of a tool, through a mounted mux and
-// other middleware, in every era and on every transport. It is not sent.
+// other middleware, in every era and on every transport. The error itself is not sent.
 func TestFindingU7TheErrorOfAToolReachesMiddleware(t *testing.T) {
 	saw := new(errorSpy)
 	inner := mcp.NewMux("inner", "v1", quiet())
@@ -447,8 +447,8 @@ func TestFindingU7TheErrorOfAToolReachesMiddleware(t *testing.T) {
 	})
 }
 
-// One place decides what peers read of an error: its text, by default; what a PrivateError
-// says; or what MuxOptions.PublicError makes of it. Middleware always gets the error itself.
+// What peers see of an error is its text by default, the Public text of a PrivateError, or
+// the result of MuxOptions.PublicError. Middleware always gets the error itself.
 func TestFindingU7OnePlaceDecidesWhatModelsRead(t *testing.T) {
 	private := &mcp.PrivateError{Public: "no notes today", Err: errDatabase}
 	hide := func(_ context.Context, err error) error {
@@ -460,9 +460,9 @@ func TestFindingU7OnePlaceDecidesWhatModelsRead(t *testing.T) {
 	for name, test := range map[string]struct {
 		err    error
 		public func(context.Context, error) error
-		model  string // what the model reads, "" if the request fails
-		code   int    // of the request, if it fails
-		text   string // of its error
+		model  string // text for the model, or "" if the request fails
+		code   int    // of the request error
+		text   string // of the request error
 	}{
 		"plain":                       {err: errDatabase, model: errDatabase.Error()},
 		"private":                     {err: private, model: "no notes today"},
@@ -502,8 +502,8 @@ func TestFindingU7OnePlaceDecidesWhatModelsRead(t *testing.T) {
 	}
 }
 
-// It decides about everything that a handler or middleware can fail in, also below a mount,
-// unless the mounted mux has decided. What psi itself explains to a model stays.
+// PublicError applies to every error of a handler or middleware, also below a mount unless
+// the mounted mux has its own. Explanations that psi writes for the model are not changed.
 func TestFindingU7TheDecisionCoversEverything(t *testing.T) {
 	publicly := func(text string) *mcp.MuxOptions {
 		opts := quiet()
@@ -562,8 +562,8 @@ func TestFindingU7TheDecisionCoversEverything(t *testing.T) {
 	})
 }
 
-// A tool that passes on the error of a connection, or of connecting, tells the model no
-// address and no key: the text is for the operator.
+// If a tool returns an error of a connection, or of connecting, the model sees neither
+// addresses nor keys. The details are for the operator.
 func TestFindingU1ToolsMayReturnErrorsOfConnections(t *testing.T) {
 	back := httptest.NewServer(mcphttp.NewHandler(hello(), nil))
 	transport := mcphttp.NewTransport(back.URL+"?key=SECRET", nil)

@@ -12,8 +12,8 @@ import (
 	"github.com/go-psi/psi/mcp/mcptest"
 )
 
-// A handler asks in the middle of its work. It is written as if the answer came
-// back at once; in truth it runs twice.
+// A handler asks in the middle of its work. It reads as if the answer came back
+// immediately, but the handler runs twice.
 func ExampleElicit() {
 	type confirm struct {
 		Sure bool `json:"sure"`
@@ -43,8 +43,8 @@ func ExampleElicit() {
 	// deleted notes.txt
 }
 
-// What must not happen twice, or must not change from one round to the next, goes
-// into Once.
+// Use Once for work that must not happen twice and for values that must not change between
+// rounds.
 func ExampleOnce() {
 	type confirm struct {
 		Pay bool `json:"pay"`
@@ -75,7 +75,8 @@ func ExampleOnce() {
 	// paid 100
 }
 
-// Replicas behind one address must open what another one has sealed.
+// Replicas behind one address need the same StateKeys, so that each can open the state
+// sealed by another.
 func ExampleMuxOptions() {
 	newMux := func(key string) *mcp.Mux {
 		mux := mcp.NewMux("greeter", "v1.0.0", &mcp.MuxOptions{StateKeys: [][]byte{[]byte(key)}})
@@ -107,8 +108,8 @@ func ExampleMuxOptions() {
 	// error: params.requestState was not made for this request (code -32602)
 }
 
-// printRound sends a request once, as a client of the modern era does, and prints the
-// result: questions, which it returns, or text.
+// printRound sends one request, as a client of the modern era does, and prints the result:
+// the questions, which it returns, or the text.
 func printRound(h mcp.Handler, p *mcp.CallToolParams) *mcp.InputRequired {
 	res, err := h.ServeMCP(context.Background(), mcptest.NewRequest(mcp.MethodCallTool, p))
 	if err != nil {

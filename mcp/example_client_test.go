@@ -12,8 +12,8 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// A client connects to a server of any revision, over any transport: here in this
-// process, elsewhere by mcphttp.NewTransport(url, nil) or mcpstdio.NewCommand.
+// A client connects to a server of any revision, over any transport. This one connects in
+// process; use mcphttp.NewTransport(url, nil) or mcpstdio.NewCommand for other servers.
 func ExampleClient() {
 	type operands struct {
 		A int `json:"a"`
@@ -50,8 +50,8 @@ func ExampleClient() {
 	// 5
 }
 
-// An Upstream connects again whenever its server has gone. Mounted on a mux, it makes a
-// gateway that stays up; Conn returns the connection of the moment.
+// An Upstream reconnects whenever its server goes away. Mounted on a mux, it makes a
+// gateway that stays available. Conn returns the current connection.
 func ExampleClient_Maintain() {
 	weather := mcp.NewMux("weather", "v1.0.0", nil)
 	weather.Tool("today", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "sunny", nil }, nil))
@@ -77,8 +77,8 @@ func ExampleClient_Maintain() {
 	// <nil>
 }
 
-// A connection is a Handler, so a gateway is a mux with connections mounted. What a
-// server asks goes to the gateway's own client.
+// A connection is a Handler, so a gateway is a mux with mounted connections. Questions from
+// a server are passed on to the client of the gateway.
 func ExampleConn_gateway() {
 	weather := mcp.NewMux("weather", "v1.0.0", nil)
 	weather.Tool("today", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "sunny", nil }, nil))

@@ -12,7 +12,7 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// A tool that failed is one kind of error, a request that failed another.
+// A failed tool and a failed request return different kinds of errors.
 func ExampleCall() {
 	mux := mcp.NewMux("bank", "v1.0.0", nil)
 	mux.Tool("pay", mcp.ToolFunc(func(context.Context, struct{}) (string, error) {
@@ -37,8 +37,8 @@ func ExampleCall() {
 	// -32602 unknown tool "borrow" (code -32602)
 }
 
-// What a connection has no method for is sent as a request of one's own making. The
-// members of its result are in Extra.
+// A method without a Conn method is called with NewRequest. The members of its result are
+// in Extra.
 func ExampleNewRequest() {
 	type stats struct {
 		mcp.ResultBase
@@ -68,7 +68,7 @@ func ExampleNewRequest() {
 	// Output: 3 notes
 }
 
-// Middleware of a connection sees what it sends.
+// Middleware of a connection sees the requests that it sends.
 func ExampleConn_Use() {
 	mux := mcp.NewMux("greeter", "v1.0.0", nil)
 	mux.Tool("hello", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "hello", nil }, nil))
@@ -92,7 +92,7 @@ func ExampleConn_Use() {
 	// hello <nil>
 }
 
-// The server says when a resource has changed, and the client reads it anew.
+// The server reports that a resource has changed, and the client reads it again.
 func ExampleConn_Subscribe() {
 	text := "closed"
 	mux := mcp.NewMux("shop", "v1.0.0", nil)
@@ -123,7 +123,7 @@ func ExampleConn_Subscribe() {
 	// Output: shop://door is open
 }
 
-// A server that has too much to do says when to come back.
+// An overloaded server tells clients when to retry.
 func ExampleNewRateLimitedError() {
 	busy := mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
 		return nil, mcp.NewRateLimitedError(30*time.Second, "all printers are busy")

@@ -11,7 +11,7 @@ import (
 	"github.com/go-psi/psi/mcp/mcptest"
 )
 
-// Middleware hides a tool: the caller gets the same error as for a tool that does not
+// Middleware hides a tool. The caller gets the same error as for a tool that does not
 // exist.
 func ExampleNewUnknownNameError() {
 	mux := mcp.NewMux("admin", "v1.0.0", nil)
@@ -30,7 +30,7 @@ func ExampleNewUnknownNameError() {
 	// Output: unknown tool "reset" (code -32602)
 }
 
-// A handler of its own says that a resource does not exist.
+// A custom handler reports that a resource does not exist.
 func ExampleNewResourceNotFoundError() {
 	read := mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
 		return nil, mcp.NewResourceNotFoundError(req.Name())
@@ -43,7 +43,7 @@ func ExampleNewResourceNotFoundError() {
 	// Output: resource "notes://8" not found (code -32602)
 }
 
-// A Handler that is not a Mux refuses the methods that it does not serve.
+// A Handler other than a Mux rejects methods that it does not serve.
 func ExampleNewMethodNotFoundError() {
 	server := mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
 		return nil, mcp.NewMethodNotFoundError(req.Method)

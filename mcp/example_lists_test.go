@@ -12,7 +12,7 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// Listen calls a function for each change: of lists, and of resources.
+// Listen calls a function for each change of a list or a resource.
 func ExampleConn_Listen() {
 	mux := mcp.NewMux("shop", "v1.0.0", nil)
 	door := mcp.ResourceFunc(func(context.Context, struct{}) (string, error) { return "open", nil }, nil)
@@ -71,8 +71,8 @@ func ExampleConn_Tools() {
 	// open: Open the shop.
 }
 
-// The function List of a template lists the resources that it matches, here in pages of
-// two. The cursor is what the page before returned, or any text that a client made up.
+// List returns the resources that a template matches, here in pages of two. The cursor is
+// the one of the previous page, or arbitrary text from the client.
 func ExampleResource() {
 	notes := []string{"milk", "bread", "tea"}
 	read := func(_ context.Context, in struct {
@@ -110,7 +110,8 @@ func ExampleResource() {
 	// notes://2 tea
 }
 
-// shelf lists and reads the books of a shelf. Describe makes it listed as a template.
+// shelf lists and reads the books of a shelf. Wrapped by Describe, it is listed as a
+// template.
 type shelf struct{ books []string }
 
 func (s shelf) ServeMCP(_ context.Context, req *mcp.Request) (mcp.Result, error) {
@@ -127,7 +128,7 @@ func (s shelf) ListResources(context.Context, string, *string) (*mcp.ListResourc
 	return res, nil
 }
 
-// A type of your own that reads resources can list them as well. For a function, set
+// A custom type that reads resources can list them as well. With a function, set
 // Resource.List instead.
 func ExampleResourceLister() {
 	mux := mcp.NewMux("library", "v1.0.0", nil)
@@ -138,7 +139,7 @@ func ExampleResourceLister() {
 	// books://ulysses ulysses
 }
 
-// printResources connects to a server and prints the resources that it lists.
+// printResources connects to a server and prints the resources it lists.
 func printResources(h mcp.Handler) {
 	ctx := context.Background()
 	conn, err := mcp.NewClient("host", "v1.0.0", nil).Connect(ctx, mcp.InProcess(h))

@@ -10,7 +10,7 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// Middleware of NewMiddleware can be around one tool: the tool is listed all the same.
+// Middleware from NewMiddleware can wrap a single tool, which is still listed.
 func ExampleNewMiddleware() {
 	announced := mcp.NewMiddleware(func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {

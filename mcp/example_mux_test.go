@@ -13,7 +13,7 @@ import (
 	"github.com/go-psi/psi/mcp/mcptest"
 )
 
-// printCall calls a tool and prints what a model gets to read.
+// printCall calls a tool and prints what the model sees.
 func printCall(h mcp.Handler, name, arguments string) {
 	req := mcptest.NewRequest(mcp.MethodCallTool, &mcp.CallToolParams{Name: name, Arguments: []byte(arguments)})
 	res, err := h.ServeMCP(context.Background(), req)
@@ -48,8 +48,8 @@ func ExampleMux() {
 	// the text of note 7
 }
 
-// Arguments are checked before the function is called, and what is wrong with
-// them is told in a way that a model can mend.
+// Arguments are validated before the function is called. Errors explain to the model how to
+// correct them.
 func ExampleToolFunc() {
 	type forecastIn struct {
 		City string `json:"city"`
@@ -78,7 +78,7 @@ func ExampleToolFunc() {
 	// Atlantis is under water
 }
 
-// The values of an enum are what an argument completes to.
+// The values of an enum are the completions of the argument.
 func ExamplePromptFunc() {
 	type reviewIn struct {
 		Language string `json:"language" jsonschema:"enum=go,enum=rust,enum=ruby"`
@@ -117,8 +117,7 @@ func ExampleMux_Mount() {
 	// 7 files
 }
 
-// Middleware is written once and goes around whatever should have it: a mux, some
-// of its handlers, a single one.
+// One middleware can wrap a whole mux, some of its handlers or a single one.
 func ExampleMiddleware() {
 	sign := func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
@@ -145,7 +144,7 @@ func ExampleMiddleware() {
 	// yours, psi
 }
 
-// Which mux serves is decided for each request anew, here by who calls.
+// A HandlerFunc chooses the mux for each request, here by the caller.
 func ExampleHandlerFunc() {
 	muxes := map[string]*mcp.Mux{}
 	for _, name := range []string{"ada", "alan"} {

@@ -12,7 +12,7 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// A tool says how far it is to callers that want to know, and nothing to others.
+// A tool reports its progress to callers that want it, and only to them.
 func ExampleProgress() {
 	mux := mcp.NewMux("importer", "v1.0.0", nil)
 	mux.Tool("import", mcp.ToolFunc(func(ctx context.Context, in struct {
@@ -41,8 +41,7 @@ func ExampleProgress() {
 	// done <nil>
 }
 
-// Messages for the client are logged with log/slog. The client says from which level on
-// it wants them.
+// Messages for the client are logged with log/slog. The client sets the minimum level.
 func ExampleClientLogger() {
 	mux := mcp.NewMux("importer", "v1.0.0", nil)
 	mux.Tool("import", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
@@ -68,7 +67,7 @@ func ExampleClientLogger() {
 	// done <nil>
 }
 
-// A loop that logs much is heard once a minute.
+// A loop that logs often sends one message a minute.
 func ExampleNewClientLogHandler() {
 	mux := mcp.NewMux("importer", "v1.0.0", nil)
 	mux.Tool("import", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {

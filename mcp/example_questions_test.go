@@ -11,8 +11,8 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// The client's side of questions: what it has a function for, it can be asked. The
-// call returns when all are answered.
+// A client can be asked everything that it has a function for. The call returns once all
+// questions are answered.
 func ExampleClientOptions() {
 	type confirm struct {
 		Sure bool `json:"sure"`
@@ -44,7 +44,7 @@ func ExampleClientOptions() {
 	// deleted <nil>
 }
 
-// Questions that do not depend on one another are asked at once.
+// Independent questions are asked together.
 func ExampleAsk() {
 	mux := mcp.NewMux("travel", "v1.0.0", nil)
 	mux.Tool("plan", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
@@ -74,7 +74,7 @@ func ExampleAsk() {
 	// Output: the plan for Lisbon goes to file:///home/ada/trips <nil>
 }
 
-// The fields of a form may be known only at run time.
+// The fields of a form can be determined at run time.
 func ExampleElicitSchemaQuestion() {
 	mux := mcp.NewMux("survey", "v1.0.0", nil)
 	mux.Tool("ask", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
@@ -99,7 +99,7 @@ func ExampleElicitSchemaQuestion() {
 	// Output: {"colour":"blue"} <nil>
 }
 
-// A tool works only where the client lets it.
+// A tool works only in the directories that the client allows.
 func ExampleRoots() {
 	mux := mcp.NewMux("editor", "v1.0.0", nil)
 	mux.Tool("where", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
@@ -123,7 +123,7 @@ func ExampleRoots() {
 	// Output: file:///home/ada/project <nil>
 }
 
-// A tool borrows the client's model.
+// A tool uses the client's model.
 func ExampleSample() {
 	mux := mcp.NewMux("notes", "v1.0.0", nil)
 	mux.Tool("summarize", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
@@ -156,8 +156,8 @@ func ExampleSample() {
 	// It is short. <nil>
 }
 
-// What must not pass through the client, such as a password, is asked for on a page of
-// the server's own.
+// Secrets such as passwords must not pass through the client. Ask for them on a page of the
+// server.
 func ExampleElicitURL() {
 	paid := false // noted by the page
 	mux := mcp.NewMux("shop", "v1.0.0", nil)

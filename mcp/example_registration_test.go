@@ -12,7 +12,7 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// A tool is a function, under a name and with a description for the model.
+// A tool is a function with a name and a description for the model.
 func ExampleMux_Tool() {
 	type input struct {
 		A int `json:"a"`
@@ -33,8 +33,8 @@ func ExampleMux_Tool() {
 	// /b: expected integer, got string "three"
 }
 
-// A template stands for the resources that it matches. Its variables are the fields of the
-// function's argument.
+// A template serves all resources that it matches. Its variables are passed in the fields
+// of the function's argument.
 func ExampleMux_Resource() {
 	mux := mcp.NewMux("weather", "v1.0.0", nil)
 	mux.Resource("weather://{city}/today", mcp.ResourceFunc(func(_ context.Context, in struct {
@@ -59,7 +59,7 @@ func ExampleMux_Resource() {
 	// Output: sunny in lisbon
 }
 
-// With wraps the handlers that are registered through it, and no others.
+// With wraps only the handlers that are registered through it.
 func ExampleMux_With() {
 	loud := func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
@@ -80,7 +80,7 @@ func ExampleMux_With() {
 	// hello
 }
 
-// A question is asked with the others in one form. ElicitQuestion has the fields of a struct.
+// ElicitQuestion asks for the fields of a struct. Ask sends several questions together.
 func ExampleElicitQuestion() {
 	mux := mcp.NewMux("shop", "v1.0.0", nil)
 	mux.Tool("order", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
@@ -115,7 +115,7 @@ func ExampleElicitQuestion() {
 	// Output: a large one to Via Roma 1 <nil>
 }
 
-// A mounted server that goes away takes its tools out of the lists until it is back.
+// While a mounted server is gone, its tools are missing from the lists.
 func ExampleMux_Mount_reconnecting() {
 	weather := mcp.NewMux("weather", "v1.0.0", nil)
 	weather.Tool("today", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "sunny", nil }, nil))
@@ -139,7 +139,7 @@ func ExampleMux_Mount_reconnecting() {
 	// Output: sunny <nil>
 }
 
-// The model reads what it may know; logs and middleware have the reason.
+// The model sees the public text. Logs and middleware get the error.
 func ExamplePrivateError() {
 	errDatabase := errors.New("dial tcp 10.0.0.7:5432: connection refused")
 	mux := mcp.NewMux("notes", "v1.0.0", nil)

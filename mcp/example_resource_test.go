@@ -14,8 +14,8 @@ import (
 	"github.com/go-psi/psi/mcp/mcptest"
 )
 
-// A template serves many resources: its variables fill the fields of a struct. An
-// fs.ErrNotExist, also a wrapped one, says that there is no such resource.
+// A template serves many resources. Its variables set the fields of a struct. An
+// fs.ErrNotExist, wrapped or not, reports that the resource does not exist.
 func ExampleResourceFunc() {
 	type note struct {
 		Text string   `json:"text"`
@@ -46,7 +46,7 @@ func ExampleResourceFunc() {
 	// resource "notes://8" not found (code -32602)
 }
 
-// Nothing leads out of the directory, symbolic links included.
+// Nothing outside of the directory is served, not even through symbolic links.
 func ExampleFileServerRoot() {
 	dir, err := os.MkdirTemp("", "site")
 	if err != nil {
@@ -104,7 +104,7 @@ func ExampleUserMessage() {
 	// assistant: What do you know already?
 }
 
-// Arguments that are no enums complete by a function, or from a list.
+// Arguments other than enums are completed by a function or from a list.
 func ExampleCompleteFrom() {
 	type deployIn struct {
 		Branch      string `json:"branch"`

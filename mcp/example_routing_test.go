@@ -12,7 +12,7 @@ import (
 	"github.com/go-psi/psi/mcp/mcptest"
 )
 
-// What belongs together is wrapped together.
+// Related handlers are registered in a group and share its middleware.
 func ExampleMux_Group() {
 	hello := mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "hello", nil }, nil)
 	closed := func(mcp.Handler) mcp.Handler {
@@ -35,7 +35,7 @@ func ExampleMux_Group() {
 	// come back tomorrow
 }
 
-// Who calls is known from the context, and never an argument.
+// The identity of the caller comes from the context, never from an argument.
 func ExamplePrincipalFromContext() {
 	notes := map[string]string{"ada": "milk"}
 	mux := mcp.NewMux("notes", "v1.0.0", nil)
@@ -62,7 +62,7 @@ func ExamplePrincipalFromContext() {
 	// refused: true
 }
 
-// A single handler is wrapped without a mux.
+// Chain wraps a single handler, without a mux.
 func ExampleChain() {
 	named := func(name string) mcp.Middleware {
 		return func(next mcp.Handler) mcp.Handler {
@@ -81,7 +81,7 @@ func ExampleChain() {
 	// hello
 }
 
-// A method that is in no specification has a Handler, and results of its own.
+// A method outside of the specification has its own Handler and result type.
 func ExampleMux_Handle() {
 	type stats struct {
 		mcp.ResultBase
@@ -107,7 +107,7 @@ func ExampleMux_Handle() {
 	// Output: 3
 }
 
-// Walk lists what a server has, here to print it when it starts.
+// Walk visits everything a server offers, here to print it at startup.
 func ExampleMux_Walk() {
 	hello := mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "hello", nil }, nil)
 	inner := mcp.NewMux("inner", "v1.0.0", nil)
@@ -129,7 +129,7 @@ func ExampleMux_Walk() {
 	// <nil>
 }
 
-// Tools may come and go while the server runs. Clients that listen are told.
+// Tools can be added and removed while the server runs. Subscribed clients are notified.
 func ExampleMux_RemoveTool() {
 	hello := mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "hello", nil }, nil)
 	mux := mcp.NewMux("greeter", "v1.0.0", nil)
@@ -160,7 +160,7 @@ func ExampleMux_RemoveTool() {
 	// hello <nil>
 }
 
-// A Handler that is no typed function is listed with the description that it is given.
+// Describe lists a Handler that is not a typed function under the given description.
 func ExampleDescribe() {
 	raw := mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
 		return mcp.TextResult(fmt.Sprintf("%d bytes of arguments", len(req.Arguments()))), nil
@@ -186,8 +186,8 @@ func ExampleDescribe() {
 	// 7 bytes of arguments
 }
 
-// Most errors are for the model, which reads them as the tool's result. An [mcp.Error]
-// is for the client: the request itself failed, with that code.
+// Most errors are for the model, which reads them as the result of the tool. An [mcp.Error]
+// is for the client: the request itself fails with its code.
 func ExampleErrorf() {
 	mux := mcp.NewMux("bank", "v1.0.0", nil)
 	mux.Tool("pay", mcp.ToolFunc(func(_ context.Context, in struct {

@@ -3,16 +3,16 @@
 
 package mcp
 
-// DefaultMuxOptions returns options with their defaults.
+// DefaultMuxOptions returns o with defaults for unset fields.
 func DefaultMuxOptions(o *MuxOptions) MuxOptions { return o.withDefaults() }
 
-// DefaultFileServerOptions returns options with their defaults.
+// DefaultFileServerOptions returns o with defaults for unset fields.
 func DefaultFileServerOptions(o *FileServerOptions) FileServerOptions { return o.withDefaults() }
 
-// DefaultClientOptions returns options with their defaults.
+// DefaultClientOptions returns o with defaults for unset fields.
 func DefaultClientOptions(o *ClientOptions) ClientOptions { return NewClient("c", "v1", o).opts }
 
-// DefaultReconnectOptions returns options with their defaults.
+// DefaultReconnectOptions returns o with defaults for unset fields.
 func DefaultReconnectOptions(o *ReconnectOptions) ReconnectOptions {
 	return o.withDefaults(NewClient("c", "v1", nil))
 }

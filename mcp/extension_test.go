@@ -24,8 +24,8 @@ func (e extended) Extension() (string, json.RawMessage) {
 	return e.id, json.RawMessage(e.settings)
 }
 
-// The extensions of what is registered are declared, also those of mounted muxes, except for
-// methods, which are not mounted.
+// A server declares the extensions of its registered handlers, including those of mounted
+// muxes. Extensions of methods do not pass a mount, because methods are not mounted.
 func TestServerExtension(t *testing.T) {
 	inner := mcp.NewMux("inner", "v1", nil)
 	inner.Tool("tool", extended{uncalled, "example.com/tool", `{"a":1}`})

@@ -13,7 +13,7 @@ import (
 	"github.com/go-psi/psi/mcp/mcptest"
 )
 
-// guarded is a file system that is asked only for what may be served.
+// guarded is a file system that reports access to anything that may not be served.
 type guarded struct {
 	fstest.MapFS
 	t *testing.T
@@ -43,8 +43,8 @@ func (g guarded) Stat(name string) (fs.FileInfo, error) {
 	return g.MapFS.Stat(name)
 }
 
-// Whatever URI or cursor a client makes up, nothing but public files is touched,
-// and nothing but not found is answered for the rest.
+// Whatever URI or cursor a client sends, only public files are accessed, and everything
+// else is answered with a not found error.
 func FuzzFileServer(f *testing.F) {
 	for _, path := range []string{"a.txt", "", "sub/", "../a", "..%2fa", "%2e%2e/a", ".env", "a.txt%00", "sub%5Cb.txt", "link", "link/x", "%", "é", "a?b#c"} {
 		f.Add(path)

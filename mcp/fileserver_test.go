@@ -57,7 +57,7 @@ func listPage(t *testing.T, h mcp.Handler, cursor *string) *mcp.ListResourcesRes
 	return res.(*mcp.ListResourcesResult)
 }
 
-// listPages lists all pages. Its bound is there for lists that never end.
+// listPages lists all pages, up to a limit that endless lists exceed.
 func listPages(t *testing.T, h mcp.Handler) (all []*mcp.Resource, sizes []int) {
 	t.Helper()
 	var cursor *string
@@ -173,7 +173,7 @@ func TestFileServerHidden(t *testing.T) {
 	}
 }
 
-// endless is a file that is longer than it says.
+// endless is a file system whose files are longer than their size says.
 type endless struct{ fs.FS }
 
 func (e endless) Open(name string) (fs.File, error) {
@@ -193,7 +193,7 @@ func (endlessFile) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// The template of a file server is described by its options.
+// FileServerOptions.Resource describes the template of a file server.
 func TestFileServerDescription(t *testing.T) {
 	mux := serveFiles(mcp.FileServerFS(fstest.MapFS{}, &mcp.FileServerOptions{Resource: &mcp.Resource{Name: "docs", Description: "the documents"}}), filesTemplate)
 	list, err := mcptest.Connect(t, mux).ListResourceTemplates(t.Context(), nil)
@@ -202,8 +202,8 @@ func TestFileServerDescription(t *testing.T) {
 	}
 }
 
-// A file server whose directory does not exist does not say that single files are missing,
-// and is reported when the files are listed.
+// If its directory does not exist, a file server does not report individual files as
+// missing, and listing its files logs the problem.
 func TestFileServerWithoutRoot(t *testing.T) {
 	var logged bytes.Buffer
 	mux := mcp.NewMux("files", "v1.0.0", &mcp.MuxOptions{Logger: slog.New(slog.NewTextHandler(&logged, nil))})
@@ -265,13 +265,13 @@ func TestFileServerPages(t *testing.T) {
 	}
 }
 
-// Files that come and go between two pages neither repeat nor hide others.
+// Files that are added or removed between two pages neither repeat nor hide others.
 func TestFileServerPagesWhileChanging(t *testing.T) {
 	files := fstest.MapFS{"b/1": {}, "b/2": {}, "d": {}, "e": {}}
 	mux := serveFiles(mcp.FileServerFS(files, &mcp.FileServerOptions{PageSize: 2}), filesTemplate)
 	page := listPage(t, mux, nil)
 	delete(files, "b/1")
-	delete(files, "b/2") // the cursor's own
+	delete(files, "b/2") // the file that the cursor names
 	files["a"], files["b/3"], files["c/1"] = &fstest.MapFile{}, &fstest.MapFile{}, &fstest.MapFile{}
 	var rest []string
 	for page.NextCursor != nil {
@@ -300,7 +300,7 @@ func TestFileServerCursors(t *testing.T) {
 	}
 }
 
-// huge is a directory with more entries than anyone should read.
+// huge is a directory with too many entries to read.
 type huge struct{ fs.FS }
 
 func (h huge) Open(name string) (fs.File, error) {
@@ -343,7 +343,7 @@ func TestFileServerBoundsDirectories(t *testing.T) {
 	}
 }
 
-// barren is a file system with directories that are full of hidden files.
+// barren is a file system whose directories are full of hidden files.
 type barren struct {
 	fs.FS
 	hidden []fs.DirEntry
@@ -374,7 +374,8 @@ func (d *barrenDir) ReadDir(n int) ([]fs.DirEntry, error) {
 	return some, nil
 }
 
-// What there is to read but not to list makes short pages, not long work.
+// Directories full of files that are not listed make pages shorter, instead of requests
+// longer.
 func TestFileServerBoundsPages(t *testing.T) {
 	one, err := fstest.MapFS{".x": {}}.Stat(".x")
 	if err != nil {
@@ -411,7 +412,7 @@ func TestFileServerWithinRoots(t *testing.T) {
 	opts := &mcp.FileServerOptions{WithinRoots: true}
 	mux := serveFiles(mcp.FileServerFS(files, opts), "file:///{+path}")
 	var roots []mcp.Root
-	answerRoots := func(mcp.Handler) mcp.Handler { // also with URIs that a client must not have
+	answerRoots := func(mcp.Handler) mcp.Handler { // including URIs that a client may not have
 		return mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
 			return &mcp.ListRootsResult{Roots: roots}, nil
 		})
@@ -473,8 +474,8 @@ func TestFileServerCompletes(t *testing.T) {
 	}
 }
 
-// A file server completes paths unless it has completers of its own, or serves by the roots
-// of the client, which cannot be asked for them then.
+// A file server completes paths unless it has its own completers or serves within the
+// client's roots, which it cannot ask for during a completion.
 func TestFileServerCompleters(t *testing.T) {
 	files := fstest.MapFS{"a.md": {}}
 	own := &mcp.Resource{Completers: map[string]mcp.Completer{"path": mcp.CompleteFrom("own")}}
@@ -522,7 +523,7 @@ func TestFileServerCache(t *testing.T) {
 	}
 }
 
-// unreadable is a file that is there, but does not open.
+// unreadable is a file system with a file that exists but cannot be opened.
 type unreadable struct{ fs.FS }
 
 func (u unreadable) Open(name string) (fs.File, error) {
@@ -545,10 +546,10 @@ func TestFileServerKeepsItsPathsToItself(t *testing.T) {
 
 var errDisk = errors.New("the disk is broken")
 
-// faultyFS is a file system of which one operation fails, and which counts what is open.
+// faultyFS is a file system in which one operation fails. It counts the open files.
 type faultyFS struct {
 	fs.FS
-	left int // operations before the one that fails
+	left int // operations before the fault
 	done bool
 	open int
 }
@@ -601,7 +602,7 @@ func (f *faultyFile) ReadDir(n int) ([]fs.DirEntry, error) {
 
 func (f *faultyFile) Close() error { f.of.open--; return f.ReadDirFile.Close() }
 
-// bothFS makes a file of fstest one that has the methods of a directory, too.
+// bothFS is an fstest file system whose files also have the methods of directories.
 type bothFS struct{ fstest.MapFS }
 
 func (b bothFS) Open(name string) (fs.File, error) {
@@ -619,8 +620,8 @@ type noDir struct{}
 
 func (noDir) ReadDir(int) ([]fs.DirEntry, error) { return nil, errors.New("no directory") }
 
-// Whichever operation of the file system fails, the answer does not say more than that,
-// and every file is closed.
+// If an operation of the file system fails, the response reveals nothing more, and every
+// file is closed.
 func TestFileServerFaults(t *testing.T) {
 	files := bothFS{fstest.MapFS{"a.txt": {Data: []byte("text")}, "sub/b.bin": {Data: []byte{0, 255}}, "sub/c/d.md": {Data: []byte("# d")}}}
 	var text strings.Builder
@@ -663,7 +664,7 @@ func TestFileServerFaults(t *testing.T) {
 	golden.Check(t, "files", text.String())
 }
 
-// notifier is a function that gets notifications.
+// notifier is a function that receives notifications.
 type notifier func(method string, params json.RawMessage)
 
 // Notify implements serving.Notifier.
@@ -672,8 +673,8 @@ func (n notifier) Notify(_ context.Context, method string, params json.RawMessag
 	return nil
 }
 
-// A file without a known extension has the type that its first bytes say. Text is sent as
-// text, unless the type is never text.
+// The content of a file without a known extension determines its type. Text is sent as
+// text, unless its type is never text.
 func TestFileServerTypes(t *testing.T) {
 	for _, c := range []struct {
 		name, data, kind string
@@ -720,8 +721,8 @@ func TestFileServerTypes(t *testing.T) {
 	}
 }
 
-// The type of a large file is guessed from its first 512 bytes, which may end within a
-// character: it is listed as text if they are.
+// The type of a large file is guessed from its first 512 bytes. If they are text, the file
+// is listed as text, even if they end in the middle of a character.
 func TestFileServerGuessBounds(t *testing.T) {
 	for name, c := range map[string]struct {
 		data string
@@ -745,8 +746,8 @@ func TestFileServerGuessBounds(t *testing.T) {
 	}
 }
 
-// Windows has short names for files whose names begin with a dot. Elsewhere, such a name
-// is one like any other.
+// On Windows, short names can refer to files whose names begin with a dot, so they are
+// hidden. Elsewhere, such names are ordinary.
 func TestFileServerShortNames(t *testing.T) {
 	mux := serveFiles(mcp.FileServerFS(fstest.MapFS{"GIT~1": {Data: []byte("x")}, "a~b": {Data: []byte("x")}}, nil), filesTemplate)
 	for name, served := range map[string]bool{"GIT~1": runtime.GOOS != "windows", "a~b": true} {
@@ -756,12 +757,12 @@ func TestFileServerShortNames(t *testing.T) {
 	}
 }
 
-// A file server needs files.
+// FileServerFS panics without a file system.
 func TestFileServerWithoutFiles(t *testing.T) {
 	wantPanic(t, func() { mcp.FileServerFS(nil, nil) }, "FileServerFS at fileserver_test.go")
 }
 
-// openFS counts the files that are open.
+// openFS counts the open files.
 type openFS struct {
 	fs.FS
 	open int
@@ -793,7 +794,7 @@ type openDir struct {
 
 func (d openDir) Close() error { d.of.open--; return d.ReadDirFile.Close() }
 
-// Whatever is asked of a file server, it closes what it has opened.
+// Whatever is requested from a file server, it closes every file it opens.
 func TestFileServerClosesFiles(t *testing.T) {
 	files := &openFS{FS: fstest.MapFS{"a": {Data: []byte("x")}, "large": {Data: make([]byte, 100)}, "dir/b.md": {}, "dir/sub/c": {}, ".hidden": {}}}
 	mux := serveFiles(mcp.FileServerFS(files, &mcp.FileServerOptions{MaxBytes: 10}), filesTemplate)
@@ -817,7 +818,7 @@ func TestFileServerClosesFiles(t *testing.T) {
 	check("listing")
 }
 
-// One file whose name is not valid UTF-8 does not keep the others from being completed.
+// A file whose name is not valid UTF-8 does not prevent completing the others.
 func TestFileNamesThatAreNotText(t *testing.T) {
 	files := fstest.MapFS{"a.txt": {Data: []byte("a")}, "b\xff.txt": {Data: []byte("b")}}
 	mux := mcp.NewMux("m", "v1", quiet())

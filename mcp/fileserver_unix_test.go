@@ -21,8 +21,8 @@ import (
 	"github.com/go-psi/psi/mcp/mcptest"
 )
 
-// secretDir is a directory to serve, next to what must not be served, with links
-// and other traps in it. Every secret contains the word SECRET.
+// secretDir creates a directory to serve that contains links and other traps, next to files
+// that must not be served. Every secret contains the word SECRET.
 func secretDir(t *testing.T) (served string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -53,7 +53,7 @@ func secretDir(t *testing.T) (served string) {
 	return served
 }
 
-// escapes are URIs of nothing. That of secretDir's pipe would hang.
+// escapes contains paths that must not be found. Opening the pipe of secretDir would hang.
 var escapes = []string{
 	"../secret.txt", "sub/../../secret.txt", "..", ".", "./a.txt", "sub/..", "sub/../a.txt", "sub/./b.txt",
 	"%2e%2e/secret.txt", "%2E%2E/secret.txt", ".%2e/secret.txt", "%2e%2e%2fsecret.txt", "..%2Fsecret.txt", "..%2fsecret.txt",
@@ -80,7 +80,7 @@ func TestFileServerEscapes(t *testing.T) {
 		"FS":   mcp.FileServerFS(os.DirFS(dir), nil),
 		"Root": mcp.FileServerRoot(root, nil),
 	}
-	inside := []string{"in.txt", "in", "in/b.txt"} // links that only a root may follow
+	inside := []string{"in.txt", "in", "in/b.txt"} // links that only FileServerRoot follows
 	for name, h := range servers {
 		t.Run(name, func(t *testing.T) {
 			mux := serveFiles(h, filesTemplate)
@@ -117,7 +117,7 @@ func TestFileServerEscapes(t *testing.T) {
 	}
 }
 
-// A file server leaves no file open, whatever it is asked for.
+// A file server leaves no file open, whatever is requested from it.
 func TestFileServerLeavesNoFileOpen(t *testing.T) {
 	open := func() int {
 		entries, err := os.ReadDir("/dev/fd")
@@ -126,7 +126,7 @@ func TestFileServerLeavesNoFileOpen(t *testing.T) {
 		}
 		return len(entries)
 	}
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // the garbage collector closes files, too
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // because the garbage collector closes files, too
 	dir := secretDir(t)
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -161,7 +161,7 @@ func TestFileServerLeavesNoFileOpen(t *testing.T) {
 	}
 }
 
-// rootServer serves a directory.
+// rootServer returns a mux that serves a directory.
 func rootServer(t *testing.T, dir string, opts *mcp.FileServerOptions) *mcp.Mux {
 	t.Helper()
 	root, err := os.OpenRoot(dir)
@@ -194,7 +194,8 @@ func symlinks(t *testing.T, dir string, links map[string]string) {
 	}
 }
 
-// replaceAlways replaces a name in turn by what some functions make, until the test ends.
+// replaceAlways keeps replacing a file with the results of makers, in turn, until the test
+// ends.
 func replaceAlways(t *testing.T, path string, makers ...func(path string) error) {
 	t.Helper()
 	var stop atomic.Bool
@@ -216,7 +217,7 @@ func replaceAlways(t *testing.T, path string, makers ...func(path string) error)
 	t.Cleanup(func() { stop.Store(true); <-stopped })
 }
 
-// What becomes a named pipe after it was looked at holds nobody up.
+// Opening a file does not block if it is replaced by a named pipe after it was inspected.
 func TestFindingS13NamedPipe(t *testing.T) {
 	dir := t.TempDir()
 	mux := rootServer(t, dir, nil)
@@ -224,7 +225,7 @@ func TestFindingS13NamedPipe(t *testing.T) {
 	if err := mkfifo(filepath.Join(t.TempDir(), "pipe")); err != nil {
 		t.Skipf("no named pipes here: %v", err)
 	}
-	for _, name := range []string{"a.txt", "noextension"} { // the type of the latter is guessed
+	for _, name := range []string{"a.txt", "noextension"} { // the type of noextension is guessed
 		if err := plain(filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}
@@ -247,7 +248,7 @@ func TestFindingS13NamedPipe(t *testing.T) {
 	}
 }
 
-// linkedDir has links of every kind to what is hidden in it.
+// linkedDir creates a directory with all kinds of links to hidden files.
 func linkedDir(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -262,7 +263,8 @@ func linkedDir(t *testing.T) string {
 	return dir
 }
 
-// A link to what is hidden is as hidden, however many links and turns lead there.
+// A link to a hidden file is hidden, whatever chain of links and parent directories leads
+// there.
 func TestFindingS21HiddenByLink(t *testing.T) {
 	mux := rootServer(t, linkedDir(t), nil)
 	for _, path := range []string{
@@ -298,7 +300,7 @@ func TestFindingS21HiddenByLink(t *testing.T) {
 	}
 }
 
-// With Hidden, links are followed within the directory.
+// With Hidden, links within the directory are followed.
 func TestFindingS21HiddenServed(t *testing.T) {
 	mux := rootServer(t, linkedDir(t), &mcp.FileServerOptions{Hidden: true})
 	for _, path := range []string{"env4", "git/config", "sub/up/config", "in/rc", ".env"} {
@@ -308,8 +310,8 @@ func TestFindingS21HiddenServed(t *testing.T) {
 	}
 }
 
-// What becomes a link to something hidden after it was looked at, or in its midst, is
-// not followed there.
+// If a file, or a directory on its path, is replaced by a link to something hidden after it
+// was inspected, the link is not followed.
 func TestFindingS21Race(t *testing.T) {
 	dir := linkedDir(t)
 	mux := rootServer(t, dir, nil)
@@ -328,7 +330,7 @@ func TestFindingS21Race(t *testing.T) {
 	}
 }
 
-// Names that some file system takes for one that begins with a dot are hidden as well.
+// Names that some file systems treat as beginning with a dot are hidden as well.
 func TestFindingS21OtherNamesOfHidden(t *testing.T) {
 	dir := t.TempDir()
 	names := []string{"\u200c.env", "\u200d\ufeff.env", "\u202e.git"}
@@ -347,8 +349,8 @@ func TestFindingS21OtherNamesOfHidden(t *testing.T) {
 	}
 }
 
-// A tree that others made deep, or links that lead back and forth, do not use up the
-// descriptors and the time of the server.
+// Deep trees, and links with many steps back and forth, exhaust neither file descriptors
+// nor time.
 func TestFindingS21DeepTrees(t *testing.T) {
 	dir := t.TempDir()
 	deep := strings.Repeat("d/", 240)

@@ -23,7 +23,7 @@ import (
 	"github.com/go-psi/psi/mcpstdio"
 )
 
-// oldMessage is what a server of the legacy era reads.
+// oldMessage is a message received by a server of the legacy era.
 type oldMessage struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
@@ -36,8 +36,8 @@ type oldMessage struct {
 	Error  *mcp.Error      `json:"error"`
 }
 
-// oldServer is a server of the legacy era on a stream, where nothing that it says names
-// a call. It makes the handshake, and hands everything else to take.
+// oldServer is a server of the legacy era on a stream, where its messages do not name a
+// call. It answers the handshake and passes everything else to take.
 type oldServer struct {
 	stream transport.Stream
 	take   func(s *oldServer, m oldMessage)
@@ -76,7 +76,7 @@ func (s *oldServer) sayf(format string, args ...any) {
 	_ = s.stream.Write(context.Background(), fmt.Appendf(nil, `{"jsonrpc":"2.0",`+format+`}`, args...))
 }
 
-// ask asks for a confirmation.
+// ask sends a form that asks for a confirmation.
 func (s *oldServer) ask(id, message string) {
 	s.sayf(`"id":%q,"method":"elicitation/create","params":{"message":%q,"requestedSchema":{"type":"object","properties":{}}}`, id, message)
 }
@@ -85,7 +85,8 @@ func (s *oldServer) answer(id json.RawMessage, text string) {
 	s.sayf(`"id":%s,"result":{"content":[{"type":"text","text":%q}]}`, id, text)
 }
 
-// throughGateway mounts an old server, and returns how somebody calls its tools.
+// throughGateway mounts an old server, and returns a function that calls its tools as a
+// given caller.
 func throughGateway(t *testing.T, transport transport.Transport) (gw *mcp.Mux, call func(ctx context.Context, who, name string) (mcp.Result, error)) {
 	t.Helper()
 	gw = mcp.NewMux("gateway", "v1", quiet())
@@ -96,8 +97,8 @@ func throughGateway(t *testing.T, transport transport.Transport) (gw *mcp.Mux, c
 	}
 }
 
-// receivedFrom is a call of a tool as a server receives it, of who, or of nobody if that is
-// empty.
+// receivedFrom returns a tool call as a server receives it from who, or from an
+// unauthenticated caller if who is empty.
 func receivedFrom(t *testing.T, who, name string) *mcp.Request {
 	t.Helper()
 	m, err := transport.ParseMessage([]byte(eras[0].request("7", mcp.MethodCallTool, fmt.Sprintf(`"name":%q`, name))))
@@ -111,9 +112,9 @@ func receivedFrom(t *testing.T, who, name string) *mcp.Request {
 	return req
 }
 
-// A question of a server behind a gateway, on a stream that does not say which call it
-// is about, never goes to another caller than the one it is for: not when that caller
-// has given up, and not when others wait. The server is told why.
+// On a stream that does not relate questions to calls, a question of a server behind a
+// gateway never reaches the wrong caller, neither after its own caller has given up nor
+// while other calls wait. The server is told why it was rejected.
 func TestFindingS5I6QuestionsNeverGoToAnotherCaller(t *testing.T) {
 	for _, callers := range [][2]string{{"alice", "bob"}, {"", ""}, {"alice", ""}, {"", "bob"}} {
 		t.Run(fmt.Sprintf("%q, %q", callers[0], callers[1]), func(t *testing.T) {
@@ -123,7 +124,7 @@ func TestFindingS5I6QuestionsNeverGoToAnotherCaller(t *testing.T) {
 				_, call := throughGateway(t, newOldServer(func(s *oldServer, m oldMessage) {
 					switch {
 					case m.Method == mcp.MethodCallTool && m.Params.Name == "forgets":
-						calls = append(calls, m.ID) // it does not mind that the call is cancelled
+						calls = append(calls, m.ID) // ignores the cancellation of the call
 					case m.Method == mcp.MethodCallTool:
 						calls = append(calls, m.ID)
 						s.ask("q1", "Transfer all of Alice's money?")
@@ -145,7 +146,7 @@ func TestFindingS5I6QuestionsNeverGoToAnotherCaller(t *testing.T) {
 				if m := <-replies; m.Error == nil || !strings.Contains(m.Error.Message, "another caller has given up") {
 					t.Errorf("the server got %s, %v", m.Result, m.Error)
 				}
-				// In time it is certain that nothing is about that call any more.
+				// After a while, nothing can refer to that call anymore.
 				<-time.After(11 * time.Minute)
 				if res, err = call(t.Context(), callers[1], "b_asks"); err != nil {
 					t.Error(err)
@@ -157,7 +158,7 @@ func TestFindingS5I6QuestionsNeverGoToAnotherCaller(t *testing.T) {
 	}
 }
 
-// Where a single caller is at work, questions go on also after calls that were given up.
+// If there is only one caller, questions continue even after it has given up other calls.
 func TestFindingS5SameCallerIsStillAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, call := throughGateway(t, newOldServer(func(s *oldServer, m oldMessage) {
@@ -177,8 +178,8 @@ func TestFindingS5SameCallerIsStillAsked(t *testing.T) {
 	})
 }
 
-// While several calls wait, or the gateway itself calls, nobody can be asked; the error
-// names that, and not a missing method.
+// While several calls wait, or the gateway itself calls, questions are rejected. The error
+// gives this reason, rather than a missing method.
 func TestFindingI6QuestionsOfSeveralCallsAreRefusedWithTheReason(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		replies := make(chan oldMessage, 8)
@@ -206,7 +207,7 @@ func TestFindingI6QuestionsOfSeveralCallsAreRefusedWithTheReason(t *testing.T) {
 		if m := <-replies; m.Error == nil || m.Error.Code == mcp.CodeMethodNotFound || !strings.Contains(m.Error.Message, "several calls") {
 			t.Errorf("the server got %s, %v", m.Result, m.Error)
 		}
-		// A caller who cannot be asked is not.
+		// A caller without the capability is not asked.
 		req := receivedFrom(t, "alice", "b_asks")
 		bare, err := req.WithParams(json.RawMessage(`{"name":"b_asks","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}`))
 		if err != nil {
@@ -221,8 +222,8 @@ func TestFindingI6QuestionsOfSeveralCallsAreRefusedWithTheReason(t *testing.T) {
 	})
 }
 
-// A proxy that repeats a retry does not leave the second waiting, and when the first is
-// given up, the call goes on for the second.
+// If a proxy repeats a retry, the second one does not hang. If the first is given up, the
+// call continues for the second.
 func TestFindingCM15RepeatedRetries(t *testing.T) {
 	for _, gone := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -289,7 +290,7 @@ func TestFindingCM15RepeatedRetries(t *testing.T) {
 	}
 }
 
-// withMeta adds the metadata of a modern request.
+// withMeta adds the metadata of a modern request to p.
 func withMeta(t *testing.T, p *mcp.CallToolParams) *mcp.CallToolParams {
 	t.Helper()
 	c := *p
@@ -301,8 +302,8 @@ func withMeta(t *testing.T, p *mcp.CallToolParams) *mcp.CallToolParams {
 	return &c
 }
 
-// Progress that a gateway passes on increases, however often the server's handler
-// begins anew.
+// The progress that a gateway forwards always increases, even when the server's handler
+// starts over.
 func TestFindingCM12ProgressOfAGatewayIncreases(t *testing.T) {
 	for _, back := range bothEras {
 		for _, front := range bothEras {
@@ -344,14 +345,14 @@ func TestFindingCM12ProgressOfAGatewayIncreases(t *testing.T) {
 	}
 }
 
-// The sender of a call learns that its answer did not get to the older server that asked,
+// If an answer could not be sent to the older server that asked, the caller gets an error
 // and can send it again.
 func TestForwardedAnswerNotSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		near, far := transport.Pipe()
 		served := make(chan error, 1)
 		go func() { served <- mcpstdio.ServeStream(t.Context(), welcoming(), far, nil) }()
-		var lossy atomic.Bool // answers to questions get lost
+		var lossy atomic.Bool // whether answers to questions are lost
 		faulty := mcptest.Faulty(transport.FromStream(func(context.Context) (transport.Stream, error) { return near, nil }), func(_ int, m *transport.Outgoing) mcptest.Fault {
 			if m.Method == "" && lossy.Load() {
 				return mcptest.Fault{Err: errors.New("the network is down")}
@@ -387,8 +388,8 @@ func TestForwardedAnswerNotSent(t *testing.T) {
 	})
 }
 
-// A call that has ended without the answer to its question has an outcome, also if the answer
-// cannot be sent any more.
+// A call that ended without the answer to its question has a result, even if the answer can
+// no longer be sent.
 func TestForwardedAnswerTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		near, far := transport.Pipe()
@@ -422,8 +423,9 @@ func TestForwardedAnswerTooLate(t *testing.T) {
 	})
 }
 
-// listenThrough subscribes through a connection to a server whose subscriptions do what
-// script says, and returns what arrives. The subscriber reads nothing until script is done.
+// listenThrough subscribes through a connection to a server that runs script for each
+// subscription, and returns what arrives. The subscriber reads nothing until script is
+// done.
 func listenThrough(t *testing.T, script func(notify func(method string, params map[string]any))) (arrived []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -471,14 +473,14 @@ func listenThrough(t *testing.T, script func(notify func(method string, params m
 	return arrived
 }
 
-// Notifications of an extension arrive if the server has accepted any of the subscription,
-// and if they belong to it.
+// Notifications of an extension arrive if they belong to the subscription and the server
+// has accepted the extension's part of it.
 func TestForwardedExtensions(t *testing.T) {
 	accept := map[string]any{"taskIds": []string{"a"}}
 	type object = map[string]any
 	for name, c := range map[string]struct {
 		accepted, note object
-		want           int // after the acknowledgement
+		want           int // notifications after the acknowledgement
 	}{
 		"accepted":     {accept, object{"taskId": "a"}, 1},
 		"of no one":    {accept, object{"_meta": object{}}, 0},
@@ -495,13 +497,13 @@ func TestForwardedExtensions(t *testing.T) {
 	}
 }
 
-// While the subscriber does not read, as many notifications of an extension wait for it as
-// changes: 1024, and 16 MiB.
+// While the subscriber does not read, notifications of an extension are queued up to the
+// limits for changes: 1024 notifications and 16 MiB.
 func TestForwardedExtensionBounds(t *testing.T) {
 	for size, want := range map[int]int{0: 1024, 1 << 20: 15} {
 		got := listenThrough(t, func(notify func(string, map[string]any)) {
 			notify(mcp.NotificationAcknowledged, map[string]any{"notifications": map[string]any{"taskIds": []string{"a"}}})
-			<-time.After(time.Second) // the subscriber begins to read it
+			<-time.After(time.Second) // the subscriber starts reading the acknowledgement
 			for i := range 1100 {
 				if size == 0 || i < 20 {
 					notify("notifications/tasks", map[string]any{"taskId": fmt.Sprint(i), "x": strings.Repeat("x", size)})

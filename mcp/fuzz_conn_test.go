@@ -24,18 +24,18 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// Lines of a hostile server's script that are no messages.
+// Lines of a hostile server's script that are not messages.
 const (
 	lineSilence = "-" // the request is never answered
 	lineEnd     = "!" // the server is gone
 )
 
-// hostile is a server that plays a script: every request takes lines until one
-// answers it. After the script, it refuses everything.
+// hostile is a server that plays a script: each request consumes lines until one answers
+// it. After the script, every request is rejected.
 type hostile struct {
 	*script
 	t       *testing.T
-	version string // of the handshake; "" leaves that to the script
+	version string // of the handshake; if "", the script answers the handshake
 	opened  bool
 
 	said chan []byte
@@ -47,7 +47,7 @@ func newHostile(t *testing.T, version string, s *script) *hostile {
 	return &hostile{script: s, t: t, version: version, said: make(chan []byte, 4096), gone: make(chan struct{})}
 }
 
-// connect is a stream to the server: a new one each time, and the script goes on.
+// connect returns a new stream to the server, which continues the script.
 func (h *hostile) connect(context.Context) (transport.Stream, error) {
 	again := newHostile(h.t, h.version, h.script)
 	return again, nil
@@ -74,7 +74,7 @@ func (h *hostile) Close() error {
 	return nil
 }
 
-// Write takes what the client says, which must be a message, whatever it has heard.
+// Write receives a message from the client, and fails the test if it is not valid.
 func (h *hostile) Write(_ context.Context, message []byte) error {
 	m, err := transport.ParseMessage(slices.Clone(message))
 	if err != nil {
@@ -90,11 +90,11 @@ func (h *hostile) Write(_ context.Context, message []byte) error {
 func (h *hostile) say(message []byte) {
 	select {
 	case h.said <- message:
-	default: // nobody reads
+	default: // the client does not read
 	}
 }
 
-// shake answers what opens a conversation of the version.
+// shake answers the requests that open a connection of the version.
 func (h *hostile) shake(req *transport.Message) bool {
 	switch {
 	case h.version == "":
@@ -137,8 +137,8 @@ func (h *hostile) respond(id mcp.ID) {
 
 const serverCaps = `{"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"completions":{},"logging":{}}`
 
-// hostileOptions are those of a client that can be asked everything, that leaves
-// answers to its callers, or that passes questions on.
+// hostileOptions returns the options of a client that answers all questions, forwards them,
+// or returns them to its callers.
 func hostileOptions(mode byte, logger *slog.Logger) *mcp.ClientOptions {
 	o := &mcp.ClientOptions{Logger: logger, CallTimeout: time.Second, LogLevel: mcp.LoggingLevelDebug, MaxRounds: 4}
 	switch mode % 3 {
@@ -173,8 +173,8 @@ func hostileOptions(mode byte, logger *slog.Logger) *mcp.ClientOptions {
 	return o
 }
 
-// hostileCalls is what a client does with a connection to a hostile server, by a
-// letter. What returns a result has it encoded again, as a gateway would.
+// hostileCalls contains, by letter, the operations of a client on a connection to a hostile
+// server. Results are encoded again, as in a gateway.
 var hostileCalls = map[byte]func(ctx context.Context, t *testing.T, c *mcp.Conn) (mcp.Result, error){
 	'd': func(ctx context.Context, _ *testing.T, c *mcp.Conn) (mcp.Result, error) {
 		return outcome(c.Discover(ctx))
@@ -243,7 +243,7 @@ func outcome[R any, P interface {
 	return r, err
 }
 
-// forwardedCall passes on a call that was received, and answers what comes of it.
+// forwardedCall forwards a received call, and answers a question that results from it.
 func forwardedCall(ctx context.Context, _ *testing.T, c *mcp.Conn) (mcp.Result, error) {
 	p := tool("a", `{}`)
 	for range 4 {
@@ -260,7 +260,7 @@ func forwardedCall(ctx context.Context, _ *testing.T, c *mcp.Conn) (mcp.Result, 
 	return nil, nil
 }
 
-// gatewayCalls serves the connection to a client of the oldest revision.
+// gatewayCalls serves the connection to a client of the oldest revision and makes calls.
 func gatewayCalls(ctx context.Context, t *testing.T, c *mcp.Conn) (mcp.Result, error) {
 	mux := mcp.NewMux("gateway", "v1", quiet())
 	mux.Mount("gw_", c)
@@ -277,11 +277,11 @@ func gatewayCalls(ctx context.Context, t *testing.T, c *mcp.Conn) (mcp.Result, e
 	return nil, nil
 }
 
-// maxHostileCalls is how many calls are made over one connection.
+// maxHostileCalls is the maximum number of calls over one connection.
 const maxHostileCalls = 12
 
-// Whatever a server of either era says, every call of its client ends in time, with a
-// result that can be passed on or an error, and nothing is left over.
+// Whatever a server of either era sends, every call of its client ends in time, with an
+// error or a result that can be forwarded, and nothing is left behind.
 func FuzzConn(f *testing.F) {
 	versions := append(mcp.LegacyVersions(), mcp.ModernVersions()...)
 	for n, s := range hostileScripts() {
@@ -326,7 +326,7 @@ func makeCall(t *testing.T, c *mcp.Conn, letter byte, text string) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	res, err := call(ctx, t, c)
-	if ctx.Err() != nil && letter != 'l' && letter != 'i' { // only their callers bound subscriptions and pings
+	if ctx.Err() != nil && letter != 'l' && letter != 'i' { // subscriptions and pings are bounded only by their callers
 		t.Fatalf("the call %c took ten minutes", letter)
 	}
 	if res == nil {
@@ -343,8 +343,8 @@ func makeCall(t *testing.T, c *mcp.Conn, letter byte, text string) {
 	}
 }
 
-// checkUsable checks that nothing nil stands in the lists of a result, where nobody
-// who walks through them expects it.
+// checkUsable checks that the lists of a result contain no nil elements, which callers
+// would not expect.
 func checkUsable(t *testing.T, v reflect.Value) {
 	t.Helper()
 	switch v.Kind() {
@@ -368,17 +368,17 @@ func checkUsable(t *testing.T, v reflect.Value) {
 	}
 }
 
-// hostileScript is what a server says to some calls.
+// hostileScript is a sequence of calls and the server's script for them.
 type hostileScript struct{ calls, text string }
 
-// reply is a response of a server.
+// reply returns a response with the given result.
 func reply(result string) string { return `{"jsonrpc":"2.0","id":"$","result":` + result + `}` }
 
 func fault(code, rest string) string {
 	return `{"jsonrpc":"2.0","id":"$","error":{"code":` + code + `,"message":"m"` + rest + `}}`
 }
 
-// question is a question as servers of the old revisions ask it.
+// question returns a question as servers of the old revisions send it.
 func question(id, method, params string) string {
 	return `{"jsonrpc":"2.0","id":` + id + `,"method":"` + method + `","params":` + params + `}`
 }
@@ -395,7 +395,7 @@ const (
 	asked     = `{"resultType":"input_required","inputRequests":{"k":{"method":"elicitation/create","params":` + form + `},"s":{"method":"sampling/createMessage","params":` + sampling + `},"r":{"method":"roots/list"}},"requestState":"sealed"}`
 )
 
-// hostileScripts are conversations of servers that behave, and of some that do not.
+// hostileScripts returns scripts of well-behaved servers and of some others.
 func hostileScripts() []hostileScript {
 	say := func(lines ...string) string { return strings.Join(lines, "\n") }
 	progress := note(mcp.NotificationProgress, `{"progressToken":"$","progress":0.5,"total":1,"message":"half"}`)
@@ -428,7 +428,7 @@ func hostileScripts() []hostileScript {
 	}
 }
 
-// hostileHandshakes are servers whose very answers to the handshake are theirs.
+// hostileHandshakes contains scripts of servers that also answer the handshake.
 var hostileHandshakes = []string{
 	reply(`{"resultType":"complete","supportedVersions":["2025-11-25","2026-07-28"],"capabilities":{"tools":{},"extensions":{"x/y":{}}}}`) + "\n" + reply(toolsPage+`}`),
 	fault(`-32022`, `,"data":{"supported":["2025-06-18"],"requested":"2026-07-28"}`) + "\n" + reply(`{"protocolVersion":"2025-06-18","capabilities":{"logging":{}},"serverInfo":{"name":"s","version":"1"}}`) + "\n" + reply(`{}`),

@@ -18,7 +18,7 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// request is what somebody takes the params of a request for: the middleware of a
+// request holds the params of a request as one reader understands them: the middleware of a
 // gateway, or the server behind it.
 type request struct {
 	Name      string          `json:"name"`
@@ -38,7 +38,7 @@ type request struct {
 	} `json:"context"`
 }
 
-// seen is what middleware finds in a request by the means that psi gives it.
+// seen returns what middleware finds in a request through the API of psi.
 func seen(req *mcp.Request) (r request, err error) {
 	r.Arguments = req.Arguments()
 	switch req.Method {
@@ -60,9 +60,9 @@ func seen(req *mcp.Request) (r request, err error) {
 	return r, nil
 }
 
-// watched is a gateway that notes what its middleware saw of a request, and what a
-// server behind it read: one that decodes as encoding/json does, where members match
-// whatever their case, and the last one counts.
+// watched is a gateway that records what its middleware saw in a request and what the
+// server behind it read. The server decodes like encoding/json: member names match in any
+// case, and the last one counts.
 type watched struct {
 	name    string
 	gateway *mcp.Mux
@@ -70,7 +70,7 @@ type watched struct {
 	read    []request
 }
 
-// behindGateway is what names begin with that are the server's.
+// behindGateway is the prefix of the names of the server.
 const behindGateway = "up_"
 
 func newWatched(name string) *watched {
@@ -87,7 +87,7 @@ func newWatched(name string) *watched {
 	return w
 }
 
-// lenient reads the params of a request, or refuses them.
+// lenient decodes and records the params of a request, or rejects them.
 func (w *watched) lenient(params json.RawMessage) error {
 	var r request
 	if err := json.Unmarshal(params, &r); err != nil {
@@ -97,7 +97,7 @@ func (w *watched) lenient(params json.RawMessage) error {
 	return nil
 }
 
-// inMux mounts another mux, whose middleware is the server.
+// inMux mounts another mux whose middleware acts as the server.
 func (w *watched) inMux() {
 	inner := mcp.NewMux("inner", "v1", quiet())
 	inner.Use(func(mcp.Handler) mcp.Handler {
@@ -119,7 +119,7 @@ func (w *watched) inMux() {
 	w.gateway.Mount(behindGateway, inner)
 }
 
-// overPipe mounts a connection to a server on a pipe, in the era of a version.
+// overPipe mounts a connection to a server on a pipe, in the era of the given version.
 func (w *watched) overPipe(f *testing.F, version string) {
 	client, server := transport.Pipe()
 	f.Cleanup(func() { _ = server.Close() })
@@ -144,7 +144,7 @@ func (w *watched) overPipe(f *testing.F, version string) {
 	w.gateway.Mount(behindGateway, conn)
 }
 
-// answer answers a message as the server on the pipe does.
+// answer returns the response of the server on the pipe.
 func (w *watched) answer(data []byte) []byte {
 	var m struct {
 		ID, Params json.RawMessage
@@ -167,8 +167,8 @@ func (w *watched) answer(data []byte) []byte {
 	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)
 }
 
-// FuzzGatewaySees compares what the middleware of a gateway saw of a request with what
-// the server behind it read: the same name, URI and arguments, or nothing.
+// FuzzGatewaySees checks that the server behind a gateway reads the same name, URI and
+// arguments as the gateway's middleware, or nothing.
 func FuzzGatewaySees(f *testing.F) {
 	mounted, old, modern := newWatched("a mux"), newWatched("a legacy server"), newWatched("a modern server")
 	mounted.inMux()
@@ -201,7 +201,7 @@ func FuzzGatewaySees(f *testing.F) {
 	})
 }
 
-// seedGateway adds what attackers would try.
+// seedGateway adds inputs that attackers would try.
 func seedGateway(f *testing.F) {
 	for method, params := range []string{
 		`{"name":"up_a","arguments":{"x":1,"y":{"name":"n"}}}`,
@@ -223,8 +223,8 @@ func seedGateway(f *testing.F) {
 	f.Add(uint8(3), []byte(`{"ref":{"type":"ref/resource","uri":"mount:up_:notes://{a}"},"argument":{"name":"a","value":""}}`), []byte(`"name":"up_b"`), uint8(1))
 }
 
-// withMember returns the params with one more member, at the front of one of their
-// objects or, if at is odd, at the end.
+// withMember returns params with a member added to one of its objects, at the start or, if
+// at is odd, at the end.
 func withMember(params, member []byte, at uint8) []byte {
 	brace, delimiter := byte('{'), 1
 	if at%2 == 1 {
@@ -246,7 +246,7 @@ func withMember(params, member []byte, at uint8) []byte {
 	return slices.Concat(params[:i], []byte{','}, member, params[i:])
 }
 
-// same returns how what a gateway saw differs from what the server behind it read.
+// same reports how what the gateway saw differs from what the server read.
 func (saw request) same(read request, method string) error {
 	var problems []error
 	compare := func(what string, saw, read any) {
@@ -273,7 +273,7 @@ func (saw request) same(read request, method string) error {
 	return errors.Join(problems...)
 }
 
-// decoded is a JSON value without its spelling; nil is absent.
+// decoded returns a decoded JSON value, or nil if it is absent.
 func decoded(raw json.RawMessage) (v any) {
 	if raw == nil {
 		return nil

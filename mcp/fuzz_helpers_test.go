@@ -22,7 +22,7 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// alarm is a slog handler that keeps what a panic logs.
+// alarm is a slog handler that records logged panics.
 type alarm struct {
 	slog.Handler
 	mu     sync.Mutex
@@ -46,7 +46,7 @@ func (a *alarm) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// check reports the panics that there were.
+// check reports the recorded panics.
 func (a *alarm) check(t *testing.T) {
 	t.Helper()
 	a.mu.Lock()
@@ -56,7 +56,7 @@ func (a *alarm) check(t *testing.T) {
 	}
 }
 
-// allKinds are arguments of every kind.
+// allKinds contains arguments of every kind.
 type allKinds struct {
 	Text    string            `json:"text,omitempty" jsonschema:"maxLength=20"`
 	Int     int               `json:"int"`
@@ -72,8 +72,8 @@ type allKinds struct {
 	Labels  map[string]string `json:"labels,omitempty"`
 }
 
-// stocked is a mux on which there is everything that a mux can have. No handler
-// of it fails with an internal error, whatever it is asked.
+// stocked returns a mux with everything that a mux can have. Its handlers never fail with
+// an internal error.
 func stocked(logger *slog.Logger) *mcp.Mux {
 	mux := mcp.NewMux("all", "v1", &mcp.MuxOptions{
 		Logger: logger, PageSize: 3, Instructions: "Use it.", ListCache: mcp.CacheFor(time.Minute, mcp.CachePublic),
@@ -195,7 +195,8 @@ func addAskingTools(mux *mcp.Mux) {
 	})
 }
 
-// addByHand adds a tool that asks without help: for roots, and then for time.
+// addByHand adds a tool that returns InputRequired itself: first for the roots, then
+// without a question.
 func addByHand(mux *mcp.Mux) {
 	mux.Tool("by-hand", mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
 		var p mcp.CallToolParams
@@ -213,7 +214,7 @@ func addByHand(mux *mcp.Mux) {
 	}))
 }
 
-// refused makes an error of the request of what would be an internal one.
+// refused turns errors that would be internal errors into errors of the request.
 func refused(err error) error {
 	if errors.Is(err, mcp.ErrDeclined) || errors.Is(err, mcp.ErrCancelled) {
 		return mcp.Errorf(78, "%w", err)
@@ -221,8 +222,8 @@ func refused(err error) error {
 	return err
 }
 
-// mutated is JSON with some of its values changed, dropped or moved, as a seed says.
-// The seed 0 changes nothing, nor does any in text that is no JSON.
+// mutated returns JSON in which some values are changed, dropped or moved, depending on
+// seed. If seed is 0 or data is not JSON, it returns data.
 func mutated(data []byte, seed uint64) []byte {
 	if seed == 0 {
 		return data
@@ -249,12 +250,12 @@ func mutated(data []byte, seed uint64) []byte {
 	}
 	text, err := json.Marshal(v)
 	if err != nil {
-		return data // too deep
+		return data // too deeply nested
 	}
 	return text
 }
 
-// place is where a value stands.
+// place is the location of a value.
 type place struct {
 	value any
 	set   func(any)
@@ -275,7 +276,7 @@ func walk(v any, set func(any), drop func(), places *[]place) {
 	}
 }
 
-// copied keeps a value from standing in two places, or in itself.
+// copied returns a deep copy, so that a value is never in two places or within itself.
 func copied(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -294,7 +295,7 @@ func copied(v any) any {
 	return v
 }
 
-// odd is a value that few expect.
+// odd returns a value that few programs expect.
 func odd(r *rand.Rand) any {
 	values := []any{
 		nil, true, false, "", " ", "a", "\x00", "é\u2028", "null", "$ref", "../..", "=?base64?YQ==?=", strings.Repeat("x", 300), strings.Repeat("%", 40),

@@ -20,17 +20,17 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// maxScript is how many lines of a script are played.
+// maxScript is the maximum number of lines played from a script.
 const maxScript = 40
 
-// script is what a peer says, line by line. What the other side asks takes the next
-// lines; `"$"` stands in them for the id of what was asked.
+// script contains the messages of a peer, line by line. Each request of the other side
+// consumes the following lines, in which `"$"` stands for the ID of the request.
 type script struct {
 	mu    sync.Mutex
 	lines [][]byte
 }
 
-// newScript makes a script. Its lines are mutated as seed says.
+// newScript returns a script whose lines are mutated depending on seed.
 func newScript(text []byte, seed uint64) *script {
 	lines := bytes.Split(text, []byte("\n"))
 	if len(lines) > maxScript {
@@ -44,7 +44,7 @@ func newScript(text []byte, seed uint64) *script {
 	return &script{lines: lines}
 }
 
-// next is the next line, and false after the last.
+// next returns the next line, or false after the last one.
 func (s *script) next(id mcp.ID) ([]byte, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,13 +56,13 @@ func (s *script) next(id mcp.ID) ([]byte, bool) {
 	return bytes.ReplaceAll(line, []byte(`"$"`), []byte(id.String())), true
 }
 
-// legacyPeer plays a script to a session, and answers what it is asked.
+// legacyPeer plays a script to a session and answers its questions.
 type legacyPeer struct {
 	*script
 	t         *testing.T
 	ctx       context.Context
 	session   *legacyserver.Session
-	forgiving bool // what the peer answers may fail a request
+	forgiving bool // the peer's answers may fail a request
 }
 
 func (p *legacyPeer) play() {
@@ -75,7 +75,7 @@ func (p *legacyPeer) play() {
 	}
 }
 
-// feed takes a message to the session as a transport does.
+// feed passes a message to the session, as a transport does.
 func (p *legacyPeer) feed(line []byte) (m transport.Message) {
 	if transport.IsBatch(line) {
 		if p.session.Batches() {
@@ -96,7 +96,7 @@ func (p *legacyPeer) feed(line []byte) (m transport.Message) {
 		if len(answer) > 0 {
 			p.t.Errorf("%s was answered with %s", line, answer)
 		}
-	case len(answer) > 0: // it was not cancelled
+	case len(answer) > 0: // not cancelled
 		p.checkAnswer(&m, initialized, answer)
 	}
 	return m
@@ -118,8 +118,8 @@ func (p *legacyPeer) checkAnswer(req *transport.Message, initialized bool, answe
 	}
 }
 
-// isForgiven reports whether an answer is an internal error, or one without words, that
-// the peer has caused: by an error of its own, or by what is no answer.
+// isForgiven reports whether an answer is an internal error, or one without a message, that
+// the peer caused by answering with an internal error.
 func (p *legacyPeer) isForgiven(answer []byte) bool {
 	m, err := transport.ParseMessage(slices.Clone(answer))
 	if err != nil || !m.IsResponse() || m.Error == nil || m.Error.Code != mcp.CodeInternalError && m.Error.Message != "" {
@@ -153,8 +153,8 @@ func (p *legacyPeer) checkBatch(answer []byte) {
 	}
 }
 
-// Send takes what the session says. A question takes lines of the script until one
-// of them answers it, and is refused at their end.
+// Send receives a message from the session. A question consumes lines of the script until
+// one answers it. After the last line, the question is rejected.
 func (p *legacyPeer) Send(_ context.Context, message []byte) error {
 	m, err := transport.ParseMessage(slices.Clone(message))
 	if err != nil || m.Method == "" {
@@ -179,7 +179,7 @@ func (p *legacyPeer) Send(_ context.Context, message []byte) error {
 	}
 }
 
-// forgive notes an answer with which the server cannot do better than to fail.
+// forgive records an answer after which the server can only fail.
 func (p *legacyPeer) forgive(r *transport.Message) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -188,7 +188,7 @@ func (p *legacyPeer) forgive(r *transport.Message) {
 	}
 }
 
-// checkQuestion checks that the client declared that it can be asked so.
+// checkQuestion checks that the client declared the capability for a question.
 func (p *legacyPeer) checkQuestion(req *transport.Message) {
 	state := p.session.State()
 	var caps mcp.ClientCapabilities
@@ -217,7 +217,7 @@ func (p *legacyPeer) checkQuestion(req *transport.Message) {
 	}
 }
 
-// silent checks what is told unasked.
+// silent checks unsolicited messages.
 type silent struct{ t *testing.T }
 
 func (s silent) Send(_ context.Context, message []byte) error {
@@ -242,7 +242,7 @@ func opening(version, caps string) string {
 		`,"clientInfo":{"name":"c","title":"C","version":"1"}}}` + "\n" + `{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n"
 }
 
-// legacyScripts are conversations as clients of the four old revisions have them.
+// legacyScripts returns conversations of clients of the four old revisions.
 func legacyScripts() []string {
 	var all []string
 	versions := mcp.LegacyVersions()
@@ -271,8 +271,8 @@ func legacyScripts() []string {
 	)
 }
 
-// Whatever a client of the legacy era says and answers, every request gets an answer
-// of its revision, nobody is asked what he cannot answer, and nothing waits forever.
+// Whatever a client of the legacy era sends, every request gets an answer of its revision,
+// no client is asked what it does not support, and nothing blocks forever.
 func FuzzLegacy(f *testing.F) {
 	bell := newAlarm()
 	logger := slog.New(bell)

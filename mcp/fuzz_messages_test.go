@@ -15,11 +15,10 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// sample is a message of a client: a method and the members of its params, as they
-// are in the modern era.
+// sample is a client message: a method and the members of its params, as in the modern era.
 type sample struct{ method, members string }
 
-// coreSamples has every method of the core, and every member that its params have.
+// coreSamples covers every core method and every member of its params.
 var coreSamples = []sample{
 	{mcp.MethodDiscover, ``},
 	{mcp.MethodListTools, ``},
@@ -68,7 +67,7 @@ var coreSamples = []sample{
 	{"notifications/vendor", `"a":1`},
 }
 
-// legacySamples are of methods that only the legacy era has.
+// legacySamples covers the methods that exist only in the legacy era.
 var legacySamples = []sample{
 	{"ping", ``},
 	{"logging/setLevel", `"level":"warning"`},
@@ -83,7 +82,7 @@ const (
 	metaLegacy = `"_meta":{"progressToken":7}`
 )
 
-// message is the whole message, a notification if that is what the method is.
+// message returns the complete message, which is a notification if its method is one.
 func (s sample) message(id int, meta string) string {
 	params := s.params(meta)
 	if strings.HasPrefix(s.method, "notifications/") {
@@ -99,7 +98,7 @@ func (s sample) params(meta string) string {
 	return `{` + s.members + `,` + meta + `}`
 }
 
-// methodsOf are the methods of samples, each once.
+// methodsOf returns the methods of samples without duplicates.
 func methodsOf(all []sample) []string {
 	var methods []string
 	for _, s := range all {
@@ -110,8 +109,8 @@ func methodsOf(all []sample) []string {
 	return methods
 }
 
-// required are the members that a complete result must have, with the bytes that
-// their JSON can begin with.
+// required lists the members that a complete result must have, with the bytes that their
+// JSON may begin with.
 var required = map[string]map[string]string{
 	mcp.MethodDiscover:              {"supportedVersions": "[", "capabilities": "{"},
 	mcp.MethodListTools:             {"tools": "["},
@@ -125,14 +124,14 @@ var required = map[string]map[string]string{
 	"initialize":                    {"protocolVersion": `"`, "capabilities": "{", "serverInfo": "{"},
 }
 
-// cacheableResults say for how long they may be kept, in the modern era.
+// cacheableResults lists the methods whose results have caching hints in the modern era.
 var cacheableResults = []string{
 	mcp.MethodDiscover, mcp.MethodListTools, mcp.MethodListPrompts, mcp.MethodListResources, mcp.MethodListResourceTemplates, mcp.MethodReadResource,
 }
 
-// checkResponse checks that data is the answer to a request of a version: an error
-// that is no internal one, or a result that has what it must, and returns its
-// members, nil for an error.
+// checkResponse checks that data is the response to a request in the given version: a
+// complete result, or an error that is not internal. It returns the members of the result,
+// or nil for an error.
 func checkResponse(t *testing.T, version, method string, id mcp.ID, data []byte) map[string]json.RawMessage {
 	t.Helper()
 	m, err := transport.ParseMessage(data)
@@ -171,7 +170,7 @@ func checkResponse(t *testing.T, version, method string, id mcp.ID, data []byte)
 	return members
 }
 
-// checkEra checks that a result has nothing that its revision does not know.
+// checkEra checks that a result contains nothing unknown to its revision.
 func checkEra(t *testing.T, version string, data []byte, members map[string]json.RawMessage) {
 	t.Helper()
 	if version == mcp.LatestVersion {

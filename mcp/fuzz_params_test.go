@@ -21,8 +21,8 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// stopper ends a subscription as soon as it is acknowledged, and checks what is
-// told about a request.
+// stopper ends a subscription as soon as it is acknowledged, and checks the notifications
+// about a request.
 type stopper struct {
 	t    *testing.T
 	stop context.CancelFunc
@@ -38,8 +38,8 @@ func (s stopper) Notify(_ context.Context, method string, params json.RawMessage
 	return nil
 }
 
-// Whatever the params of a method are, the answer is one of that method, or an error
-// that is not the server's fault. The mux has everything on it, a gateway included.
+// Whatever the params of a request, it is answered with a result of its method or with an
+// error that is not internal. The mux has everything, including a gateway.
 func FuzzParams(f *testing.F) {
 	bell := newAlarm()
 	logger := slog.New(bell)
@@ -88,7 +88,7 @@ func FuzzParams(f *testing.F) {
 	})
 }
 
-// mountGateway mounts a connection to another server that has everything.
+// mountGateway mounts a connection to a second server that has everything.
 func mountGateway(f *testing.F, mux *mcp.Mux, logger *slog.Logger) {
 	far := memory(f, stocked(logger))
 	conn, err := mcp.NewClient("gateway", "v1", &mcp.ClientOptions{Forward: true, Logger: logger}).Connect(f.Context(), far)
@@ -106,8 +106,8 @@ func mountGateway(f *testing.F, mux *mcp.Mux, logger *slog.Logger) {
 	f.Add(uint8(7), []byte(sample{"", `"uri":"mount:gw_:test://fixed"`}.params(metaModern)), uint64(0))
 }
 
-// State that was sealed for a request is taken with that request and no other, as it
-// is and in no other form; answers to its questions never do harm.
+// Sealed state is accepted only unchanged and only with its own request. Answers to its
+// questions never do harm.
 func FuzzRequestState(f *testing.F) {
 	bell := newAlarm()
 	mux := stocked(slog.New(bell))
@@ -160,7 +160,7 @@ func isStrictObject(data []byte) bool {
 	return err == nil
 }
 
-// sameJSON compares by value, and numbers by their digits.
+// sameJSON compares JSON by value, and numbers by their digits.
 func sameJSON(a, b []byte) bool {
 	var v [2]any
 	for i, data := range [][]byte{a, b} {
@@ -173,8 +173,8 @@ func sameJSON(a, b []byte) bool {
 	return reflect.DeepEqual(v[0], v[1])
 }
 
-// Every text fits into a header and comes out as it was; what is no encoding is
-// taken as it is, or refused.
+// Every text survives encoding in a header. Values that are not encoded are used unchanged
+// or rejected.
 func FuzzHeaderValue(f *testing.F) {
 	for _, text := range []string{
 		"", "get_weather", "us-west 1", " padded ", "日本語", "file:///a b/ü", "line\r\nX-Injected: 1", "tab\there", "\x7f", "\xff",

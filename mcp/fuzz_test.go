@@ -15,8 +15,8 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// What ParseMessage takes is JSON that says what the message holds; what it
-// refuses has an error that can be sent.
+// If ParseMessage accepts data, it is JSON and equivalent to the returned message.
+// Otherwise its error can be sent.
 func FuzzParseMessage(f *testing.F) {
 	for _, era := range eras {
 		f.Add([]byte(era.request(`"x"`, "tools/call", `"name":"a","arguments":{"b":[1,2]}`)))
@@ -30,7 +30,7 @@ func FuzzParseMessage(f *testing.F) {
 	}
 	for _, s := range hostileScripts() {
 		for line := range strings.SplitSeq(s.text, "\n") {
-			f.Add([]byte(line)) // what servers say
+			f.Add([]byte(line)) // from servers
 		}
 	}
 	for _, s := range []string{
@@ -70,8 +70,7 @@ func FuzzParseMessage(f *testing.F) {
 	})
 }
 
-// A cursor that a server did not give out is refused or leads somewhere in the
-// list, and no further.
+// A forged cursor is rejected or continues within the list.
 func FuzzCursor(f *testing.F) {
 	opts := quiet()
 	opts.PageSize = 2
@@ -104,7 +103,7 @@ func FuzzCursor(f *testing.F) {
 		raw, _ := json.Marshal(&mcp.ListParams{Cursor: &cursor})
 		req, err := mcp.NewRequest(mcp.MethodListTools, json.RawMessage(raw))
 		if err != nil {
-			t.Skip() // no valid UTF-8
+			t.Skip() // invalid UTF-8
 		}
 		for range 10 {
 			res, err := mux.ServeMCP(t.Context(), req)

@@ -29,10 +29,10 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// bothEras are one version of each era.
+// bothEras contains one version of each era.
 var bothEras = []string{"2026-07-28", "2025-11-25"}
 
-// gateway returns a mux with a connection to a server mounted under "b_".
+// gateway returns a mux with a connection to server mounted under "b_".
 func gateway(t *testing.T, server mcp.Handler, version string) *mcp.Mux {
 	t.Helper()
 	gw := mcp.NewMux("gateway", "v1", nil)
@@ -40,8 +40,8 @@ func gateway(t *testing.T, server mcp.Handler, version string) *mcp.Mux {
 	return gw
 }
 
-// A chain of client, gateway and server gives what client and server give, whatever
-// bothEras they speak: the question travels, and so does progress.
+// A chain of client, gateway and server behaves like a client and a server, in all
+// combinations of eras: questions and progress pass through.
 func TestGatewayEras(t *testing.T) {
 	for _, back := range bothEras {
 		for _, front := range bothEras {
@@ -65,7 +65,7 @@ func TestGatewayEras(t *testing.T) {
 	}
 }
 
-// A server that asks what the sender of a call did not declare fails the call.
+// If a server asks for something that the caller did not declare, the call fails.
 func TestGatewayUndeclaredQuestion(t *testing.T) {
 	server := mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 		if req.Method == mcp.MethodCallTool {
@@ -113,7 +113,7 @@ func TestGatewayCancel(t *testing.T) {
 	}
 }
 
-// T38: a gateway passes on unchanged what it does not know.
+// T38: a gateway forwards unchanged what it does not know.
 func TestGatewayPassesThrough(t *testing.T) {
 	const big = "9007199254740993"
 	server := mcp.NewMux("server", "v1", nil)
@@ -158,8 +158,8 @@ func TestGatewayPassesThrough(t *testing.T) {
 	}
 }
 
-// A connection that is served has clients of the newest revision, whatever the server behind it
-// speaks. It must say so, because a client that speaks nothing else would not connect otherwise.
+// A served connection supports the newest revision, whatever the server behind it speaks,
+// and declares so. Otherwise clients that speak nothing else would not connect.
 func TestServedConnectionSpeaksTheNewestRevision(t *testing.T) {
 	for _, back := range bothEras {
 		behind := connect(t, welcoming(), &mcp.ClientOptions{Version: back, Forward: true})
@@ -173,7 +173,8 @@ func TestServedConnectionSpeaksTheNewestRevision(t *testing.T) {
 	}
 }
 
-// The gateway's lists contain what is mounted, and its subscriptions the changes.
+// The lists of a gateway contain the mounted items, and its subscriptions deliver their
+// changes.
 func TestGatewayChanges(t *testing.T) {
 	for _, back := range bothEras {
 		server := welcoming()
@@ -204,7 +205,7 @@ func TestGatewayChanges(t *testing.T) {
 	}
 }
 
-// lastWords is a stream of a process that has ended, and said why.
+// lastWords is the stream of a process that has ended and printed a reason.
 type lastWords struct{ transport.Stream }
 
 var errLastWords = errors.New("the server ended: exit status 2; its last words:\npostgres://admin:hunter2@10.0.0.5/prod")
@@ -217,7 +218,7 @@ func (s lastWords) Read(ctx context.Context) ([]byte, error) {
 	return data, nil
 }
 
-// dying is a server on a stream that ends at the first call of a tool.
+// dying returns a transport to a server that ends at the first tool call.
 func dying() transport.Transport {
 	return transport.FromStream(func(context.Context) (transport.Stream, error) {
 		client, server := transport.Pipe()
@@ -231,9 +232,9 @@ func dying() transport.Transport {
 	})
 }
 
-// What fails between a gateway and a server behind it is the gateway's business: its
-// callers hear that the server is not available, its operator reads why, and a program
-// that calls its own connection gets the whole error.
+// Callers of a gateway learn only that the server behind it is not available. The operator
+// finds the reason in the log, and a program that calls its own connection gets the whole
+// error.
 func TestFindingI3U1GatewayKeepsTransportErrorsToItself(t *testing.T) {
 	for _, back := range bothEras {
 		for _, front := range bothEras {
@@ -272,8 +273,8 @@ func TestFindingI3U1GatewayKeepsTransportErrorsToItself(t *testing.T) {
 	}
 }
 
-// The same for a connection that is served without a mux; a server that takes too long
-// is told from one that is not there.
+// A connection served without a mux hides the error, too. A timeout is distinguished from a
+// server that is not available.
 func TestFindingI3ServedConn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := failsTools(mcp.HandlerFunc(func(ctx context.Context, _ *mcp.Request) (mcp.Result, error) {
@@ -298,7 +299,7 @@ func TestFindingI3ServedConn(t *testing.T) {
 	})
 }
 
-// manual asks like a client that lets its program answer, for somebody.
+// manual calls the tool as who, like a client that returns questions to its program.
 func manual(t *testing.T, h mcp.Handler, who string, retry mcp.Retry) (mcp.Result, error) {
 	t.Helper()
 	p := tool("b_greet", "")
@@ -319,8 +320,8 @@ func manual(t *testing.T, h mcp.Handler, who string, retry mcp.Retry) (mcp.Resul
 	return h.ServeMCP(t.Context(), req)
 }
 
-// The state of a server behind a gateway is good for the caller whom it was given to,
-// and for nobody else, although that server cannot tell them apart.
+// The state of a server behind a gateway is valid only for the caller that received it,
+// although the server cannot tell callers apart.
 func TestFindingS23ForwardedStateIsBoundToItsCaller(t *testing.T) {
 	for _, back := range bothEras {
 		gw := gateway(t, welcoming(), back)
@@ -348,7 +349,7 @@ func TestFindingS23ForwardedStateIsBoundToItsCaller(t *testing.T) {
 	}
 }
 
-// chatty is a server whose tool logs at several levels.
+// chatty returns a server with a tool that logs at several levels.
 func chatty() *mcp.Mux {
 	mux := mcp.NewMux("chatty", "v1", quiet())
 	mux.Tool("talk", mcp.ToolFunc(func(ctx context.Context, in struct {
@@ -362,7 +363,7 @@ func chatty() *mcp.Mux {
 	return mux
 }
 
-// listener collects log messages.
+// listener records log messages.
 type listener struct{ heard chan string }
 
 func newListener() *listener { return &listener{make(chan string, 100)} }
@@ -371,7 +372,7 @@ func (l *listener) take(_ context.Context, _ *mcp.Conn, p *mcp.LoggingMessagePar
 	l.heard <- fmt.Sprint(p.Level, " ", p.Data.(map[string]any)["msg"])
 }
 
-// first waits for n messages, and returns them and all others that are there.
+// first waits for n messages, and returns them and any others already received.
 func (l *listener) first(n int) (heard []string) {
 	for range n {
 		heard = append(heard, <-l.heard)
@@ -382,8 +383,8 @@ func (l *listener) first(n int) (heard []string) {
 	return heard
 }
 
-// Log messages go through a gateway, at the level of the caller, in every combination
-// of eras and on every path to the server behind it.
+// Log messages pass through a gateway, at the level of the caller, in every combination of
+// eras and on every path to the server behind it.
 func TestFindingI5LogMessagesGoThroughAGateway(t *testing.T) {
 	for _, path := range mcptest.Paths() {
 		for _, back := range path.Versions() {
@@ -402,7 +403,7 @@ func TestFindingI5LogMessagesGoThroughAGateway(t *testing.T) {
 				} {
 					for _, front := range bothEras {
 						if test.level == "" && front != mcp.LatestVersion {
-							continue // without a word of its client, a server of that era decides
+							continue // without a level, a server of the legacy era decides
 						}
 						heard := newListener()
 						c := connect(t, gw, &mcp.ClientOptions{Version: front, LogLevel: test.level, Log: heard.take})
@@ -420,8 +421,8 @@ func TestFindingI5LogMessagesGoThroughAGateway(t *testing.T) {
 	}
 }
 
-// Of several callers at once, each hears what is about its own call and nothing else,
-// also where the path to the server does not tell calls apart.
+// Each of several concurrent callers gets only the log messages of its own call, even if
+// the path to the server does not relate messages to calls.
 func TestFindingI5LogMessagesAreTheCallers(t *testing.T) {
 	for _, back := range bothEras {
 		synctest.Test(t, func(t *testing.T) {
@@ -459,8 +460,8 @@ func TestFindingI5LogMessagesAreTheCallers(t *testing.T) {
 	}
 }
 
-// A message on a stream that does not name its call goes to nobody while it may be
-// about another caller's; the gateway itself hears it if it wants to.
+// A message that may be about another caller's call is not delivered to any caller. The
+// gateway itself gets it if it logs at that level.
 func TestFindingI5S5UnclearMessagesGoToNoCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		own := newListener()
@@ -496,8 +497,8 @@ func TestFindingI5S5UnclearMessagesGoToNoCaller(t *testing.T) {
 	})
 }
 
-// A site is a server of a random tree of muxes and strangers: whatever it lists says
-// which site it is of and under which name it knows it, and whatever it answers does too.
+// A site is a server in a random tree of muxes and other handlers. Every listed item and
+// every answer contains the ID of the site and the name of the item there.
 type site struct {
 	id    int
 	names []string
@@ -516,7 +517,7 @@ func (s *site) asMux() *mcp.Mux {
 	return mux
 }
 
-// asStranger lists what it likes: twice, nameless, and under names of others.
+// asStranger returns a handler with faulty lists: items appear twice or without a name.
 func (s *site) asStranger() mcp.Handler {
 	answer := func(name string) (string, bool) { return s.says(name), slices.Contains(s.names, name) }
 	return mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
@@ -560,8 +561,8 @@ func (s *site) asStranger() mcp.Handler {
 	})
 }
 
-// randomTree mounts sites under prefixes that overlap often. What is refused with a panic
-// is left out.
+// randomTree mounts sites under prefixes that often overlap. Mounts that panic are left
+// out.
 func randomTree(r *rand.Rand, depth int, id *int) mcp.Handler {
 	names := []string{"x", "y", "a_x", "b_x", "b_a_x", "ab_x", "a_b_x", "_x", "a", "mount:a_:r:x"}
 	prefixes := []string{"a_", "b_", "a_b_", "ab_", "a", "b", "_", "b_a_"}
@@ -584,7 +585,7 @@ func randomTree(r *rand.Rand, depth int, id *int) mcp.Handler {
 			mux.Mount(prefix, child)
 		}()
 	}
-	func() { // a name that comes later
+	func() { // a name registered after the mounts
 		defer func() { _ = recover() }()
 		late := &site{*id * 1000, nil}
 		mux.Tool("a_x", mcp.ToolFunc(func(context.Context, none) (string, error) { return late.says("a_x"), nil }, &mcp.Tool{Description: late.says("a_x")}))
@@ -592,9 +593,9 @@ func randomTree(r *rand.Rand, depth int, id *int) mcp.Handler {
 	return mux
 }
 
-// Whatever is mounted where: what is listed is listed once, can be called, and what
-// answers is what described itself there. Nothing that the mounts do not list is reached
-// by a listed name.
+// Whatever is mounted where, each listed item is listed once, can be called, and answers as
+// the server that described it. A listed name never reaches an item that its mount does not
+// list.
 func TestFindingS15CM13WhatIsListedAnswers(t *testing.T) {
 	for seed := range uint64(100) {
 		id := 0
@@ -648,7 +649,7 @@ func TestFindingS15CM13WhatIsListedAnswers(t *testing.T) {
 	}
 }
 
-// A gateway agrees to tell of those resources only that the server behind it tells of.
+// A gateway acknowledges only subscriptions to resources that the server behind it accepts.
 func TestFindingI10SubscriptionsThatTheServerRefuses(t *testing.T) {
 	server := hello()
 	server.Resource("test://known", reads(""))
@@ -666,8 +667,8 @@ func TestFindingI10SubscriptionsThatTheServerRefuses(t *testing.T) {
 	}
 }
 
-// A server behind a gateway that ends subscriptions again and again, and tells of nothing,
-// makes the gateway say no more than it agreed to.
+// If a server keeps ending subscriptions and never accepts a resource, the gateway does not
+// send updates for it.
 func TestGatewayTellsOfNothingThatTheServerRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var listened atomic.Int32
@@ -696,8 +697,8 @@ func TestGatewayTellsOfNothingThatTheServerRefuses(t *testing.T) {
 	})
 }
 
-// The reference of a completion that is passed on names one thing, however the server
-// behind the gateway reads it.
+// The reference of a forwarded completion is unambiguous, however the server behind the
+// gateway decodes it.
 func TestFindingS2CompletionsThroughAGateway(t *testing.T) {
 	var got string
 	gw := mcp.NewMux("gateway", "v1", quiet())
@@ -725,8 +726,8 @@ func TestFindingS2CompletionsThroughAGateway(t *testing.T) {
 	}
 }
 
-// A gateway does not promise for its callers what ends at itself: tasks, unless it has a mount
-// that seals their IDs.
+// Capabilities that end at the gateway are not forwarded. The tasks extension is one of
+// them, unless a mount seals the task IDs.
 func TestFindingI10CapabilitiesThatDoNotTravel(t *testing.T) {
 	seen := make(chan *mcp.ClientCapabilities, 8)
 	server := failsTools(mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
@@ -736,7 +737,7 @@ func TestFindingI10CapabilitiesThatDoNotTravel(t *testing.T) {
 	mux := gateway(t, server, mcp.LatestVersion)
 	mux.Use(func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
-			declared := req.ClientCapabilities() // which copies of the request share from now on
+			declared := req.ClientCapabilities() // shared with copies of the request from now on
 			res, err := next.ServeMCP(ctx, req)
 			if req.Method == mcp.MethodCallTool && !declared.HasExtension("io.modelcontextprotocol/tasks") {
 				t.Error("what was left out for the server is gone from the request of the client")

@@ -18,8 +18,8 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// T48: a client that cancels ends the context of the handler, and of no other
-// request. Over HTTP the modern era cancels by going away, which has no reason.
+// T48: cancelling a call cancels the context of its handler, and no other request. Over
+// HTTP, a client of the modern era cancels by disconnecting, which carries no reason.
 func TestCancel(t *testing.T) {
 	causes := make(chan error, 1)
 	mux := mcp.NewMux("m", "v1", quiet())
@@ -73,8 +73,8 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-// T48: what was cancelled is not answered; nor does a cancellation of what is
-// unknown, answered or malformed do any harm.
+// T48: cancelled requests are not answered. Cancelling an unknown or answered request, or a
+// malformed cancellation, has no effect.
 func TestCancelledIsNotAnswered(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("wait", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
@@ -101,8 +101,8 @@ func TestCancelledIsNotAnswered(t *testing.T) {
 	}
 }
 
-// A cancellation that follows its request at once finds it, however busy the
-// server is.
+// A cancellation sent immediately after its request takes effect, however busy the server
+// is.
 func TestCancelAtOnce(t *testing.T) {
 	const calls = 100
 	causes := make(chan error, calls)
@@ -144,7 +144,7 @@ func TestCancelAtOnce(t *testing.T) {
 	}
 }
 
-// lockedBuffer is a writer for loggers.
+// lockedBuffer is a concurrency-safe log buffer.
 type lockedBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -162,7 +162,7 @@ func (b *lockedBuffer) String() string {
 	return b.buf.String()
 }
 
-// panicky is a server all of whose handlers panic, except one.
+// panicky returns a server whose handlers all panic, except for one.
 func panicky(v any) *mcp.Mux {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("fine", says("fine"))
@@ -190,8 +190,8 @@ func (l panickyLister) ListResources(context.Context, string, *string) (*mcp.Lis
 	panic(l.v)
 }
 
-// T43: a panic fails the request whose handler panicked, and nothing else. The
-// peer is not told of it more than that.
+// T43: a panic fails only the request whose handler panicked. The peer learns nothing about
+// its value.
 func TestPanics(t *testing.T) {
 	mcptest.Run(t, panicky("secret"), func(t *testing.T, c *mcp.Conn) {
 		for method, params := range map[string]any{
@@ -219,7 +219,7 @@ func TestPanics(t *testing.T) {
 	})
 }
 
-// T43: the stack is logged, once; ErrAbortHandler is not.
+// T43: the stack of a panic is logged once. That of ErrAbortHandler is not logged.
 func TestPanicIsLogged(t *testing.T) {
 	for _, test := range []struct {
 		v    any
@@ -242,8 +242,7 @@ func TestPanicIsLogged(t *testing.T) {
 	}
 }
 
-// TestContextWithoutMux: a plain Handler that no Mux is around finds its request and its
-// caller in the context, too.
+// A plain Handler without a Mux also finds its request and its caller in the context.
 func TestContextWithoutMux(t *testing.T) {
 	others := mcp.NewMux("others", "v1", nil)
 	handler := mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
@@ -278,8 +277,7 @@ func TestContextWithoutMux(t *testing.T) {
 	}
 }
 
-// TestNilPrincipal: the methods of a nil Principal answer for a caller that is not
-// authenticated.
+// The methods of a nil Principal describe an unauthenticated caller.
 func TestNilPrincipal(t *testing.T) {
 	nobody := mcp.PrincipalFromContext(t.Context())
 	if nobody.HasScope("write") || nobody.Is(&mcp.Principal{Subject: "ann"}) || !nobody.Is(nil) {

@@ -16,7 +16,7 @@ import (
 	"github.com/go-psi/psi/mcp/mcptest"
 )
 
-// quiet are the options of a mux that says nothing.
+// quiet returns mux options that discard the log.
 func quiet() *mcp.MuxOptions {
 	return &mcp.MuxOptions{Logger: slog.New(slog.DiscardHandler)}
 }
@@ -24,12 +24,12 @@ func quiet() *mcp.MuxOptions {
 // none is the input of tools without arguments.
 type none struct{}
 
-// says is a tool that returns a text.
+// says returns a tool that returns text.
 func says(text string) mcp.Handler {
 	return mcp.ToolFunc(func(context.Context, none) (string, error) { return text, nil }, nil)
 }
 
-// promptSays is a prompt, reads a resource, of a text.
+// promptSays returns a prompt with the given text, and reads a resource with it.
 func promptSays(text string) mcp.Handler {
 	return mcp.PromptFunc(func(context.Context, none) (string, error) { return text, nil }, nil)
 }
@@ -46,7 +46,7 @@ func tool(name, args string) *mcp.CallToolParams {
 	return p
 }
 
-// textOf is the text of a result's blocks.
+// textOf returns the text of a result's content.
 func textOf(res *mcp.CallToolResult) string {
 	var texts []string
 	for _, block := range res.Content {
@@ -69,7 +69,7 @@ func mustCall(t *testing.T, c *mcp.Conn, name, args string) string {
 	return textOf(res)
 }
 
-// callTool calls a tool of a handler, without a wire.
+// callTool calls a tool of a handler directly, without a transport.
 func callTool(t *testing.T, h mcp.Handler, name, args string) (*mcp.CallToolResult, error) {
 	t.Helper()
 	res, _, err := mcptest.Do(t, h, mcptest.NewRequest(mcp.MethodCallTool, tool(name, args)))
@@ -87,7 +87,7 @@ func wantCode(t *testing.T, err error, code int) {
 	}
 }
 
-// wantPanic checks that fn panics with a text that has all the parts.
+// wantPanic checks that fn panics with a text that contains all parts.
 func wantPanic(t *testing.T, fn func(), parts ...string) {
 	t.Helper()
 	defer func() {
@@ -106,8 +106,8 @@ func wantPanic(t *testing.T, fn func(), parts ...string) {
 	fn()
 }
 
-// serveRaw sends a request that the client has no method for, or params that it would
-// not send.
+// serveRaw sends a request that the client has no method for, or with params it would not
+// send.
 func serveRaw(t *testing.T, c *mcp.Conn, method string, params any) (mcp.Result, error) {
 	t.Helper()
 	req, err := mcp.NewRequest(method, params)
@@ -117,9 +117,9 @@ func serveRaw(t *testing.T, c *mcp.Conn, method string, params any) (mcp.Result,
 	return c.ServeMCP(t.Context(), req)
 }
 
-// listen subscribes and returns a channel of the changes. In the legacy era nothing
-// acknowledges a subscription to lists; a server that answers a ping has read what came
-// before it, notifications/initialized included.
+// listen subscribes and returns a channel of the changes. In the legacy era, subscriptions
+// to lists are not acknowledged, but a server that answers a ping has read everything
+// before it, including notifications/initialized.
 func listen(t *testing.T, c *mcp.Conn, f mcp.SubscriptionFilter) (*mcp.Subscription, <-chan mcp.Change) {
 	t.Helper()
 	changes := make(chan mcp.Change, 1000)
@@ -130,7 +130,7 @@ func listen(t *testing.T, c *mcp.Conn, f mcp.SubscriptionFilter) (*mcp.Subscript
 	return s, changes
 }
 
-// next returns the next change of a kind; others are passed over.
+// next returns the next change with the given method and skips others.
 func next(t *testing.T, changes <-chan mcp.Change, method string) mcp.Change {
 	t.Helper()
 	for {
@@ -145,7 +145,7 @@ func next(t *testing.T, changes <-chan mcp.Change, method string) mcp.Change {
 	}
 }
 
-// received returns the URIs of the resources that were reported so far.
+// received returns the URIs of the resource updates received so far.
 func received(changes <-chan mcp.Change) []string {
 	var uris []string
 	for {
@@ -158,5 +158,5 @@ func received(changes <-chan mcp.Change) []string {
 	}
 }
 
-// uncalled is a handler that the test does not call.
+// uncalled is a handler that is not called.
 var uncalled = mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) { return mcp.TextResult(""), nil })

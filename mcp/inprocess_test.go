@@ -17,7 +17,7 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// BenchmarkInProcess is a typed call from a client to a server in the same process.
+// BenchmarkInProcess measures a typed call from a client to a server in the same process.
 func BenchmarkInProcess(b *testing.B) {
 	type in struct {
 		A int `json:"a"`
@@ -41,7 +41,7 @@ func BenchmarkInProcess(b *testing.B) {
 	}
 }
 
-// A server in the same process checks the revision of each request, as every server does.
+// An in-process server checks the revision of each request, as every server does.
 func TestInProcessRevision(t *testing.T) {
 	wire, err := mcp.InProcess(hello()).Connect(t.Context(), func(transport.Message, mcp.ID) {})
 	if err != nil {
@@ -61,7 +61,7 @@ func TestInProcessRevision(t *testing.T) {
 	}
 }
 
-// A server in the same process gets notifications, and refuses what is none.
+// An in-process server receives notifications and rejects invalid messages.
 func TestInProcessNotifications(t *testing.T) {
 	var heard []string
 	h := mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
@@ -91,8 +91,8 @@ func TestInProcessNotifications(t *testing.T) {
 	}
 }
 
-// A gateway to a server in the same process keeps to itself what fails there: the URL of a
-// server that is not there, a panic, and a connection that is closed.
+// A gateway to an in-process server hides the details of its failures: the URL of an
+// unavailable server, a panic and a closed connection.
 func TestFindingU1InProcess(t *testing.T) {
 	web := httptest.NewServer(mcphttp.NewHandler(hello(), nil))
 	remote := connectTo(t, mcphttp.NewTransport(web.URL+"?key=SECRET", nil), &mcp.ClientOptions{Version: mcp.LatestVersion, Logger: quiet().Logger})

@@ -30,7 +30,7 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// protocolTypes are the types of the protocol's objects.
+// protocolTypes lists the types of the protocol's objects.
 var protocolTypes = []any{
 	mcp.AcknowledgedParams{}, mcp.Annotations{}, mcp.AudioContent{}, mcp.CallToolParams{}, mcp.CallToolResult{}, mcp.CancelledParams{},
 	mcp.ClientCapabilities{}, mcp.CompleteArgument{}, mcp.CompleteContext{}, mcp.CompleteParams{}, mcp.CompleteRef{}, mcp.CompleteResult{}, mcp.Completion{},
@@ -45,12 +45,12 @@ var protocolTypes = []any{
 	mcp.TextContent{}, mcp.Tool{}, mcp.ToolAnnotations{}, mcp.ToolChoice{}, mcp.ToolResultContent{}, mcp.ToolUseContent{},
 }
 
-// partsOnly are structs that others embed, which have no methods for that reason, and an
-// error that is sent by the transports.
+// partsOnly lists structs that have no JSON methods because other structs embed them, and
+// Error, which only transports send.
 var partsOnly = map[string]bool{"ResultBase": true, "Cacheable": true, "Page": true, "Retry": true, "Error": true}
 
-// encoding/json writes every type of the protocol as it goes over the wire, filled in and
-// empty, as a value and as a pointer, and reads it back without loss.
+// encoding/json writes every protocol type in its wire format, filled in and empty, as a
+// value and as a pointer, and reads it back without loss.
 func TestFindingI7EncodingJSONIsRightBothWays(t *testing.T) {
 	for _, zero := range protocolTypes {
 		typ := reflect.TypeOf(zero)
@@ -73,7 +73,7 @@ func TestFindingI7EncodingJSONIsRightBothWays(t *testing.T) {
 	}
 }
 
-// checkJSON checks that encoding/json writes what this package sends.
+// checkJSON checks that encoding/json writes the wire format.
 func checkJSON(t *testing.T, v reflect.Value) []byte {
 	t.Helper()
 	ours, err := jsonv2.Marshal(v.Interface(), jsonv2.Deterministic(true))
@@ -117,7 +117,7 @@ func fill(v reflect.Value) {
 	}
 	fillKind(v)
 	if c, ok := reflect.TypeAssert[*mcp.ResourceContents](v.Addr()); ok {
-		c.Text = "" // it has a Blob
+		c.Text = "" // because it has a Blob
 	}
 }
 
@@ -157,7 +157,7 @@ func fillKind(v reflect.Value) {
 	}
 }
 
-// The list above is complete: it has every exported struct whose fields have JSON names, and
+// protocolTypes is complete: it contains every exported struct with JSON field names and
 // every result.
 func TestFindingI7AllProtocolTypesAreTested(t *testing.T) {
 	tested := map[string]bool{}
@@ -189,7 +189,7 @@ func TestFindingI7AllProtocolTypesAreTested(t *testing.T) {
 	}
 }
 
-// isProtocolStruct reports whether a struct has a JSON name or is a result.
+// isProtocolStruct reports whether a struct has JSON field names or is a result.
 func isProtocolStruct(s *ast.StructType) bool {
 	for _, f := range s.Fields.List {
 		embedded, _ := f.Type.(*ast.Ident)
@@ -200,8 +200,8 @@ func isProtocolStruct(s *ast.StructType) bool {
 	return false
 }
 
-// A client that writes down what it got, with encoding/json, has what the server sent: the
-// types of blocks, and members that psi does not know.
+// A client that encodes a result with encoding/json gets what the server sent, including
+// the types of content blocks and members unknown to psi.
 func TestFindingI7WhatAClientGotCanBeWrittenDown(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("t", mcp.ToolFunc(func(context.Context, none) (*mcp.CallToolResult, error) {
@@ -232,7 +232,7 @@ func TestFindingI7WhatAClientGotCanBeWrittenDown(t *testing.T) {
 	})
 }
 
-// A block can be read alone, if it is of the type that is wanted.
+// A single content block can be decoded if it has the expected type.
 func TestFindingI7BlocksAlone(t *testing.T) {
 	var text mcp.TextContent
 	if err := json.Unmarshal([]byte(`{"type":"text","text":"a","z":1}`), &text); err != nil || text.Text != "a" || len(text.Extra) != 1 {
@@ -251,8 +251,7 @@ func TestFindingI7BlocksAlone(t *testing.T) {
 	}
 }
 
-// Defaults stand for members that are absent, and are never merged into what a caller
-// gave.
+// Defaults replace absent members, and are never merged with values from the caller.
 func TestFindingCM7DefaultsAreNotMerged(t *testing.T) {
 	type args struct {
 		Labels map[string]string `json:"labels,omitempty"`
@@ -286,7 +285,7 @@ func TestFindingCM7DefaultsAreNotMerged(t *testing.T) {
 	}
 }
 
-// A list of one type of content is content.
+// A slice of one content type is returned as content.
 func TestFindingCL6ListOfContent(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("texts", mcp.ToolFunc(func(context.Context, none) ([]*mcp.TextContent, error) {
@@ -300,7 +299,7 @@ func TestFindingCL6ListOfContent(t *testing.T) {
 	})
 }
 
-// Cursors do not tell what they hide, and are good for one caller, list and server.
+// A cursor does not reveal hidden items. It is valid for one caller, list and server.
 func TestFindingS18Cursors(t *testing.T) {
 	build := func(name string) *mcp.Mux {
 		opts := quiet()
@@ -348,7 +347,7 @@ func TestFindingS18Cursors(t *testing.T) {
 	}
 }
 
-// What makes a middleware may use the mux, and other muxes.
+// A middleware constructor may use the mux, and other muxes.
 func TestFindingCM6MiddlewareUsesTheMux(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	other := mcp.NewMux("other", "v1", quiet())
@@ -364,7 +363,7 @@ func TestFindingCM6MiddlewareUsesTheMux(t *testing.T) {
 	}
 }
 
-// Templates are compared when one is registered, not at the next request after any
+// Templates are compared when they are registered, not again by the next request after a
 // change.
 func TestFindingCL9TemplatesAreComparedOnce(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
@@ -389,7 +388,7 @@ func TestFindingCL9TemplatesAreComparedOnce(t *testing.T) {
 	}
 }
 
-// A completion without the name of an argument is refused.
+// A completion without an argument name is rejected.
 func TestFindingW17Completion(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Prompt("p", promptSays("p"))
@@ -401,8 +400,8 @@ func TestFindingW17Completion(t *testing.T) {
 	})
 }
 
-// What fits the schema fits the type: an integer is one however it is written, and what
-// a type's own decoder refuses, it refuses in its own words.
+// Values that match the schema can be decoded: integers may be written in any form. If a
+// decoder rejects a value, its error text is reported.
 func TestFindingCM8I2SchemaAndTypeAgree(t *testing.T) {
 	type args struct {
 		N    int            `json:"n,omitempty"`
@@ -441,7 +440,7 @@ func TestFindingCM8I2SchemaAndTypeAgree(t *testing.T) {
 	}
 }
 
-// So it is with what a client fills in, and with what a server returns.
+// The same is true for answers of a client and results of a server.
 func TestFindingI2AnswersAndOutputs(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("ask", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
@@ -469,8 +468,8 @@ func TestFindingI2AnswersAndOutputs(t *testing.T) {
 	}
 }
 
-// The pause between two runs of a legacy call without a question never ends, however many
-// rounds there are.
+// In the legacy era, a call that is repeated without a question pauses between runs, in
+// every round.
 func TestFindingCL1PauseBetweenRounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		state := "again"
@@ -504,7 +503,7 @@ func (sendNothing) Send(context.Context, []byte) error { return nil }
 
 type hiddenPart struct{ X int }
 
-// Arguments that can never be decoded are a mistake that is found when a tool is made.
+// Argument types that can never be decoded panic when the tool is created.
 func TestFindingCL10ArgumentsThatCannotBeDecoded(t *testing.T) {
 	wantPanic(t, func() {
 		mcp.ToolFunc(func(context.Context, struct{ *hiddenPart }) (string, error) { return "", nil }, nil)
@@ -527,7 +526,7 @@ func TestFindingCL10ArgumentsThatCannotBeDecoded(t *testing.T) {
 	}, nil)
 }
 
-// A version is compared as the text that it is.
+// The JSON-RPC version is compared as decoded text.
 func TestFindingW17Version(t *testing.T) {
 	for version, code := range map[string]int{`"2\u002e0"`: 0, `"2.1"`: mcp.CodeInvalidRequest, `2.0`: mcp.CodeInvalidRequest} {
 		_, err := transport.ParseMessage([]byte(`{"jsonrpc":` + version + `,"id":1,"method":"ping"}`))

@@ -19,7 +19,7 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// A serverScript is a server that does as it is told; it counts what it is sent.
+// A serverScript is a scripted server that counts the requests it receives.
 type serverScript struct {
 	mu    sync.Mutex
 	heard []string
@@ -50,7 +50,7 @@ func resultFor(id, result string) string {
 	return `{"jsonrpc":"2.0","id":` + id + `,"result":` + result + `}`
 }
 
-// INIT-09, INIT-14: a server that speaks no version of ours is left.
+// INIT-09, INIT-14: a client disconnects from a server without a common version.
 func TestUnknownVersionOfServer(t *testing.T) {
 	s := &serverScript{reply: func(_, id string) string {
 		return resultFor(id, `{"protocolVersion":"1999-01-01","capabilities":{},"serverInfo":{"name":"old","version":"1"}}`)
@@ -61,7 +61,7 @@ func TestUnknownVersionOfServer(t *testing.T) {
 	}
 }
 
-// INIT-11: a handshake that takes too long is given up, not cancelled.
+// INIT-11: a handshake that times out is abandoned, not cancelled.
 func TestHandshakeIsNotCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &serverScript{reply: func(string, string) string { return "" }}
@@ -79,8 +79,7 @@ func TestHandshakeIsNotCancelled(t *testing.T) {
 
 const discovered = `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{},"resources":{"subscribe":true}},"ttlMs":0,"cacheScope":"private"}`
 
-// CAN-04, CAN-05, CAN-09: the answer to a request that was cancelled comes late, and
-// harms nobody.
+// CAN-04, CAN-05, CAN-09: the late response to a cancelled request is ignored.
 func TestLateAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		called := ""
@@ -111,8 +110,8 @@ func TestLateAnswer(t *testing.T) {
 	})
 }
 
-// PAGE-01, PAGE-03, PAGE-04: a cursor goes back as it came, in the newest revision the empty
-// one, too. See [TestEmptyCursorOfAnOlderServer].
+// PAGE-01, PAGE-03, PAGE-04: a cursor is returned unchanged. In the newest revision, that
+// includes the empty one. See [TestEmptyCursorOfAnOlderServer].
 func TestCursorsAreOpaque(t *testing.T) {
 	var cursors, got []string
 	n := 0
@@ -145,7 +144,8 @@ func TestCursorsAreOpaque(t *testing.T) {
 	}
 }
 
-// asks is a server of the legacy era that says something when it is opened.
+// asks returns a server of the legacy era that sends said after the handshake, and passes
+// on the answers.
 func asks(said string, heard chan<- string) transport.Transport {
 	opened := `{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}`
 	return transport.FromStream(func(context.Context) (transport.Stream, error) {
@@ -170,8 +170,8 @@ func asks(said string, heard chan<- string) transport.Transport {
 	})
 }
 
-// PING-01, ROOT-04, SAMP-02, ELI-02: what a client of the legacy era answers, and what
-// it cannot be asked.
+// PING-01, ROOT-04, SAMP-02, ELI-02: a client of the legacy era answers what it supports,
+// and rejects everything else.
 func TestWhatClientsAnswer(t *testing.T) {
 	full := talkative("2025-11-25")
 	bare := &mcp.ClientOptions{Version: "2025-11-25", Logger: full.Logger}
@@ -195,8 +195,8 @@ func TestWhatClientsAnswer(t *testing.T) {
 	}
 }
 
-// ELI-21, SAMP-12, MRTR-11: a server that asks for ever is not answered for ever, and
-// one that only wants to be asked again is.
+// ELI-21, SAMP-12, MRTR-11: a client stops answering a server that keeps asking, or keeps
+// requesting a retry.
 func TestEndlessServer(t *testing.T) {
 	state, calls := "s", 0
 	question := map[string]mcp.InputRequest{"k": {Method: mcp.MethodElicit, Params: json.RawMessage(`{"message":"?","requestedSchema":{"type":"object","properties":{}}}`)}}
@@ -219,7 +219,7 @@ func TestEndlessServer(t *testing.T) {
 	}
 }
 
-// SAMP-03: the context of servers is for clients that declared it.
+// SAMP-03: the context of servers is included only if the client declared that capability.
 func TestContextNeedsItsCapability(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("sample", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
@@ -239,7 +239,7 @@ func TestContextNeedsItsCapability(t *testing.T) {
 	}
 }
 
-// SUB-06, SUB-07, STDIO-08: of several subscriptions, each hears its own.
+// SUB-06, SUB-07, STDIO-08: each of several subscriptions gets only its own changes.
 func TestSubscriptionsAreToldApart(t *testing.T) {
 	mux := everything(quiet())
 	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
@@ -277,9 +277,8 @@ func TestSubscriptionsAreToldApart(t *testing.T) {
 	})
 }
 
-// HDR-06, HDR-07, HDR-11, HDR-12: a client mirrors the arguments that the list says
-// are to be mirrored, drops what is annotated wrongly, and looks again when it is
-// refused.
+// HDR-06, HDR-07, HDR-11, HDR-12: a client mirrors the arguments that the list annotates,
+// drops tools with invalid annotations, and lists again if a call is rejected.
 func TestMirroredArguments(t *testing.T) {
 	name, refusals := "Old", 0
 	var s spy
@@ -319,7 +318,7 @@ func TestMirroredArguments(t *testing.T) {
 	}
 }
 
-// TOOL-13: structured content that does not fit its schema is no result.
+// TOOL-13: structured content that does not match its schema is an error.
 func TestOutputIsChecked(t *testing.T) {
 	for content, fine := range map[string]bool{`{"n":1}`: true, `{"n":"x"}`: false} {
 		h := withLists(mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
@@ -340,7 +339,8 @@ func TestOutputIsChecked(t *testing.T) {
 	}
 }
 
-// MRTR-18, SAMP-10, SAMP-02, ELI-02: what a client does not answer, it does not retry.
+// MRTR-18, SAMP-10, SAMP-02, ELI-02: if a client does not answer a question, it does not
+// retry the call.
 func TestUnansweredIsNotRetried(t *testing.T) {
 	for params, method := range map[string]string{
 		`{"messages":[],"maxTokens":1}`:                                         mcp.MethodCreateMessage,
@@ -368,7 +368,7 @@ func TestUnansweredIsNotRetried(t *testing.T) {
 	}
 }
 
-// ROOT-03: a change of roots is told in the era that has a word for it.
+// ROOT-03: changes of roots are announced only in the era that has a notification for it.
 func TestRootsChange(t *testing.T) {
 	for version, want := range map[string]int{"2026-07-28": 0, "2025-11-25": 2} {
 		var s spy

@@ -16,7 +16,7 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// spy keeps what a client sends.
+// spy records the messages that a client sends.
 type spy struct {
 	mu  sync.Mutex
 	all []*transport.Outgoing
@@ -31,14 +31,14 @@ func (s *spy) on(t transport.Transport) transport.Transport {
 	})
 }
 
-// sent is what was sent with a method, "" for responses.
+// sent returns the messages sent with the given method, or the responses if it is "".
 func (s *spy) sent(method string) []*transport.Outgoing {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(s.all), func(m *transport.Outgoing) bool { return m.Method != method })
 }
 
-// wireParams are params as they stand in a message.
+// wireParams are params as sent in a message.
 type wireParams struct {
 	ProtocolVersion string                     `json:"protocolVersion"`
 	Capabilities    map[string]json.RawMessage `json:"capabilities"`
@@ -66,7 +66,7 @@ func paramsOf(t *testing.T, m *transport.Outgoing) wireParams {
 	return body.Params
 }
 
-// talkative is what a client of everything is.
+// talkative returns the options of a client that supports everything.
 func talkative(version string) *mcp.ClientOptions {
 	return &mcp.ClientOptions{
 		Version: version, Logger: quiet().Logger, Roots: []mcp.Root{{URI: "file:///home"}},
@@ -79,7 +79,7 @@ func talkative(version string) *mcp.ClientOptions {
 	}
 }
 
-// talk makes a client say all that it can say.
+// talk makes a client send every kind of message.
 func talk(t *testing.T, c *mcp.Conn) {
 	t.Helper()
 	var wg sync.WaitGroup
@@ -108,7 +108,7 @@ func talk(t *testing.T, c *mcp.Conn) {
 	<-s.Done()
 }
 
-// onEveryPath runs fn on every path in every era, after a client has talked.
+// onEveryPath runs talk, then fn, on every path in every version accepted by era.
 func onEveryPath(t *testing.T, era func(version string) bool, fn func(t *testing.T, version string, s *spy)) {
 	t.Helper()
 	for _, path := range mcptest.Paths() {
@@ -129,8 +129,8 @@ func isModern(version string) bool { return version == mcp.LatestVersion }
 func isLegacy(version string) bool { return version != mcp.LatestVersion }
 func isAny(string) bool            { return true }
 
-// RPC-02, RPC-04, RPC-05, MRTR-13, PROG-01: ids and progress tokens are fresh, also
-// those of a request that is sent again.
+// RPC-02, RPC-04, RPC-05, MRTR-13, PROG-01: IDs and progress tokens are never reused, even
+// if a request is sent again.
 func TestFreshIDs(t *testing.T) {
 	onEveryPath(t, isAny, func(t *testing.T, _ string, s *spy) {
 		ids, tokens := map[mcp.ID]bool{}, map[string]bool{}
@@ -155,9 +155,9 @@ func TestFreshIDs(t *testing.T) {
 	})
 }
 
-// META-01, META-03, VER-12, ELI-01, SAMP-01, ROOT-01: every request of the modern
-// era says who sends it, in which version, and what it can be asked. RPC-15,
-// HTTP-05, STDIO-06: it is never a response.
+// META-01, META-03, VER-12, ELI-01, SAMP-01, ROOT-01: every request of the modern era
+// carries the client's identity, version and capabilities. RPC-15, HTTP-05, STDIO-06: it is
+// never a response.
 func TestRequestsSpeakForThemselves(t *testing.T) {
 	onEveryPath(t, isModern, func(t *testing.T, version string, s *spy) {
 		for _, m := range s.all {
@@ -176,7 +176,7 @@ func TestRequestsSpeakForThemselves(t *testing.T) {
 	})
 }
 
-// HDR-01, HDR-02: what is mirrored in headers is what the body says.
+// HDR-01, HDR-02: mirrored headers match the body.
 func TestMirroredNames(t *testing.T) {
 	onEveryPath(t, isModern, func(t *testing.T, _ string, s *spy) {
 		for method, names := range map[string][]string{
@@ -191,8 +191,8 @@ func TestMirroredNames(t *testing.T) {
 	})
 }
 
-// MRTR-12, MRTR-14, MRTR-15: a retry, and nothing else, has the state it was given
-// and an answer to each question.
+// MRTR-12, MRTR-14, MRTR-15: only a retry carries the state it was given and an answer to
+// each question.
 func TestRetries(t *testing.T) {
 	onEveryPath(t, isModern, func(t *testing.T, _ string, s *spy) {
 		retries := 0
@@ -212,8 +212,8 @@ func TestRetries(t *testing.T) {
 	})
 }
 
-// INIT-01, INIT-02, INIT-04, INIT-05, INIT-07, ELI-01, SAMP-01, ROOT-01: the
-// handshake comes first, and alone, with all that belongs to it.
+// INIT-01, INIT-02, INIT-04, INIT-05, INIT-07, ELI-01, SAMP-01, ROOT-01: the handshake is
+// complete and precedes all other messages.
 func TestHandshake(t *testing.T) {
 	onEveryPath(t, isLegacy, func(t *testing.T, version string, s *spy) {
 		if len(s.all) < 2 || s.all[0].Method != "initialize" || s.all[1].Method != "notifications/initialized" || len(s.sent("initialize")) != 1 {
@@ -232,7 +232,7 @@ func TestHandshake(t *testing.T) {
 	})
 }
 
-// heard is a notification as a subscriber gets it.
+// heard is a notification received by a subscriber.
 type heard struct {
 	Method string `json:"method"`
 	Params struct {
@@ -251,9 +251,9 @@ func hear(t *testing.T, p *peer) (h heard) {
 	return h
 }
 
-// META-08, SUB-01, SUB-02, SUB-03, SUB-05, SUB-12, SUB-13: a subscription begins with
-// its acknowledgement, tells of what was asked for and nothing else, and names
-// itself by the id of its request, written as it was.
+// META-08, SUB-01, SUB-02, SUB-03, SUB-05, SUB-12, SUB-13: a subscription begins with its
+// acknowledgement, delivers only what was requested, and is identified by the ID of its
+// request, exactly as written.
 func TestSubscriptionOnTheWire(t *testing.T) {
 	for _, id := range []string{`7`, `"7"`, `"a b"`} {
 		mux := everything(quiet())
@@ -279,8 +279,7 @@ func TestSubscriptionOnTheWire(t *testing.T) {
 	}
 }
 
-// CAN-02, SUB-07: a subscription that its client has cancelled says no more; one that
-// was not goes on.
+// CAN-02, SUB-07: a cancelled subscription sends nothing more. Others continue.
 func TestCancelledSubscription(t *testing.T) {
 	mux := everything(quiet())
 	p := newPeer(t, mux, eras[0])

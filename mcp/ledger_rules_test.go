@@ -17,7 +17,7 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// STDIO-10, CAN-02, PROG-02: about what was cancelled nothing is said any more.
+// STDIO-10, CAN-02, PROG-02: nothing is sent about a cancelled request.
 func TestCancelledIsSilent(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("wait", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
@@ -41,7 +41,7 @@ func TestCancelledIsSilent(t *testing.T) {
 	}
 }
 
-// CACHE-11: the pages of one list have one scope, whoever made them.
+// CACHE-11: all pages of a list have the same scope, whichever handlers created them.
 func TestPagesHaveOneScope(t *testing.T) {
 	opts := quiet()
 	opts.PageSize, opts.ListCache = 1, mcp.CacheFor(time.Minute, mcp.CachePublic)
@@ -68,7 +68,8 @@ func TestPagesHaveOneScope(t *testing.T) {
 	}
 }
 
-// STDIO-18, VER-02: a server that speaks another modern version is modern.
+// STDIO-18, VER-02: a server that supports only another modern version is not treated as a
+// legacy server.
 func TestOtherModernVersion(t *testing.T) {
 	s := &serverScript{reply: func(_, id string) string {
 		return `{"jsonrpc":"2.0","id":` + id + `,"error":{"code":-32022,"message":"no","data":{"supported":["2999-01-01"],"requested":"x"}}}`
@@ -79,7 +80,7 @@ func TestOtherModernVersion(t *testing.T) {
 	}
 }
 
-// SUB-11, LOG-03, PROG-09: what is said about requests is not said to subscribers.
+// SUB-11, LOG-03, PROG-09: notifications about requests are not sent to subscribers.
 func TestSubscriptionHearsNoLogs(t *testing.T) {
 	mux := everything(quiet())
 	mux.Use(func(next mcp.Handler) mcp.Handler {
@@ -102,8 +103,8 @@ func TestSubscriptionHearsNoLogs(t *testing.T) {
 	}
 }
 
-// CAN-08, SUB-08: a server that ends a subscription with either of the two messages
-// that there are for it has ended it in good order.
+// CAN-08, SUB-08: a server can end a subscription without an error by a result or a
+// cancellation.
 func TestEndsOfSubscriptions(t *testing.T) {
 	ack := `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{"toolsListChanged":true},"_meta":{"io.modelcontextprotocol/subscriptionId":%ID}}}`
 	result := `{"jsonrpc":"2.0","id":%ID,"result":{"resultType":"complete","_meta":{"io.modelcontextprotocol/subscriptionId":%ID}}}`
@@ -153,7 +154,7 @@ func TestEndsOfSubscriptions(t *testing.T) {
 	}
 }
 
-// ELI-09: only who accepts sends what he wrote.
+// ELI-09: content is sent only with an accepted answer.
 func TestRefusalHasNoContent(t *testing.T) {
 	for _, version := range bothEras {
 		for _, action := range []string{mcp.ActionDecline, mcp.ActionCancel} {
@@ -173,7 +174,7 @@ func TestRefusalHasNoContent(t *testing.T) {
 	}
 }
 
-// MRTR-02: only tools, prompts and resources ask.
+// MRTR-02: only tools, prompts and resources can ask questions.
 func TestCustomMethodsDoNotAsk(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Handle("vendor/asks", mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
@@ -190,7 +191,7 @@ func TestCustomMethodsDoNotAsk(t *testing.T) {
 	}
 }
 
-// SCH-03: schemas that are sent are valid, those given by hand as well.
+// SCH-03: every schema must be valid, including one given by hand.
 func TestInvalidSchemaPanics(t *testing.T) {
 	wantPanic(t, func() {
 		schema := json.RawMessage(`{"type":"object","properties":{"p":{"type":"strin"}}}`)
@@ -198,8 +199,8 @@ func TestInvalidSchemaPanics(t *testing.T) {
 	}, "ledger_rules_test.go:")
 }
 
-// ELI-04, ELI-05, SAMP-05, SAMP-06, SAMP-13: questions that the revision does not allow
-// do not go out.
+// ELI-04, ELI-05, SAMP-05, SAMP-06, SAMP-13: questions that the revision does not allow are
+// not sent.
 func TestQuestionsThatMustNotGoOut(t *testing.T) {
 	type lists struct {
 		C []string `json:"c" jsonschema:"enum=a,enum=b"`
@@ -282,7 +283,7 @@ func TestRootsAreFiles(t *testing.T) {
 	}
 }
 
-// T43: a panic in the function of WithProgress ends neither the process nor the call.
+// T43: a panic in the function of WithProgress stops neither the process nor the call.
 func TestTrap43ProgressPanics(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("progress", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) { mcp.Progress(ctx, 1, 2, "made"); return "done", nil }, nil))

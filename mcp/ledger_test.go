@@ -19,10 +19,10 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// The tests of ledger_*.go look at what goes over a wire, for rows of
-// docs/evidence/conformance.md that no other test shows.
+// The tests in ledger_*.go check messages on the wire, for rows of
+// docs/evidence/conformance.md that no other test covers.
 
-// everything is a server of everything there is, whose tool "ask" asks.
+// everything returns a server with one of everything. Its tool "ask" asks a question.
 func everything(opts *mcp.MuxOptions) *mcp.Mux {
 	mux := mcp.NewMux("m", "v1", opts)
 	mux.Tool("hello", says("hi"))
@@ -37,7 +37,7 @@ func everything(opts *mcp.MuxOptions) *mcp.Mux {
 	return mux
 }
 
-// head is what the modern era puts at the head of a result.
+// head contains the members that the modern era adds to a result.
 type head struct {
 	ResultType *string `json:"resultType"`
 	TTLMs      *int64  `json:"ttlMs"`
@@ -48,8 +48,8 @@ type head struct {
 	} `json:"_meta"`
 }
 
-// RPC-16, META-04, CACHE-01, CACHE-02, CACHE-03: every result says of what type it
-// is and whose, and those that may be kept, and no others, say for how long.
+// RPC-16, META-04, CACHE-01, CACHE-02, CACHE-03: every result has its type and the name of
+// the server. Only cacheable results have caching hints.
 func TestResultHeads(t *testing.T) {
 	p := newPeer(t, everything(quiet()), eras[0])
 	for _, test := range []struct {
@@ -84,8 +84,8 @@ func TestResultHeads(t *testing.T) {
 	}
 }
 
-// RPC-14, MRTR-01, MRTR-04, STDIO-07: a question is a result, and its requests have
-// no more than a method and params.
+// RPC-14, MRTR-01, MRTR-04, STDIO-07: a question is sent as a result. Its requests have
+// only a method and params.
 func TestQuestionOnTheWire(t *testing.T) {
 	p := newPeer(t, everything(quiet()), eras[0])
 	p.send(eras[0].request("1", "tools/call", `"name":"ask"`))
@@ -93,7 +93,7 @@ func TestQuestionOnTheWire(t *testing.T) {
 		InputRequests map[string]map[string]json.RawMessage `json:"inputRequests"`
 		RequestState  *string                               `json:"requestState"`
 	}
-	r := p.read() // fails if it is no response
+	r := p.read() // fails if it is not a response
 	if err := json.Unmarshal(r.Result, &res); err != nil || len(res.InputRequests) != 1 || res.RequestState == nil {
 		t.Fatalf("got %s, %v", r.Result, err)
 	}
@@ -106,7 +106,7 @@ func TestQuestionOnTheWire(t *testing.T) {
 	}
 }
 
-// RPC-21, META-07: what a request did not declare is not taken from the one before.
+// RPC-21, META-07: capabilities are not carried over from an earlier request.
 func TestNothingIsRemembered(t *testing.T) {
 	p := newPeer(t, everything(quiet()), eras[0])
 	able, unable := eras[0], eras[0]
@@ -128,8 +128,8 @@ func TestNothingIsRemembered(t *testing.T) {
 	}
 }
 
-// VER-01, ERR-03: discovery is no exception from versions, and the refusal says
-// what was asked for and what there is.
+// VER-01, ERR-03: discovery also requires a supported version, and the error lists the
+// requested and the supported versions.
 func TestUnsupportedVersion(t *testing.T) {
 	for _, method := range []string{"server/discover", "tools/list"} {
 		p := newPeer(t, everything(quiet()), eras[0])
@@ -146,7 +146,7 @@ func TestUnsupportedVersion(t *testing.T) {
 	}
 }
 
-// RPC-07: a response has a result or an error, and one with both is none.
+// RPC-07: a response has either a result or an error. One with both is invalid.
 func TestResultOrError(t *testing.T) {
 	for _, bad := range []string{
 		`{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"x"}}`,
@@ -161,7 +161,7 @@ func TestResultOrError(t *testing.T) {
 	}
 }
 
-// RPC-11: the handshake does not hide in a batch.
+// RPC-11: the handshake is rejected in a batch.
 func TestInitializeInABatch(t *testing.T) {
 	p := newPeer(t, everything(quiet()), wireEra{})
 	p.send("[" + strings.Replace(eras[1].open[0], "2025-11-25", "2025-03-26", 1) + "]")
@@ -174,7 +174,7 @@ func TestInitializeInABatch(t *testing.T) {
 	}
 }
 
-// INIT-06: before the client says that it is ready it hears of nothing.
+// INIT-06: a client gets no notifications before it has sent notifications/initialized.
 func TestSilenceBeforeInitialized(t *testing.T) {
 	mux := everything(quiet())
 	p := newPeer(t, mux, wireEra{"opening", eras[1].open[:1], eras[1].meta})
@@ -189,7 +189,7 @@ func TestSilenceBeforeInitialized(t *testing.T) {
 	}
 }
 
-// LTASK-01: a task that was asked for and never offered is a plain call.
+// LTASK-01: a server without tasks ignores that a call requests one.
 func TestTaskIsIgnored(t *testing.T) {
 	p := newPeer(t, everything(quiet()), eras[1])
 	p.send(eras[1].request("1", "tools/call", `"name":"hello","task":{"ttl":1000}`))
@@ -198,7 +198,7 @@ func TestTaskIsIgnored(t *testing.T) {
 	}
 }
 
-// MRTR-03: who asks asks something, or gives something to come back with.
+// MRTR-03: an InputRequired needs questions or a state.
 func TestWhoMayAsk(t *testing.T) {
 	state := "s"
 	asks := func(res *mcp.InputRequired) mcp.Handler {
@@ -228,7 +228,7 @@ func TestWhoMayAsk(t *testing.T) {
 	}
 }
 
-// TOOL-11: null is a value, and none is none.
+// TOOL-11: null structured content differs from absent content.
 func TestStructuredNull(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	for name, content := range map[string]json.RawMessage{"null": json.RawMessage("null"), "absent": nil} {
@@ -247,8 +247,8 @@ func TestStructuredNull(t *testing.T) {
 	}
 }
 
-// SAMP-13: content of a sampling message is one block, or several in the revisions
-// that have that, and is read either way.
+// SAMP-13: the content of a sampling message is one block or, in revisions that allow it,
+// several. Both forms can be read.
 func TestSamplingContent(t *testing.T) {
 	for in, want := range map[string]string{
 		`{"type":"text","text":"a"}`:                              `{"type":"text","text":"a"}`,
@@ -266,7 +266,7 @@ func TestSamplingContent(t *testing.T) {
 	}
 }
 
-// ERR-01, ERR-02, ERR-05: which codes there are.
+// ERR-01, ERR-02, ERR-05: error codes have the values of the specification.
 func TestCodes(t *testing.T) {
 	for _, code := range []int{mcp.CodeInsufficientScope, mcp.CodeTooLarge, mcp.CodeTimeout, mcp.CodeRateLimited} {
 		if code >= -32768 && code <= -32000 {
@@ -280,7 +280,7 @@ func TestCodes(t *testing.T) {
 	}
 }
 
-// META-09, META-10: the keys of our own have the form that keys must have.
+// META-09, META-10: the metadata keys of psi have the required form.
 func TestMetaKeys(t *testing.T) {
 	form := regexp.MustCompile(`^([A-Za-z]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z]([A-Za-z0-9-]*[A-Za-z0-9])?)*/)?[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
 	for _, key := range []string{
@@ -293,7 +293,7 @@ func TestMetaKeys(t *testing.T) {
 	}
 }
 
-// HDR-03, HDR-04, HDR-05, HDR-14: how values stand in headers.
+// HDR-03, HDR-04, HDR-05, HDR-14: header values are encoded and decoded as specified.
 func TestHeaderValues(t *testing.T) {
 	for text, want := range map[string]string{
 		"plain": "plain", "inner space": "inner space", "": "", "a=b": "a=b",
@@ -315,8 +315,8 @@ func TestHeaderValues(t *testing.T) {
 	}
 }
 
-// HDR-08, HDR-09, HDR-10: a tool whose annotations the specification does not
-// allow is a mistake of its author's.
+// HDR-08, HDR-09, HDR-10: registering a tool with header annotations that the specification
+// does not allow panics.
 func TestBadSchemasPanic(t *testing.T) {
 	property := func(p string) string { return `{"type":"object","properties":{"p":` + p + `}}` }
 	for name, schema := range map[string]string{
@@ -342,7 +342,7 @@ func TestBadSchemasPanic(t *testing.T) {
 	mcp.NewMux("m", "v1", quiet()).Tool("t", mcp.Describe(says(""), &mcp.Tool{InputSchema: json.RawMessage(nested)}))
 }
 
-// PRM-03, META-16: params of a wrong type are the client's mistake.
+// PRM-03, META-16: params of the wrong type are reported as invalid params.
 func TestParamsOfWrongTypes(t *testing.T) {
 	for _, era := range eras {
 		p := newPeer(t, everything(quiet()), era)
@@ -360,8 +360,8 @@ func TestParamsOfWrongTypes(t *testing.T) {
 	}
 }
 
-// CACHE-03: nothing may be kept for less than no time. The official TypeScript SDK refuses a
-// whole result whose ttlMs is no number that JavaScript has.
+// CACHE-03: a caching time is never negative. It is limited to the integers of JavaScript,
+// because the official TypeScript SDK rejects a whole result otherwise.
 func TestHintsAreInRange(t *testing.T) {
 	for ttl, want := range map[int64]string{-5: "0", math.MaxInt64: "9007199254740991"} {
 		mux := mcp.NewMux("m", "v1", quiet())
@@ -376,8 +376,8 @@ func TestHintsAreInRange(t *testing.T) {
 	}
 }
 
-// ELI-03, ELI-04, INIT-10: links are asked as each revision asks for them, and only
-// of those who take them.
+// ELI-03, ELI-04, INIT-10: URL questions have the form of the client's revision, and are
+// sent only to clients that support them.
 func TestLinksOnTheWire(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("link", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
@@ -407,7 +407,7 @@ func TestLinksOnTheWire(t *testing.T) {
 	}
 }
 
-// TOOL-06: the author is told of a name that is not for every client.
+// TOOL-06: registering a tool name that some clients reject logs a warning.
 func TestToolNames(t *testing.T) {
 	for name, fine := range map[string]bool{"a.b-c_D9": true, strings.Repeat("x", 128): true, strings.Repeat("x", 129): false, "a b": false, "a,b": false, "größe": false} {
 		var log lockedBuffer
@@ -422,8 +422,7 @@ func TestToolNames(t *testing.T) {
 	}
 }
 
-// PING-03, ERR-06: what only the legacy era has is unknown to the modern one, over
-// every transport.
+// PING-03, ERR-06: methods that only the legacy era has are unknown in the modern era.
 func TestRemovedMethods(t *testing.T) {
 	p := newPeer(t, everything(quiet()), eras[0])
 	for _, method := range []string{"initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe", "tasks/get", "roots/list"} {
@@ -434,7 +433,7 @@ func TestRemovedMethods(t *testing.T) {
 	}
 }
 
-// MRTR-17, CACHE-06: what answers a retry is for nobody else, whatever its handler says.
+// MRTR-17, CACHE-06: the result of a retry is never cacheable, whatever its handler says.
 func TestRetriesAreNotKept(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Resource("r:r", mcp.ResourceFunc(func(ctx context.Context, _ none) (*mcp.ReadResourceResult, error) {

@@ -19,7 +19,7 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// counter counts by name of the measurement.
+// counter counts events by name.
 type counter struct {
 	mu     sync.Mutex
 	counts map[string]int64
@@ -33,7 +33,7 @@ func (c *counter) Count(_ context.Context, name string, _ []middleware.Label, de
 
 func (*counter) Observe(context.Context, string, []middleware.Label, float64) {}
 
-// A lenient mux takes what hosts get wrong, and counts it. Others refuse it.
+// A lenient mux accepts common mistakes of hosts and counts them. Other muxes reject them.
 func TestFindingU17Lenient(t *testing.T) {
 	type args struct {
 		N    int            `json:"n,omitzero" jsonschema:"maximum=9"`
@@ -43,7 +43,7 @@ func TestFindingU17Lenient(t *testing.T) {
 		Text string         `json:"text,omitempty"`
 	}
 	for given, want := range map[string]struct {
-		got    string // empty if it is refused by all
+		got    string // "" if every mux rejects it
 		mended []string
 	}{
 		`{"n":7}`:                    {"{7 false [] map[] }", nil},
@@ -93,7 +93,7 @@ func TestFindingU17Lenient(t *testing.T) {
 	}
 }
 
-// The warnings about schemas can be turned off, and an output that may be null has one.
+// Warnings about schemas can be disabled. An output that may be null causes one.
 func TestFindingI10NullableOutputs(t *testing.T) {
 	for _, off := range []bool{false, true} {
 		var log bytes.Buffer

@@ -76,14 +76,14 @@ func TestBadCursor(t *testing.T) {
 		for _, cursor := range []string{"", "?", "bm90IGpzb24", "e30=", "W10"} {
 			_, err := c.ListTools(t.Context(), &mcp.ListParams{Cursor: &cursor})
 			if cursor == "" && err == nil {
-				continue // an empty cursor may be one
+				continue // the empty cursor may be a valid one
 			}
 			wantCode(t, err, mcp.CodeInvalidParams)
 		}
 	})
 }
 
-// T41: pages neither repeat nor skip what stays, while others come and go.
+// T41: pages neither repeat nor skip items that stay while others are added and removed.
 func TestPagesWhileRegistering(t *testing.T) {
 	opts := quiet()
 	opts.PageSize = 7
@@ -148,7 +148,7 @@ func TestCacheHints(t *testing.T) {
 	}{
 		{kept, 1500, mcp.CachePublic},
 		{unsaid, 0, mcp.CachePrivate},
-		{both, 0, mcp.CachePrivate}, // no more than what it is made of
+		{both, 0, mcp.CachePrivate}, // the most restrictive of its parts
 	} {
 		c := mcptest.Connect(t, test.mux)
 		res, err := c.ListTools(t.Context(), nil)
@@ -160,7 +160,8 @@ func TestCacheHints(t *testing.T) {
 			t.Errorf("the legacy era got %+v, %v", res, err)
 		}
 	}
-	// What is read is private, and stale at once, unless the handler says otherwise.
+	// Resource contents are private and immediately stale, unless the handler says
+	// otherwise.
 	c := mcptest.Connect(t, kept)
 	res, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "r:r"})
 	if err != nil || *res.TTLMs != 0 || res.CacheScope != mcp.CachePrivate {
@@ -195,7 +196,7 @@ func TestDiscover(t *testing.T) {
 	})
 }
 
-// Every result of the modern era says of what type it is and who made it.
+// Every result of the modern era has its type and the name of the server.
 func TestResultHead(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("t", says(""))
@@ -211,8 +212,8 @@ func TestResultHead(t *testing.T) {
 	}
 }
 
-// T40, behind a gateway: a server that repeats its cursor does not make the list of the gateway
-// endless. The parts of the servers after it follow.
+// T40, behind a gateway: a server that repeats its cursor does not make the gateway's list
+// endless. The items of the following servers are still listed.
 func TestMountRepeatsCursor(t *testing.T) {
 	for _, cursor := range []string{"", "again"} {
 		endless := mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
@@ -238,8 +239,8 @@ func TestMountRepeatsCursor(t *testing.T) {
 	}
 }
 
-// With an empty cursor, an older server says that the list ends: to the newest revision
-// only, it is a cursor like any other (PAGE-04).
+// An empty cursor from an older server ends the list. Only in the newest revision is it a
+// cursor like any other (PAGE-04).
 func TestEmptyCursorOfAnOlderServer(t *testing.T) {
 	server := newOldServer(func(s *oldServer, m oldMessage) {
 		if m.Method == mcp.MethodListTools {
@@ -261,8 +262,8 @@ func TestEmptyCursorOfAnOlderServer(t *testing.T) {
 	}
 }
 
-// A mounted server whose cursor is too long to come back in a request does not hide the
-// servers that are listed after it.
+// A mounted server whose cursor is too long for a request does not hide the servers listed
+// after it.
 func TestLongCursorOfAMount(t *testing.T) {
 	long := strings.Repeat("c", 8<<20)
 	mux := mcp.NewMux("m", "v1", quiet())
@@ -287,7 +288,8 @@ func TestLongCursorOfAMount(t *testing.T) {
 	})
 }
 
-// listing is a stream that asks for the tools many times, and counts what it is told.
+// listing is a stream that requests the tools many times and reports the size of each
+// response.
 type listing struct {
 	asked, times int
 	answered     chan int // bytes
@@ -316,7 +318,7 @@ func manyTools() *mcp.Mux {
 	return mux
 }
 
-// allocated returns how many bytes something allocates.
+// allocated returns the number of bytes that f allocates.
 func allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -325,8 +327,8 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// An answer of half a megabyte is written into memory that is kept for the next one. Where
-// there is none yet, it is allocated once, and not a quarter more each time.
+// Responses of half a megabyte reuse a buffer. If there is none yet, it is allocated in one
+// step, instead of growing repeatedly by a quarter.
 func TestFindingCM9LargeAnswers(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector keeps no memory")

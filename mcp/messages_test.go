@@ -24,8 +24,8 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// unreadableAnswers are answers to the call with an id that no strict reader takes. JavaScript
-// writes the first of text.slice(0, n) that goes through an emoji.
+// unreadableAnswers are formats of call responses that strict readers reject, with the ID
+// as argument. JavaScript produces the first when text.slice(0, n) cuts an emoji.
 var unreadableAnswers = map[string]string{
 	"half a surrogate pair": `{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"cut \ud83d"}]}}`,
 	"the id comes last":     `{"result":{"content":[{"type":"text","text":"cut \ud83d","id":7}]},"jsonrpc":"2.0","id":%s}`,
@@ -41,7 +41,8 @@ var unreadableAnswers = map[string]string{
 	"an error without id":   `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"could not read %.0s this"}}`,
 }
 
-// answering is a server whose answer to tools/call is the format with its id.
+// answeringWith returns a server that answers tools/call with the format, applied to the
+// ID.
 func answeringWith(format string) transport.Transport {
 	return fakeServer(func(method, id string) (string, bool) {
 		switch method {
@@ -56,7 +57,7 @@ func answeringWith(format string) transport.Transport {
 	})
 }
 
-// An answer that cannot be read fails its call, and is logged. It is not waited for.
+// An unreadable response fails its call immediately, and is logged.
 func TestFindingCH2W2UnreadableAnswer(t *testing.T) {
 	for name, format := range unreadableAnswers {
 		for _, version := range []string{"2026-07-28", "2025-11-25"} {
@@ -88,7 +89,7 @@ func TestFindingCH2W2UnreadableAnswer(t *testing.T) {
 	}
 }
 
-// Of many messages that are dropped, the first are logged, and then ever fewer.
+// When many messages are dropped, the first ones are logged, then fewer and fewer.
 func TestDroppedMessagesAreLogged(t *testing.T) {
 	var log bytes.Buffer
 	flood := "[" + strings.Repeat(`{"jsonrpc":"2.0","id":"x","method":"roots/list"},`, 70) + `{"jsonrpc":"2.0","id":%s,"result":{"resultType":"complete","content":[]}}]`
@@ -102,7 +103,7 @@ func TestDroppedMessagesAreLogged(t *testing.T) {
 	}
 }
 
-// An id that is written in another way is the same id.
+// IDs are compared by value, however they are written.
 func TestFindingCH2IDsByValue(t *testing.T) {
 	for _, format := range []string{`%s.0`, `%se0`, `%s0e-1`} {
 		synctest.Test(t, func(t *testing.T) {
@@ -116,8 +117,8 @@ func TestFindingCH2IDsByValue(t *testing.T) {
 	}
 }
 
-// Some servers write the ID of a request, and the token of its progress, as a string. The
-// official clients in Python and TypeScript accept that.
+// Responses and progress are accepted if a server writes the ID or the progress token as a
+// string, as the official clients in Python and TypeScript do.
 func TestIDsAsStrings(t *testing.T) {
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -138,8 +139,8 @@ func quietClient(version string) *mcp.ClientOptions {
 	return &mcp.ClientOptions{Version: version, Logger: quiet().Logger}
 }
 
-// A request of the server that cannot be read is refused, so that the server does not
-// wait either.
+// An unreadable request from the server gets an error response, so that the server does not
+// wait.
 func TestFindingCH2UnreadableQuestion(t *testing.T) {
 	heard := make(chan string, 8)
 	said := `{"jsonrpc":"2.0","id":"q1","method":"elicitation/create","params":{"message":"\ud83d"}}`
@@ -150,8 +151,8 @@ func TestFindingCH2UnreadableQuestion(t *testing.T) {
 	}
 }
 
-// A request that cannot be read is answered with its id, wherever that stands; one whose
-// id is not known is answered without.
+// An unreadable request is answered with its ID, wherever that appears, or without one if
+// the ID is unknown.
 func TestFindingW5UnreadableRequest(t *testing.T) {
 	for _, era := range eras {
 		for name, test := range map[string]struct{ message, id string }{
@@ -173,10 +174,10 @@ func TestFindingW5UnreadableRequest(t *testing.T) {
 	}
 }
 
-// core is what the transports of this module use.
+// core is the internal API used by the transports of this module.
 var core = mcp.Internal(seam.Key{})
 
-// requestOf returns the request or notification that a message is.
+// requestOf converts a message to a request or notification.
 func requestOf(tb testing.TB, m transport.Message) *mcp.Request {
 	tb.Helper()
 	req, err := core.NewRequest(&m)
@@ -186,19 +187,19 @@ func requestOf(tb testing.TB, m transport.Message) *mcp.Request {
 	return req
 }
 
-// play has a session serve one message, and returns the response.
+// play lets a session serve one message, and returns the response.
 func play(ctx context.Context, s *legacyserver.Session, m transport.Message, out serving.Sender) []byte {
 	c := s.Accept(ctx, m, serving.Origin{})
 	c.Serve(out)
 	return c.Append(nil)
 }
 
-// memory returns a transport to a handler in memory, which serves all revisions.
+// memory returns an in-memory transport to a handler that serves all revisions.
 func memory(tb testing.TB, h mcp.Handler) transport.Transport {
 	return mcptest.Paths()[0].Serve(tb, h)
 }
 
-// A response that has a method as well is none.
+// A response that also has a method is invalid.
 func TestResponseWithAMethod(t *testing.T) {
 	for _, raw := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"ping","result":{}}`,
@@ -211,8 +212,8 @@ func TestResponseWithAMethod(t *testing.T) {
 	}
 }
 
-// An object of very many members is read in a time that grows with it: a comparison of
-// each with each would take this test minutes.
+// The time to parse an object is linear in the number of its members. If each were compared
+// with all others, this test would take minutes.
 func TestObjectOfManyMembers(t *testing.T) {
 	members := make([]string, 300_000)
 	for i := range members {

@@ -19,7 +19,7 @@ import (
 	"github.com/go-psi/psi/mcp/mcptest"
 )
 
-// journal notes who was passed in which order.
+// journal records which middleware was called, in order.
 type journal struct {
 	mu      sync.Mutex
 	entries []string
@@ -31,7 +31,7 @@ func (j *journal) note(entry string) {
 	j.entries = append(j.entries, entry)
 }
 
-// take returns what was noted, and forgets it.
+// take returns and clears the recorded entries.
 func (j *journal) take() []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -40,8 +40,8 @@ func (j *journal) take() []string {
 	return entries
 }
 
-// middleware notes its name on the way in, and in upper case on the way out. Of
-// what a session of the legacy era listens to meanwhile it takes no notice.
+// middleware records its name on the way in, and in upper case on the way out. It ignores
+// the subscription that a session of the legacy era opens.
 func (j *journal) middleware(name string) mcp.Middleware {
 	return func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
@@ -65,7 +65,7 @@ func TestChain(t *testing.T) {
 	}
 }
 
-// T44: middleware is around every method, in order and once.
+// T44: middleware wraps every method, in order and once.
 func TestUseOrder(t *testing.T) {
 	var j journal
 	child := mcp.NewMux("child", "v1", quiet())
@@ -82,7 +82,7 @@ func TestUseOrder(t *testing.T) {
 	mux.Resource("a:{x}", reads(""))
 	mux.Handle("vendor/x", mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) { return &mcp.EmptyResult{}, nil }))
 	mux.Mount("in_", child)
-	mux.Use(j.middleware("b")) // what was registered before is wrapped, too
+	mux.Use(j.middleware("b")) // also wraps what was registered before
 	for _, test := range []struct {
 		what, method string
 		params       any
@@ -146,8 +146,7 @@ func TestWithAndGroup(t *testing.T) {
 	}
 }
 
-// Middleware sees outcomes, never how they came about: a handler that waits for
-// an answer has a result, not an error.
+// Middleware sees a question as a result, not as an error.
 func TestMiddlewareSeesOutcomes(t *testing.T) {
 	var kinds []string
 	mux := mcp.NewMux("m", "v1", quiet())
@@ -182,7 +181,7 @@ func TestMiddlewareSeesOutcomes(t *testing.T) {
 	}
 }
 
-// A handler is given the request that middleware passes on.
+// A handler receives the request that middleware passes on.
 func TestMiddlewareChangesRequest(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Use(func(next mcp.Handler) mcp.Handler {
@@ -207,7 +206,7 @@ func TestMiddlewareChangesRequest(t *testing.T) {
 	})
 }
 
-// Middleware is made once, and keeps what it has, whatever is registered later.
+// Middleware is constructed once and keeps its state, whatever is registered later.
 func TestMiddlewareIsMadeOnce(t *testing.T) {
 	made := 0
 	mux := mcp.NewMux("m", "v1", quiet())
@@ -226,7 +225,7 @@ func TestMiddlewareIsMadeOnce(t *testing.T) {
 	}
 }
 
-// A view may get middleware while others register through it.
+// Middleware may be added to a view while other goroutines register through it.
 func TestViewsAreConcurrent(t *testing.T) {
 	mux := mcp.NewMux("test", "v1", quiet())
 	var passed atomic.Int32
@@ -249,16 +248,16 @@ func TestViewsAreConcurrent(t *testing.T) {
 	}
 }
 
-// denying is middleware of a program that refuses all but lists.
+// denying is middleware that rejects every request.
 func denying(next mcp.Handler) mcp.Handler {
 	return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 		return nil, mcp.Errorf(403, "denied: %s", req.Method)
 	})
 }
 
-// A handler in middleware that NewMiddleware made is registered as if the middleware had
-// been given to With: it is listed with its schema and can ask, and the middleware is around
-// completion as well.
+// A handler wrapped by NewMiddleware is registered as if the middleware had been passed to
+// With: it is listed with its schema and can ask questions, and the middleware also wraps
+// completion.
 func TestFindingU17WrappedHandlersStayDescribed(t *testing.T) {
 	type in struct {
 		Style string `json:"style,omitempty" jsonschema:"enum=short,enum=long"`
@@ -292,12 +291,12 @@ func TestFindingU17WrappedHandlersStayDescribed(t *testing.T) {
 	})
 }
 
-// agreed is a form.
+// agreed is the content of a form.
 type agreed struct {
 	Yes bool `json:"yes"`
 }
 
-// A plain function around a handler hides it. The log says so, and what to do.
+// A handler wrapped by a plain function is hidden. The log reports it and suggests a fix.
 func TestFindingU17HiddenHandlersAreReported(t *testing.T) {
 	var log bytes.Buffer
 	mux := mcp.NewMux("m", "v1", &mcp.MuxOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))})
@@ -318,7 +317,7 @@ func TestFindingU17HiddenHandlersAreReported(t *testing.T) {
 	}
 }
 
-// Chain does not hide what plain functions wrap.
+// Chain does not hide a handler wrapped by plain functions.
 func TestFindingU17ChainKeepsTheDescription(t *testing.T) {
 	var order []string
 	noting := func(name string) mcp.Middleware {
@@ -349,7 +348,7 @@ func TestFindingU17ChainKeepsTheDescription(t *testing.T) {
 	})
 }
 
-// The capability that a client lacks is named.
+// The error names the capability that a client lacks.
 func TestFindingU19MissingCapabilitiesAreNamed(t *testing.T) {
 	for want, ask := range map[string]func(ctx context.Context) error{
 		"elicitation.form": func(ctx context.Context) error { _, err := mcp.Elicit[agreed](ctx, "k", "?"); return err },
@@ -377,8 +376,8 @@ func TestFindingU19MissingCapabilitiesAreNamed(t *testing.T) {
 	}
 }
 
-// A prompt or resource that returns another error with the text of that of Ask is reported,
-// as a tool is.
+// If a prompt or resource returns another error with the text of an error from Ask, it is
+// logged, as for a tool.
 func TestFindingU6TheErrorIsFlattened(t *testing.T) {
 	var log bytes.Buffer
 	mux := mcp.NewMux("m", "v1", &mcp.MuxOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))})

@@ -7,5 +7,5 @@ package mcp_test
 
 import "errors"
 
-// mkfifo has no function in package syscall here.
+// mkfifo is not supported, because package syscall has no Mkfifo here.
 func mkfifo(string) error { return errors.ErrUnsupported }

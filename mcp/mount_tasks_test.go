@@ -20,13 +20,13 @@ import (
 
 const tasksExtension = "io.modelcontextprotocol/tasks"
 
-// taskServer is a mux with a tool whose call, and the requests about the task that it
-// becomes, have the results and notifications that a test wants.
+// taskServer is a mux with a tool. Calls of it, and requests about tasks, have the result
+// or error chosen by the test.
 type taskServer struct {
 	*mcp.Mux
 	result string // JSON
 	err    error
-	heard  []string // what was asked
+	heard  []string // received requests
 }
 
 func newTaskServer(hasTasks bool) *taskServer {
@@ -59,8 +59,8 @@ var logMessage = regexp.MustCompile(`msg="[^"]*"`)
 
 var sealedID = regexp.MustCompile(`("taskId":|taskIds":\[|"nextCursor":)"[^"]{20,}"`)
 
-// What a mux makes of the tasks of a mounted server, and of requests about them that are
-// wrong or come from a client without tasks.
+// A mux seals the task IDs of a mounted server. The golden file also covers invalid
+// requests and clients or servers without tasks.
 func TestMountedTasks(t *testing.T) {
 	var text strings.Builder
 	play := func(child *taskServer, method, members, extensions string) string {

@@ -23,7 +23,7 @@ import (
 	"github.com/go-psi/psi/mcp/mcptest"
 )
 
-// library is a server with one of everything, whose tool returns links.
+// library returns a server with one of everything. Its tool returns links.
 func library() *mcp.Mux {
 	m := mcp.NewMux("library", "v1", quiet())
 	m.Tool("find", mcp.ToolFunc(func(context.Context, none) ([]mcp.Content, error) {
@@ -47,7 +47,7 @@ func library() *mcp.Mux {
 	return m
 }
 
-// What is mounted is renamed, and the new names lead back.
+// Mounted items are renamed, and the new names lead to them.
 func TestMountRenames(t *testing.T) {
 	inner := mcp.NewMux("inner", "v1", quiet())
 	inner.Mount("lib_", library())
@@ -118,7 +118,7 @@ func TestMountedTemplates(t *testing.T) {
 	})
 }
 
-// Pages go through the own items of a mux, then those of its mounts.
+// The pages of a list contain the mux's own items first, then those of its mounts.
 func TestMountPages(t *testing.T) {
 	small := quiet()
 	small.PageSize = 2
@@ -150,7 +150,7 @@ func TestMountPages(t *testing.T) {
 	})
 }
 
-// A mount that cannot be asked is missing from a list; it does not break it.
+// If a mount fails, its part is missing from the list, but the list succeeds.
 func TestMountThatFails(t *testing.T) {
 	outer := mcp.NewMux("outer", "v1", quiet())
 	outer.Tool("own", says(""))
@@ -233,7 +233,8 @@ func TestMountsAreAnnounced(t *testing.T) {
 	})
 }
 
-// Names collide in both directions and through levels, and the panic says where.
+// Name conflicts are detected in both directions and across levels. The panic says where
+// both were registered.
 func TestMountConflicts(t *testing.T) {
 	const here = "mount_test.go:"
 	build := func() (top, middle, bottom *mcp.Mux) {
@@ -303,7 +304,7 @@ func TestMountConflicts(t *testing.T) {
 	})
 }
 
-// Middleware of the mux is around that of what is mounted.
+// Middleware of a mux wraps the middleware of its mounts.
 func TestMountMiddleware(t *testing.T) {
 	var j journal
 	child := mcp.NewMux("child", "v1", quiet())
@@ -320,7 +321,8 @@ func TestMountMiddleware(t *testing.T) {
 	}
 }
 
-// What changes in a mounted mux, its mounts included, listeners hear of outside.
+// Changes in a mounted mux, including in its own mounts, reach subscribers of the outer
+// mux.
 func TestMountChangesGoUp(t *testing.T) {
 	bottom := mcp.NewMux("bottom", "v1", quiet())
 	bottom.Tool("x", says(""))
@@ -345,7 +347,7 @@ func TestMountChangesGoUp(t *testing.T) {
 	})
 }
 
-// An error of a tool is the same through a mount, also one that tells of a resource.
+// A tool error passes through a mount unchanged, even one that names a resource.
 func TestMountKeepsErrorsOfTools(t *testing.T) {
 	inner := mcp.NewMux("inner", "v1", quiet())
 	inner.Tool("look", mcp.ToolFunc(func(context.Context, none) (string, error) {
@@ -358,8 +360,8 @@ func TestMountKeepsErrorsOfTools(t *testing.T) {
 	}
 }
 
-// A list from which the part of a mount is missing is not to be kept: the part may be back the
-// next time. That there is no such list, or none for the caller, is no reason.
+// A list with a missing part must not be cached, because the part may be back next time. A
+// mount that has no such list, or rejects the caller, does not count as missing.
 func TestHintsOfIncompleteList(t *testing.T) {
 	for name, test := range map[string]struct {
 		err  error
@@ -383,7 +385,7 @@ func TestHintsOfIncompleteList(t *testing.T) {
 	}
 }
 
-// plainLog is a logger that writes to b, without times, stacks and places.
+// plainLog returns a logger that writes to b, without times, stacks and source positions.
 func plainLog(b *bytes.Buffer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(b, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey || a.Key == "stack" || a.Key == "mounted" || a.Key == "registered" {
@@ -393,10 +395,10 @@ func plainLog(b *bytes.Buffer) *slog.Logger {
 	}}))
 }
 
-// subscriptionID is part of acknowledgements.
+// subscriptionID matches the subscription ID in notifications.
 var subscriptionID = regexp.MustCompile(`"io.modelcontextprotocol/subscriptionId":\d+`)
 
-// What a mux makes of a handler mounted on it that fails in every way.
+// A mux handles every kind of failure of a mounted handler.
 func TestMountFaults(t *testing.T) {
 	answers := []struct {
 		name   string
@@ -449,8 +451,8 @@ func TestMountFaults(t *testing.T) {
 	golden.Check(t, "mounts", text.String())
 }
 
-// stranger is a remote server that lists what it likes, and answers every call with
-// what it was called for.
+// stranger returns a remote server with the given lists that answers every call with the
+// requested name.
 func stranger(lists map[string]string) mcp.Handler {
 	return mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
 		switch req.Method {
@@ -473,7 +475,7 @@ func stranger(lists map[string]string) mcp.Handler {
 	})
 }
 
-// logged is a mux with a log to look at.
+// logged returns a mux and its log.
 func logged() (*mcp.Mux, *bytes.Buffer) {
 	log := new(bytes.Buffer)
 	return mcp.NewMux("gateway", "v1", &mcp.MuxOptions{Logger: slog.New(slog.NewTextHandler(log, nil))}), log
@@ -495,8 +497,8 @@ func mountRemote(t *testing.T, mux *mcp.Mux, prefix string, h mcp.Handler) {
 	mux.Mount(prefix, connect(t, h, &mcp.ClientOptions{Forward: true, Logger: quiet().Logger}))
 }
 
-// A remote server cannot describe a tool that a call would not bring to it: neither one
-// of the gateway nor one of another mount.
+// A remote server cannot describe a tool of the gateway or of another mount, because a call
+// would not reach it.
 func TestFindingS15MountsDescribeOnlyTheirOwn(t *testing.T) {
 	gw, log := logged()
 	gw.Tool("git_pay", says("own"))
@@ -556,8 +558,7 @@ func TestFindingS15MountsDescribeOnlyTheirOwn(t *testing.T) {
 	}
 }
 
-// Prefixes of which one begins with the other are refused: a name could be meant for
-// either mount.
+// A prefix that begins with another one is rejected, because names would be ambiguous.
 func TestFindingCM13PrefixesAreDisjoint(t *testing.T) {
 	for _, prefixes := range [][2]string{{"a_", "a_b_"}, {"a_b_", "a_"}, {"a", "ab"}} {
 		mux := mcp.NewMux("m", "v1", quiet())
@@ -568,7 +569,7 @@ func TestFindingCM13PrefixesAreDisjoint(t *testing.T) {
 	}
 }
 
-// URIs of a mount are its alone.
+// URIs with the prefix of a mount are reserved for that mount.
 func TestFindingS15URIsOfAMountAreItsAlone(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Mount("a_", stranger(nil))
@@ -579,8 +580,8 @@ func TestFindingS15URIsOfAMountAreItsAlone(t *testing.T) {
 	wantPanic(t, func() { mux.Mount("b_", stranger(nil)) }, "mount:b_:x")
 }
 
-// An error that a mount answers with, because there is no such name, has the name that
-// the caller gave; so what is hidden there looks like what is absent.
+// The error for an unknown name of a mount contains the name that the caller used, so
+// hidden items look like absent ones.
 func TestFindingCL3S18ErrorsNameTheOuterName(t *testing.T) {
 	inner := mcp.NewMux("inner", "v1", quiet())
 	inner.Tool("t", says(""))
@@ -615,8 +616,8 @@ func TestFindingCL3S18ErrorsNameTheOuterName(t *testing.T) {
 	}
 }
 
-// What a server lists wrongly is mended where that is certain, and left out otherwise:
-// one bad item makes a whole list unreadable for many clients.
+// Invalid list items of a server are repaired if the fix is certain, and otherwise left
+// out, because one bad item makes a whole list unreadable for many clients.
 func TestFindingI4I10ListsOfMountsAreReadable(t *testing.T) {
 	const object = `,"inputSchema":{"type":"object"}`
 	gw, log := logged()
@@ -690,7 +691,7 @@ func TestFindingI4I10ListsOfMountsAreReadable(t *testing.T) {
 	}
 }
 
-// What a server lists wrongly is logged once, and not without end.
+// Invalid list items are logged once each, up to a limit.
 func TestFindingI4WarningsAreBounded(t *testing.T) {
 	gw, log := logged()
 	n := 0
@@ -708,8 +709,8 @@ func TestFindingI4WarningsAreBounded(t *testing.T) {
 	}
 }
 
-// The server that a caller of a gateway talks with is the gateway, whichever era the
-// server behind it speaks.
+// For callers of a gateway, results come from the gateway, whatever era the server behind
+// it speaks.
 func TestFindingI10ResultsNameTheGateway(t *testing.T) {
 	for _, back := range bothEras {
 		inFront(t, gateway(t, library(), back), func(t *testing.T, c *mcp.Conn) {
@@ -739,7 +740,7 @@ func TestFindingI10ResultsNameTheGateway(t *testing.T) {
 	}
 }
 
-// A part that is missing from a list is named in the log as it was mounted.
+// The log names a part missing from a list by its mount prefix.
 func TestFindingU19PartsOfLists(t *testing.T) {
 	gw, log := logged()
 	gw.Mount("web_", mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
@@ -753,7 +754,7 @@ func TestFindingU19PartsOfLists(t *testing.T) {
 	}
 }
 
-// dozing is a server that answers nothing while it sleeps.
+// dozing is a server that does not answer until it is awake.
 type dozing struct {
 	server mcp.Handler
 	awake  chan struct{} // closed when it wakes
@@ -768,7 +769,7 @@ func (d *dozing) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Result, er
 	}
 }
 
-// toolNames are the names of all tools, after how long it took to list them.
+// toolNames returns the names of all tools, and how long listing them took.
 func toolNames(t *testing.T, c *mcp.Conn) (names []string, took time.Duration) {
 	t.Helper()
 	start := time.Now()
@@ -781,9 +782,9 @@ func toolNames(t *testing.T, c *mcp.Conn) (names []string, took time.Duration) {
 	return names, time.Since(start)
 }
 
-// A mounted server that does not answer costs its own part, for as long as it does not:
-// discovery, lists and subscriptions of the gateway go on without it, and it is there
-// again when it comes back.
+// While a mounted server does not answer, only its own part is missing: discovery, lists
+// and subscriptions of the gateway work without it. When it answers again, its part is
+// back.
 func TestFindingCM4W9SilentMountCostsItself(t *testing.T) {
 	for _, back := range bothEras {
 		for _, front := range bothEras {
@@ -810,11 +811,11 @@ func silentMount(t *testing.T, front, back string) {
 	}
 	start := time.Now()
 	c := connect(t, gw, &mcp.ClientOptions{Version: front})
-	if took := time.Since(start); took > 2*time.Second { // of which one is for notifications/initialized
+	if took := time.Since(start); took > 2*time.Second { // a second of which is for notifications/initialized
 		t.Errorf("connecting took %v", took)
 	}
 	names, took := toolNames(t, c)
-	if want := []string{"own", "good_hello"}; !slices.Equal(names, want) || took > 6*time.Second { // one of them as above
+	if want := []string{"own", "good_hello"}; !slices.Equal(names, want) || took > 6*time.Second { // including the second, as above
 		t.Errorf("listed %q after %v, want %q", names, took, want)
 	}
 	changes := make(chan string, 64)
@@ -837,7 +838,7 @@ func silentMount(t *testing.T, front, back string) {
 	<-s.Done()
 }
 
-// The bound can be set, and taken off.
+// The mount timeout can be changed and disabled.
 func TestFindingW9MountTimeout(t *testing.T) {
 	for _, test := range []struct{ timeout, want time.Duration }{
 		{0, 5 * time.Second}, {200 * time.Millisecond, 200 * time.Millisecond}, {-1, 10 * time.Minute},
@@ -867,8 +868,8 @@ func TestFindingW9MountTimeout(t *testing.T) {
 	}
 }
 
-// A mounted handler that ignores its context and one that panics are left out like one
-// that fails, and said to be in the log.
+// Mounted handlers that ignore their context or panic are left out like failing ones, and
+// logged.
 func TestFindingW9MountThatIgnoresItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gw, log := logged()
@@ -893,7 +894,7 @@ func TestFindingW9MountThatIgnoresItsContext(t *testing.T) {
 	})
 }
 
-// Pages of mounts are not asked for in turn, and none is lost or given twice.
+// Pages of several mounts are requested concurrently, and none is lost or repeated.
 func TestFindingW9PagesOfManyMounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		small := quiet()
@@ -921,8 +922,8 @@ func TestFindingW9PagesOfManyMounts(t *testing.T) {
 	})
 }
 
-// A server that hangs costs the first list its whole timeout, and later ones a second: the
-// part that is missing is waited for already.
+// A server that hangs delays the first list by the whole timeout, and later lists by one second
+// while the first request is pending.
 func TestHungMountCostsLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gw := mcp.NewMux("gateway", "v1", quiet())
@@ -946,8 +947,8 @@ func TestHungMountCostsLittle(t *testing.T) {
 	})
 }
 
-// A part that several lists were sent without is announced once, if it comes within ten
-// minutes.
+// If a part was missing from several lists and arrives within ten minutes, one change is
+// announced.
 func TestLateMountIsAwaitedOnce(t *testing.T) {
 	for _, comes := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -962,7 +963,7 @@ func TestLateMountIsAwaitedOnce(t *testing.T) {
 					t.Errorf("listed %q", names)
 				}
 			}
-			received(changes) // it was mounted
+			received(changes) // the change from mounting
 			if comes {
 				close(d.awake)
 			}
@@ -980,8 +981,8 @@ func TestLateMountIsAwaitedOnce(t *testing.T) {
 	}
 }
 
-// A server that is late every time does not make clients list without end: that its
-// part is there is announced, but no more than once a minute.
+// A server that is always late does not make clients list forever: its arrival is announced
+// at most once a minute.
 func TestFindingW9LateMountIsAnnouncedSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gw := mcp.NewMux("gateway", "v1", quiet())

@@ -19,15 +19,15 @@ import (
 	"github.com/go-psi/psi/mcp/store"
 )
 
-// A wire is a bus that can be cut. It counts what goes over it.
+// A wire is a bus that can be cut. It counts published messages and subscriptions.
 type wire struct {
 	store.Topics
 
 	mu                       sync.Mutex
 	isCut                    bool
 	published, subscriptions int
-	longest                  int    // bytes of a message
-	lose                     func() // of the last subscription: reports lost messages
+	longest                  int    // message published, in bytes
+	lose                     func() // reports lost messages to the last subscription
 	fail                     func() // ends the last subscription with errCut
 }
 
@@ -110,7 +110,7 @@ func newReplica(bus store.Topics) *mcp.Mux {
 
 var everyChange = mcp.SubscriptionFilter{ToolsListChanged: true, ResourcesListChanged: true, ResourceSubscriptions: []string{"file:///a"}}
 
-// changesHeardBy returns the changes that a client is notified of.
+// changesHeardBy subscribes a client and returns its changes.
 func changesHeardBy(t *testing.T, c *mcp.Conn) <-chan mcp.Change {
 	t.Helper()
 	changes := make(chan mcp.Change, 16)
@@ -122,7 +122,7 @@ func changesHeardBy(t *testing.T, c *mcp.Conn) <-chan mcp.Change {
 	return changes
 }
 
-// A change at one replica is heard by clients of another, in every era and on every path.
+// A change at one replica reaches clients of another, in every era and on every path.
 func TestBus(t *testing.T) {
 	var bus store.Topics
 	mcptest.RunNew(t, func(*testing.T) mcp.Handler {
@@ -142,7 +142,7 @@ func TestBus(t *testing.T) {
 	})
 }
 
-// quietly checks that a client hears nothing more.
+// quietly checks that there are no more changes.
 func quietly(t *testing.T, changes <-chan mcp.Change) {
 	t.Helper()
 	synctest.Wait()
@@ -151,7 +151,7 @@ func quietly(t *testing.T, changes <-chan mcp.Change) {
 	}
 }
 
-// everythingOnce checks that a client hears once that anything may have changed.
+// everythingOnce checks that every subscribed change is reported exactly once.
 func everythingOnce(t *testing.T, changes <-chan mcp.Change) {
 	t.Helper()
 	got := map[mcp.Change]int{}
@@ -180,7 +180,7 @@ func TestBusIsForReplicasOnly(t *testing.T) {
 		if got := <-changes; got.URI != "file:///a" {
 			t.Errorf("heard %+v", got)
 		}
-		quietly(t, changes) // not a second time, by way of the bus
+		quietly(t, changes) // not again from the bus
 		stranger := mcp.NewMux("stranger", "v1", &mcp.MuxOptions{Bus: bus})
 		stranger.ResourceUpdated("file:///a")
 		quietly(t, changes)
@@ -204,8 +204,8 @@ func TestBusThatLosesMessages(t *testing.T) {
 	})
 }
 
-// A subscription that begins while the bus is cut is acknowledged, and gets everything
-// when the bus works again.
+// A subscription made while the bus is cut is acknowledged. Once the bus works again,
+// everything is reported as changed.
 func TestBusThatIsCut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bus := newWire()
@@ -217,7 +217,7 @@ func TestBusThatIsCut(t *testing.T) {
 		}
 		quietly(t, changes)
 		other := newReplica(bus)
-		other.ResourceUpdated("file:///a") // is sent when the bus works again
+		other.ResourceUpdated("file:///a") // sent once the bus works again
 		bus.cut(false)
 		everythingOnce(t, changes)
 		<-time.After(10 * time.Second)
@@ -227,7 +227,7 @@ func TestBusThatIsCut(t *testing.T) {
 	})
 }
 
-// So does one that begins while the bus is slow.
+// The same happens if it is made while the bus is slow.
 func TestBusThatIsSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bus := newWire()
@@ -238,7 +238,7 @@ func TestBusThatIsSlow(t *testing.T) {
 	})
 }
 
-// slowTopics takes five seconds to subscribe.
+// slowTopics takes five seconds for each subscription.
 type slowTopics struct{ store.Topics }
 
 func (s slowTopics) Subscribe(ctx context.Context, topic string) (store.Subscription, error) {
@@ -246,8 +246,8 @@ func (s slowTopics) Subscribe(ctx context.Context, topic string) (store.Subscrip
 	return s.Topics.Subscribe(ctx, topic)
 }
 
-// Many changes are published together, in messages of the size that every store takes, and
-// too many as one that says so.
+// Many changes are published together, in messages small enough for every store. If there
+// are too many, one message says that everything changed.
 func TestBusGathersChanges(t *testing.T) {
 	for _, test := range []struct {
 		updates  int
@@ -259,7 +259,7 @@ func TestBusGathersChanges(t *testing.T) {
 				bus := newWire()
 				changes := changesHeardBy(t, mcptest.Connect(t, newReplica(bus)))
 				other := newReplica(bus)
-				other.ResourceUpdated("file:///a") // is published at once
+				other.ResourceUpdated("file:///a") // published immediately
 				<-changes
 				for i := range test.updates {
 					other.ResourceUpdated(fmt.Sprintf(test.uri, i))
@@ -277,8 +277,7 @@ func TestBusGathersChanges(t *testing.T) {
 	}
 }
 
-// A subscription of the bus that fails is logged, and made again: everything may have
-// changed meanwhile.
+// A failed bus subscription is logged and renewed, and everything is reported as changed.
 func TestBusThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log lockedBuffer
@@ -300,7 +299,7 @@ func TestBusThatFails(t *testing.T) {
 	})
 }
 
-// A bus that stays cut for a minute loses changes, which is logged once for each of them.
+// A bus that is cut for a minute loses changes. Each lost message is logged once.
 func TestBusThatStaysCut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log lockedBuffer
@@ -308,7 +307,7 @@ func TestBusThatStaysCut(t *testing.T) {
 		bus.cut(true)
 		mux := mcp.NewMux("replica", "v1", &mcp.MuxOptions{Bus: bus, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		mux.Resource("file:///a", reads(""))
-		if _, err := callTool(t, mux, "none", ""); err == nil { // there are changes once it is used
+		if _, err := callTool(t, mux, "none", ""); err == nil { // changes are published once the mux is in use
 			t.Fatal("there is a tool")
 		}
 		mux.ResourceUpdated("file:///a")
@@ -330,7 +329,7 @@ func TestBusThatStaysCut(t *testing.T) {
 	})
 }
 
-// Replicas whose server has a name that is no key find each other as well.
+// Replicas also find each other if the name of the server is not a valid store key.
 func TestBusOfLongName(t *testing.T) {
 	for _, name := range []string{"short", "two words", strings.Repeat("long", 1000)} {
 		synctest.Test(t, func(t *testing.T) {

@@ -39,7 +39,7 @@ func TestMuxRoutes(t *testing.T) {
 	})
 }
 
-// Middleware learns whether a request names something that is registered, even if that fails.
+// Middleware can tell whether a request names a registered item, even if the request fails.
 func TestIsRouted(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	failing := mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) { return nil, errors.New("no") })
@@ -76,7 +76,7 @@ func TestUnknown(t *testing.T) {
 	for _, test := range []struct {
 		method    string
 		params    any
-		known     int // the code of a mux that offers such items
+		known     int // code of a mux that offers such items
 		elsewhere *mcp.Mux
 	}{
 		{mcp.MethodCallTool, tool("b", ""), mcp.CodeInvalidParams, prompts},
@@ -107,7 +107,7 @@ func TestUnknownOnTheWire(t *testing.T) {
 		}
 	})
 
-	// That a resource is missing has a code of its own in the legacy era, which clients
+	// In the legacy era, a missing resource has its own error code, which clients
 	// translate.
 	for era, missing := range map[*wireEra]int{&eras[0]: mcp.CodeInvalidParams, &eras[1]: revision.CodeResourceNotFound} {
 		p := newPeer(t, mux, *era)
@@ -162,7 +162,7 @@ func TestCustomMethods(t *testing.T) {
 			t.Errorf("heard %s", got)
 		}
 		if err := c.Notify(t.Context(), "notifications/unheard", nil); err != nil {
-			t.Error(err) // one that is not known is dropped
+			t.Error(err) // an unknown notification is dropped
 		}
 		call := func() { _, err = serveRaw(t, c, "vendor/echo", nil) }
 		if call(); err != nil {
@@ -206,7 +206,7 @@ func TestPrecedence(t *testing.T) {
 	}
 }
 
-// Mistakes of registration panic and name both places.
+// Registration mistakes panic and name both places.
 func TestRegistrationPanics(t *testing.T) {
 	const here = "mux_test.go:"
 	twice := func(text string) []string { return []string{here, text, here} }
@@ -282,7 +282,7 @@ func TestRemove(t *testing.T) {
 	mux.RemoveResource("a:{x}")
 	mux.RemoveHandle("vendor/a")
 	_, err := callTool(t, mux, "a", "")
-	wantCode(t, err, mcp.CodeInvalidParams) // a list that has run empty is still a list
+	wantCode(t, err, mcp.CodeInvalidParams) // an emptied list still exists
 	if err := mux.Walk(func(method, name string, _ mcp.Handler) error {
 		t.Errorf("there is still %s %s", method, name)
 		return nil
@@ -330,7 +330,7 @@ func TestWalk(t *testing.T) {
 		for _, other := range []string{mcp.MethodListResources, mcp.MethodSubscribe} {
 			if method == mcp.MethodReadResource {
 				_, err := h.ServeMCP(t.Context(), mcptest.NewRequest(other, nil))
-				wantCode(t, err, mcp.CodeMethodNotFound) // it neither lists nor decides about subscriptions
+				wantCode(t, err, mcp.CodeMethodNotFound) // it neither lists nor authorizes subscriptions
 			}
 		}
 		return nil
@@ -350,8 +350,8 @@ func TestWalk(t *testing.T) {
 	}
 }
 
-// A server that has nothing yet, itself or behind a mount, offers what may come: lists
-// are empty, names are unknown, and listeners hear of the first of each.
+// An empty server, or one with empty mounts, declares everything that may come: its lists
+// are empty, names are unknown, and subscribers learn of the first item of each kind.
 func TestFindingU13EmptyMux(t *testing.T) {
 	for name, prepare := range map[string]func(mux *mcp.Mux){
 		"empty": func(*mcp.Mux) {},
@@ -416,13 +416,13 @@ func testUnknownNames(t *testing.T, c *mcp.Conn) {
 	_, err = c.GetPrompt(ctx, &mcp.GetPromptParams{Name: "later_x"})
 	wantCode(t, err, mcp.CodeInvalidParams)
 	_, err = c.ReadResource(ctx, &mcp.ReadResourceParams{URI: "mount:later_:x:x"})
-	if code := mcp.CodeOf(err); code != mcp.CodeInvalidParams && code != -32002 { // of the older revisions
+	if code := mcp.CodeOf(err); code != mcp.CodeInvalidParams && code != -32002 { // in older revisions
 		t.Errorf("got %v", err)
 	}
 }
 
-// What was offered once is not taken back, and a mux that has one kind of items from the
-// start offers no other, so that hosts do not ask for lists that nothing will be in.
+// Capabilities are never withdrawn. A mux that starts with items of one kind declares only
+// that kind, so that hosts do not request lists that stay empty.
 func TestFindingU13OffersGrow(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	if caps := offeredBy(t, mux); caps.Tools == nil || caps.Prompts == nil || caps.Resources == nil {
@@ -462,7 +462,7 @@ func offeredBy(t *testing.T, mux *mcp.Mux) *mcp.ServerCapabilities {
 	return res.(*mcp.DiscoverResult).Capabilities
 }
 
-// A Request that a program writes out can be served, asked and copied.
+// A Request from a struct literal can be served, queried and copied.
 func TestZeroRequest(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("t", says("hello"))
@@ -483,7 +483,8 @@ func TestZeroRequest(t *testing.T) {
 	}
 }
 
-// What options mean that are nil, and those whose numbers are 0, negative or positive.
+// Options have defined meanings if they are nil, or if their numbers are 0, negative or
+// positive.
 func TestDefaultOptions(t *testing.T) {
 	var text strings.Builder
 	text.WriteString(golden.Options(new(mcp.DefaultMuxOptions(nil))))
@@ -505,8 +506,8 @@ func TestDefaultOptions(t *testing.T) {
 	golden.Check(t, "defaults", text.String())
 }
 
-// Clients get icons and descriptions of a server once, when they connect. Other results of
-// the newest revision have its name, version and title.
+// Clients get the icons and description of a server once, when they connect. Other results
+// of the newest revision contain only its name, version and title.
 func TestFindingI10IconsGoWithDiscoveryOnly(t *testing.T) {
 	icon := mcp.Icon{Src: "data:image/png;base64," + strings.Repeat("A", 1000)}
 	mux := mcp.NewMux("m", "v1", &mcp.MuxOptions{Logger: quiet().Logger, Title: "M", Description: "long", WebsiteURL: "https://m.example", Icons: []mcp.Icon{icon}})
@@ -529,7 +530,7 @@ func TestFindingI10IconsGoWithDiscoveryOnly(t *testing.T) {
 	})
 }
 
-// A mount is not reached around, and nothing reaches into it.
+// Percent-encoding neither bypasses a mount nor reaches into one.
 func TestEncodingLeadsAroundNoMount(t *testing.T) {
 	inner := mcp.NewMux("inner", "v1", quiet())
 	inner.Resource("notes://{id}", reads("inner"))
@@ -547,7 +548,7 @@ func TestEncodingLeadsAroundNoMount(t *testing.T) {
 	}
 }
 
-// A handler is not given the values of another one.
+// Percent-encoding does not pass one handler the values of another.
 func TestEncodedSlash(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	var got string
@@ -564,7 +565,7 @@ func TestEncodedSlash(t *testing.T) {
 	c := (&mcptest.Client{Principal: scoped()}).Connect(t, mux)
 	for uri, want := range map[string]string{
 		"notes://a%2Fb": "a/b", "notes://hr%2Fb": "", "notes://%68r/b": "", "notes://hr%2fb%252F": "", "notes://hr": "hr",
-		"ids://a%2Fb": "a/b", "ids://hr%2Fb": "hr/b", // a slash in a simple variable separates nothing
+		"ids://a%2Fb": "a/b", "ids://hr%2Fb": "hr/b", // in a simple variable, a slash is not a separator
 	} {
 		got = ""
 		_, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
@@ -574,8 +575,9 @@ func TestEncodedSlash(t *testing.T) {
 	}
 }
 
-// A resource is served by the most specific registration of what it is, however its URI
-// is written: a less specific one, with other permissions, would decode it to the same.
+// A resource is served by its most specific registration, however its URI is encoded.
+// Otherwise a less specific one with other permissions could decode the URI to the same
+// path.
 func TestEncodingLeadsAroundNoTemplate(t *testing.T) {
 	files := mcp.FileServerFS(fstest.MapFS{
 		"open.txt":      {Data: []byte("open")},

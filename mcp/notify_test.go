@@ -24,7 +24,7 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// T49: progress comes only if it was asked for, grows, and ends with the request.
+// T49: progress is sent only on request, increases, and ends with the request.
 func TestProgress(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	late := make(chan func(), 1)
@@ -50,21 +50,21 @@ func TestProgress(t *testing.T) {
 		if !slices.Equal(got, []float64{1, 2, 3}) {
 			t.Errorf("got %v", got)
 		}
-		mustCall(t, c, "work", "") // progress without a token fails the test, and so does late progress
+		mustCall(t, c, "work", "") // mcptest fails the test for progress without a token and for late progress
 		(<-late)()
 		mustCall(t, c, "work", "")
 		<-late
 	})
 }
 
-// A token that the client chose comes back as it was.
+// A progress token from the client is returned unchanged.
 func TestProgressToken(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("work", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
 		mcp.Progress(ctx, 1, 0, "")
 		return "", nil
 	}, nil))
-	for _, era := range eras { // clients choose tokens of their own
+	for _, era := range eras { // an mcp.Client would choose its own tokens
 		p := newPeer(t, mux, era)
 		call := func(token string) string {
 			return strings.Replace(era.request("1", mcp.MethodCallTool, `"name":"work"`), `"_meta":{`, `"_meta":{"progressToken":`+token+`,`, 1)
@@ -127,7 +127,7 @@ func TestLogLevels(t *testing.T) {
 	}
 }
 
-// Requests of the modern era hear nothing that they did not ask for.
+// Requests of the modern era get no log messages unless they ask for them.
 func TestLogSilence(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("log", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
@@ -135,7 +135,7 @@ func TestLogSilence(t *testing.T) {
 		return "", nil
 	}, nil))
 	client := &mcptest.Client{Options: mcp.ClientOptions{Log: func(_ context.Context, _ *mcp.Conn, p *mcp.LoggingMessageParams) { t.Errorf("got %+v", p) }}}
-	mustCall(t, client.Connect(t, mux), "log", "") // a message that was not asked for fails the test
+	mustCall(t, client.Connect(t, mux), "log", "") // mcptest fails the test for an unrequested message
 }
 
 func TestLogData(t *testing.T) {
@@ -155,7 +155,7 @@ func TestLogData(t *testing.T) {
 	}
 }
 
-// Attributes of every kind are encoded: as JSON if they can be, otherwise as text.
+// Attributes of every kind are encoded as JSON if possible, otherwise as text.
 func TestLogValues(t *testing.T) {
 	for want, log := range map[string]func(*slog.Logger){
 		`{"k":"2026-01-02T03:04:05.000000006Z","msg":""}`: func(l *slog.Logger) {
@@ -196,14 +196,14 @@ func TestLogValues(t *testing.T) {
 	}
 }
 
-// Progress that JSON has no number for is not sent, nor is a total that is not positive.
+// Progress that JSON cannot represent is not sent. A total that is not positive is omitted.
 func TestProgressWithoutNumber(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("work", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
 		mcp.Progress(ctx, math.Inf(-1), 0, "")
 		mcp.Progress(ctx, math.NaN(), 0, "")
 		mcp.Progress(ctx, 1, math.Inf(1), "")
-		for n, total := range []float64{-1, 0, 0.5, 3} { // not all are greater than nothing
+		for n, total := range []float64{-1, 0, 0.5, 3} { // not all are positive
 			mcp.Progress(ctx, float64(n), total, "")
 		}
 		return "", nil
@@ -223,7 +223,7 @@ func TestProgressWithoutNumber(t *testing.T) {
 	})
 }
 
-// Progress about something whose name is not valid UTF-8, such as a file, is sent.
+// Progress is sent even if its message is not valid UTF-8, like some file names.
 func TestProgressWithInvalidText(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("work", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
@@ -239,7 +239,7 @@ func TestProgressWithInvalidText(t *testing.T) {
 	})
 }
 
-// Values that cannot be encoded fail their request, and say what could not be encoded.
+// Values that cannot be encoded fail their request, and the error names them.
 func TestUnencodable(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("output", mcp.ToolFunc(func(context.Context, none) (struct{ N float64 }, error) { return struct{ N float64 }{math.NaN()}, nil }, nil))
@@ -258,8 +258,8 @@ func TestUnencodable(t *testing.T) {
 	})
 }
 
-// Between two messages passes a least time, except for errors; what was dropped
-// is counted.
+// MinInterval limits how often messages are sent, except for errors. Dropped messages are
+// counted.
 func TestLogMinInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := mcp.NewMux("m", "v1", quiet())
@@ -296,7 +296,8 @@ func TestLogMinInterval(t *testing.T) {
 	})
 }
 
-// T16: what is said after the handler has returned is dropped, with an error.
+// T16: a notification sent after the handler has returned is dropped, and Notify returns an
+// error.
 func TestLateNotify(t *testing.T) {
 	type late struct {
 		ctx context.Context
@@ -337,13 +338,13 @@ func TestLateNotify(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		mustCall(t, c, "keep", "") // a round trip later, nothing else has come
+		mustCall(t, c, "keep", "") // after a round trip, nothing else has arrived
 		<-kept
 		next()
 	})
 }
 
-// notified is a notifier that writes down what it gets.
+// notified is a notifier that records notifications.
 type notified []string
 
 func (n *notified) Notify(_ context.Context, method string, params json.RawMessage) error {
@@ -351,8 +352,8 @@ func (n *notified) Notify(_ context.Context, method string, params json.RawMessa
 	return nil
 }
 
-// Middleware can drop notifications about a request: all filters have to agree, they apply
-// to copies of the request, and a request that is served again begins without any.
+// Middleware can drop notifications about a request. All filters must agree, they apply to
+// copies of the request, and a request that is served again starts without filters.
 func TestFindingCM18FilterNotifications(t *testing.T) {
 	without := func(text string) mcp.Middleware {
 		return func(next mcp.Handler) mcp.Handler {

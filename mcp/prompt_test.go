@@ -56,7 +56,7 @@ func TestPrompts(t *testing.T) {
 	})
 }
 
-// The values of an enum can be numbers, which are text to the client.
+// Enum values can be numbers, which clients see as text.
 func TestPromptEnumOfNumbers(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Prompt("verse", mcp.PromptFunc(func(_ context.Context, in struct {
@@ -79,7 +79,7 @@ func TestPromptEnumOfNumbers(t *testing.T) {
 	})
 }
 
-// A pointer is an optional argument, with omitempty or without.
+// A pointer is an optional argument, with or without omitempty.
 func TestPromptPointers(t *testing.T) {
 	type stanza struct {
 		Title *string `json:"title"`
@@ -198,7 +198,7 @@ func TestCompletion(t *testing.T) {
 	})
 }
 
-// All problems with the arguments are in a message of one line.
+// All problems with the arguments are reported in a single line.
 func TestPromptProblemsInOneLine(t *testing.T) {
 	type in struct {
 		N    int    `json:"n"`

@@ -5,5 +5,5 @@
 
 package mcp_test
 
-// The race detector allocates on its own account.
+// The race detector allocates memory itself.
 func init() { raceEnabled = true }

@@ -20,7 +20,7 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// Update replaces a handler in one step: there is no moment at which it is unknown.
+// Update replaces a handler atomically, so that it is never unknown.
 func TestFindingU18ReplaceInOneStep(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("t", says("0"))
@@ -56,7 +56,7 @@ func TestFindingU18ReplaceInOneStep(t *testing.T) {
 	}
 }
 
-// What users of a program write is registered without a panic, and all or nothing of it.
+// Update registers definitions from users without panicking, all or nothing.
 func TestFindingU18ErrorsInsteadOfPanics(t *testing.T) {
 	anything := mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) { return mcp.TextResult("ok"), nil })
 	run := func(context.Context, map[string]any) (string, error) { return "ok", nil }
@@ -103,7 +103,7 @@ func TestFindingU18ErrorsInsteadOfPanics(t *testing.T) {
 			if after := namesIn(t, mux); !slices.Equal(before, after) {
 				t.Errorf("registered are %q, and were %q", after, before)
 			}
-			mux.Mount("new_", child) // nothing of what failed is left
+			mux.Mount("new_", child) // the failed update left nothing behind
 			child.Tool("later", says(""))
 			mux.Unmount("new_")
 			child.RemoveTool("later")
@@ -111,14 +111,14 @@ func TestFindingU18ErrorsInsteadOfPanics(t *testing.T) {
 	}
 }
 
-// must is for errors that a test does not expect.
+// must panics on an unexpected error.
 func must(err error) {
 	if err != nil {
 		panic(err)
 	}
 }
 
-// namesIn returns what is registered in a mux.
+// namesIn returns the methods and names registered in a mux.
 func namesIn(t *testing.T, mux *mcp.Mux) []string {
 	t.Helper()
 	var names []string
@@ -131,8 +131,8 @@ func namesIn(t *testing.T, mux *mcp.Mux) []string {
 	return names
 }
 
-// Update is applied when its function returns. Middleware of the view is kept, mounted
-// muxes are checked, and panics that are not about registrations go on.
+// An Update takes effect when its function returns. Middleware of the view applies, mounted
+// muxes are checked, and panics other than registration errors propagate.
 func TestUpdate(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	var escaped *mcp.Mux
@@ -160,7 +160,7 @@ func TestUpdate(t *testing.T) {
 	_ = mux.Update(func(*mcp.Mux) { panic("boom") })
 }
 
-// Listeners are notified once of all that an Update changes, and not of one that failed.
+// Subscribers are notified once of all changes of an Update, and not of a failed one.
 func TestUpdateIsAnnouncedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := mcp.NewMux("m", "v1", quiet())
@@ -186,7 +186,7 @@ func TestUpdateIsAnnouncedOnce(t *testing.T) {
 	})
 }
 
-// catalog is a template that lists what it matches.
+// catalog is a template that lists matching resources.
 type catalog struct{ uris []string }
 
 func (c catalog) ServeMCP(_ context.Context, req *mcp.Request) (mcp.Result, error) {
@@ -216,8 +216,8 @@ func accepts(t *testing.T, c *mcp.Conn, uri string) bool {
 	return slices.Contains(s.Accepted.ResourceSubscriptions, uri)
 }
 
-// Middleware around a registration wraps all that it offers: not only reading and
-// getting, but completing, listing, subscribing, and updates.
+// Middleware around a registration wraps all of its operations: in addition to reading and
+// getting, also completing, listing, subscribing and updates.
 func TestFindingS6U2WithWrapsEverything(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	protected := mux.With(middleware.RequireScopes("hr"))
@@ -258,8 +258,8 @@ func TestFindingS6U2WithWrapsEverything(t *testing.T) {
 	}
 }
 
-// A function that refuses to read a resource refuses to be subscribed to, and a
-// function of its own decides where one is given.
+// If a function denies reading a resource, it also denies subscribing. A Subscribe
+// function, if set, decides instead.
 func TestFindingU3SubscribingNeedsReading(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	var reads atomic.Int32
@@ -296,8 +296,8 @@ func TestFindingU3SubscribingNeedsReading(t *testing.T) {
 	}
 }
 
-// Who subscribes to a directory is not told the URIs of what another registration
-// below it keeps from him.
+// A subscriber of a directory does not get URIs below it that another registration hides
+// from the subscriber.
 func TestFindingCM18UpdatesBelowADirectory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := mcp.NewMux("m", "v1", quiet())
@@ -325,7 +325,8 @@ func TestFindingCM18UpdatesBelowADirectory(t *testing.T) {
 	})
 }
 
-// A directory ends in a slash: another resource whose URI begins alike is not below it.
+// A directory ends in a slash. A resource whose URI merely has the same prefix is not below
+// it.
 func TestDirectoriesEndInASlash(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := mcp.NewMux("m", "v1", quiet())
@@ -343,7 +344,7 @@ func TestDirectoriesEndInASlash(t *testing.T) {
 	})
 }
 
-// What a lister lists is public only if nothing stands before it.
+// A list is public only if no middleware protects the lister.
 func TestFindingS16Listers(t *testing.T) {
 	files := mcp.FileServerFS(fstest.MapFS{"a.txt": {Data: []byte("a")}}, &mcp.FileServerOptions{Cache: mcp.CacheFor(1000, mcp.CachePublic)})
 	for _, protected := range []bool{false, true} {
@@ -366,8 +367,8 @@ func TestFindingS16Listers(t *testing.T) {
 	}
 }
 
-// A subscription names a limited number of resources, a caller has a limited number of
-// subscriptions, and the limit of one caller is not that of another.
+// The number of resources in a subscription is limited, and so is the number of
+// subscriptions of each caller.
 func TestFindingS9W14SubscriptionBounds(t *testing.T) {
 	opts := quiet()
 	opts.MaxSubscriptions, opts.MaxListeners = 3, 2
@@ -401,7 +402,7 @@ func TestFindingS9W14SubscriptionBounds(t *testing.T) {
 	}
 	cancel()
 	<-first.Done()
-	for { // the server hears of the end a moment later
+	for { // the server notices the end a moment later
 		if _, err := c.Listen(t.Context(), uris(1), ignore); err == nil {
 			break
 		} else if t.Context().Err() != nil {
@@ -409,10 +410,10 @@ func TestFindingS9W14SubscriptionBounds(t *testing.T) {
 		}
 	}
 	_, err = c.Listen(t.Context(), uris(1), ignore)
-	wantCode(t, err, mcp.CodeRateLimited) // the one that is left still counts
+	wantCode(t, err, mcp.CodeRateLimited) // the remaining one still counts
 }
 
-// A session that the server refuses more subscriptions keeps those that it has.
+// A session that exceeds the subscription limit keeps its existing subscriptions.
 func TestFindingS9Sessions(t *testing.T) {
 	opts := quiet()
 	opts.MaxSubscriptions = 2
@@ -430,7 +431,7 @@ func TestFindingS9Sessions(t *testing.T) {
 	}
 }
 
-// Files are subscribed to by who can read them, without being read for it.
+// Callers that can read a file can subscribe to it. Subscribing does not read its content.
 func TestFindingU3Files(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Resource("file:///{+path}", mcp.FileServerFS(fstest.MapFS{

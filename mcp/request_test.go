@@ -19,14 +19,14 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// tenants serves a public and a secret one of everything, and hides the secret ones.
+// tenants returns a server with public and hidden secret items.
 func tenants() *mcp.Mux {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Use(middleware.Visible(func(_ context.Context, _ middleware.Kind, name string) bool {
 		return !strings.Contains(name, "secret")
 	}))
-	// These handlers go by the params, not by what the mux routed by, as servers
-	// behind a gateway do.
+	// Like servers behind a gateway, these handlers use the params, not the name that the
+	// mux has routed by.
 	mux.Resource("notes://public", mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
 		var p mcp.ReadResourceParams
 		if err := req.Decode(&p); err != nil {
@@ -43,8 +43,8 @@ func tenants() *mcp.Mux {
 	return mux
 }
 
-// The method decides which member names what a request is about. The other one is
-// gone before a handler, or a server behind a gateway, can go by it.
+// The method determines which member names the subject of a request. The other one is
+// removed before a handler, or a server behind a gateway, can use it.
 func TestFindingS2CH5W1MethodDecidesTheSubject(t *testing.T) {
 	gateway := mcp.NewMux("gateway", "v1", quiet())
 	gateway.Mount("up_", tenants())
@@ -52,7 +52,7 @@ func TestFindingS2CH5W1MethodDecidesTheSubject(t *testing.T) {
 		for _, test := range []struct {
 			server          mcp.Handler
 			method, members string
-			want            string // a part of the answer
+			want            string // part of the response
 		}{
 			{tenants(), "resources/read", `"uri":"notes://public","name":"notes://secret"`, `"uri":"notes://public"`},
 			{tenants(), "resources/read", `"name":"notes://public","uri":"notes://secret"`, `resource \"notes://secret\" not found`},
@@ -65,7 +65,7 @@ func TestFindingS2CH5W1MethodDecidesTheSubject(t *testing.T) {
 			{tenants(), "prompts/get", `"uri":"public"`, `params.name is missing`},
 			{gateway, "resources/read", `"name":"mount:up_:notes://public","uri":"mount:up_:notes://secret"`, `not found`},
 			{gateway, "resources/read", `"uri":"mount:up_:notes://public","name":"mount:up_:notes://secret"`, `notes://public`},
-			// Servers that ignore case would read the secret one.
+			// Servers that ignore case would read the secret resource.
 			{tenants(), "resources/read", `"uri":"notes://public","URI":"notes://secret"`, `params.URI: names of members are case-sensitive; expected \"uri\"`},
 			{tenants(), "tools/call", `"name":"public","argument\u017f":{}`, `names of members are case-sensitive; expected \"arguments\"`},
 		} {
@@ -79,7 +79,7 @@ func TestFindingS2CH5W1MethodDecidesTheSubject(t *testing.T) {
 	}
 }
 
-// A legacy client subscribes to a URI, whatever name stands beside it.
+// A legacy client subscribes to the URI, even if the params also contain a name.
 func TestFindingW1Subscribe(t *testing.T) {
 	p := newPeer(t, tenants(), eras[1])
 	p.send(eras[1].request("1", "resources/subscribe", `"name":"notes://public"`))
@@ -92,7 +92,7 @@ func TestFindingW1Subscribe(t *testing.T) {
 	}
 }
 
-// What a client makes has one subject, too, and so has what middleware makes of it.
+// Requests created by a client, or modified by middleware, have one subject, too.
 func TestFindingS2RequestsThatAreMade(t *testing.T) {
 	params := map[string]string{"uri": "notes://public", "name": "notes://secret"}
 	req := mcptest.NewRequest(mcp.MethodReadResource, params)
@@ -103,17 +103,17 @@ func TestFindingS2RequestsThatAreMade(t *testing.T) {
 	if err != nil || req.Name() != "notes://public" || strings.Contains(string(req.Params()), "secret") {
 		t.Errorf("got %v, %v", req, err)
 	}
-	// Methods that are not about one thing keep what they have.
+	// Params of methods without a subject are unchanged.
 	req = mcptest.NewRequest("example/custom", params)
 	if got := string(req.Params()); !strings.Contains(got, "public") || !strings.Contains(got, "secret") {
 		t.Errorf("got the params %s", got)
 	}
 }
 
-// wireEra is how a peer that writes its messages by hand speaks.
+// wireEra describes how a peer with hand-written messages speaks.
 type wireEra struct {
 	name string
-	open []string // what comes before requests
+	open []string // sent before requests
 	meta string
 }
 
@@ -125,7 +125,7 @@ var eras = []wireEra{
 	}, `"_meta":{}`},
 }
 
-// request is a request whose params have the members.
+// request returns a request with the given members in its params.
 func (e wireEra) request(id, method, members string) string {
 	if members != "" {
 		members += ","
@@ -133,7 +133,7 @@ func (e wireEra) request(id, method, members string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%q,"params":{%s%s}}`, id, method, members, e.meta)
 }
 
-// scripted is a stream whose peer can end what it says and still listen.
+// scripted is a stream whose peer can stop sending and still receive.
 type scripted struct {
 	in, out chan []byte
 	closed  chan struct{}
@@ -168,14 +168,14 @@ func (s *scripted) Close() error {
 	return nil
 }
 
-// peer is the other end of a stream that is served, for tests of single messages.
+// peer is the client end of a served stream, for tests of single messages.
 type peer struct {
 	t      *testing.T
 	stream *scripted
 	served chan error
 }
 
-// newPeer serves h to a peer that has opened its conversation.
+// newPeer serves h to a peer and performs the handshake, if any.
 func newPeer(t *testing.T, h mcp.Handler, era wireEra) *peer {
 	t.Helper()
 	return servePeer(t, h, era, nil)
@@ -197,7 +197,7 @@ func servePeer(t *testing.T, h mcp.Handler, era wireEra, opts *mcpstdio.StreamOp
 
 func (p *peer) send(message string) { p.stream.in <- []byte(message) }
 
-// receive is the next message.
+// receive returns the next message.
 func (p *peer) receive() string {
 	p.t.Helper()
 	select {
@@ -209,7 +209,7 @@ func (p *peer) receive() string {
 	}
 }
 
-// read is the next message, which must be a response.
+// read returns the next message, which must be a response.
 func (p *peer) read() *transport.Message {
 	p.t.Helper()
 	data := p.receive()
@@ -220,8 +220,7 @@ func (p *peer) read() *transport.Message {
 	return &m
 }
 
-// finish ends what the peer says, waits for the server, and returns what it has
-// said meanwhile.
+// finish closes the peer's side, waits for the server, and returns the remaining messages.
 func (p *peer) finish() (said []string) {
 	p.t.Helper()
 	close(p.stream.in)

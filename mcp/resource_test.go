@@ -15,8 +15,8 @@ import (
 	"github.com/go-psi/psi/mcp/mcptest"
 )
 
-// An exploded variable is told apart from the elements of other registrations by the path
-// that its handler gets.
+// An exploded variable and the path segments of other registrations are distinguished by
+// the path that the handler receives.
 func TestExplodedPathsBesideOthers(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	serve := func(name string) mcp.Handler {
@@ -43,7 +43,7 @@ func TestExplodedPathsBesideOthers(t *testing.T) {
 			t.Errorf("%s: got %+v, %v, want %q", uri, res, err, want)
 		}
 	}
-	mux.RemoveResource("x://h/{name}") // whose encoded slashes are not those of a path
+	mux.RemoveResource("x://h/{name}") // in which an encoded slash does not separate segments
 	for _, uri := range []string{"x://h/secret%2Fa", "x://h/secret%2fa%20b"} {
 		if res, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri}); err == nil {
 			t.Errorf("%s: got %+v", uri, res.Contents[0])
@@ -101,7 +101,7 @@ func TestResourceOutputs(t *testing.T) {
 	})
 }
 
-// The variables of a template arrive decoded, in a struct or by PathValue.
+// Template variables arrive decoded, in a struct or from PathValue.
 func TestTemplateVariables(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Resource("user://{name}/posts/{id}{?draft}", mcp.ResourceFunc(func(_ context.Context, in struct {
@@ -133,7 +133,7 @@ func TestTemplateVariables(t *testing.T) {
 	})
 }
 
-// notebook is a template that can list what it matches.
+// notebook is a template that can list matching resources.
 type notebook struct{ mcp.Handler }
 
 func (notebook) ListResources(_ context.Context, template string, cursor *string) (*mcp.ListResourcesResult, error) {
@@ -165,7 +165,7 @@ func TestResourceLister(t *testing.T) {
 	})
 }
 
-// Resource.List (U19) lists what a template matches, without a type of its own.
+// Resource.List (U19) lists matching resources without a custom type.
 func TestFindingU19ResourceList(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	read := func(_ context.Context, in struct {

@@ -16,8 +16,8 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// since lists the members of what is listed, and the kinds of content, that revisions
-// after the first have added.
+// since lists members of listed items with the revision that added them. Those of the first
+// revision are present in all.
 var since = []struct {
 	method, list, member, revision string
 }{
@@ -41,7 +41,7 @@ var since = []struct {
 	{mcp.MethodListResourceTemplates, "resourceTemplates", "mimeType", "2024-11-05"},
 }
 
-// described returns a mux whose items have every member that there is.
+// described returns a mux whose items have every possible member.
 func described() *mcp.Mux {
 	icons, meta := []mcp.Icon{{Src: "https://example.com/icon.png"}}, mcp.Meta{"example.com/x": json.RawMessage(`1`)}
 	mux := mcp.NewMux("described", "v1", quiet())
@@ -55,7 +55,7 @@ func described() *mcp.Mux {
 	return mux
 }
 
-// eraOf returns how a hand-written peer of a revision opens its conversation.
+// eraOf returns the wireEra of a revision.
 func eraOf(version string) wireEra {
 	if slices.Contains(mcp.ModernVersions(), version) {
 		return eras[0]
@@ -66,7 +66,7 @@ func eraOf(version string) wireEra {
 	return era
 }
 
-// A client gets the members that its revision has, and no others.
+// A client gets exactly the members that its revision has.
 func TestListedMembersByRevision(t *testing.T) {
 	for _, version := range slices.Concat(mcp.LegacyVersions(), mcp.ModernVersions()) {
 		t.Run(version, func(t *testing.T) {
@@ -89,7 +89,7 @@ func TestListedMembersByRevision(t *testing.T) {
 	}
 }
 
-// The titles of a prompt's arguments came with those of prompts.
+// The titles of prompt arguments were added together with those of prompts.
 func TestPromptArgumentsByRevision(t *testing.T) {
 	for _, version := range mcp.LegacyVersions() {
 		p := newPeer(t, described(), eraOf(version))
@@ -100,7 +100,7 @@ func TestPromptArgumentsByRevision(t *testing.T) {
 	}
 }
 
-// Content that a revision does not know becomes text, in results of tools and of prompts.
+// Content unknown to a revision becomes text, in tool and prompt results.
 func TestContentByRevision(t *testing.T) {
 	blocks := mcp.Contents{
 		mcp.Text("x"),
@@ -135,10 +135,10 @@ func TestContentByRevision(t *testing.T) {
 	}
 }
 
-// unasked is a handler of what is only listed.
+// unasked is a handler that is listed but not called.
 var unasked = mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) { return nil, nil })
 
-// A client learns of the server what its revision has.
+// The handshake contains the server information that the revision has.
 func TestInitializeByRevision(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", &mcp.MuxOptions{
 		Title: "T", Description: "D", WebsiteURL: "https://example.com/", Icons: []mcp.Icon{{Src: "https://example.com/icon.png"}}, Logger: quiet().Logger,
@@ -159,7 +159,7 @@ func TestInitializeByRevision(t *testing.T) {
 	}
 }
 
-// Structured content that is no object is left out for revisions that have objects only.
+// Structured content that is not an object is omitted in revisions that allow only objects.
 func TestStructuredContentByRevision(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("list", mcp.ToolFunc(func(context.Context, none) ([]int, error) { return []int{1, 2}, nil }, nil))
@@ -174,7 +174,7 @@ func TestStructuredContentByRevision(t *testing.T) {
 	}
 }
 
-// A batch has up to a hundred messages.
+// A batch may have up to a hundred messages.
 func TestBatchLimit(t *testing.T) {
 	march := wireEra{"march", []string{strings.Replace(eras[1].open[0], "2025-11-25", "2025-03-26", 1), eras[1].open[1]}, eras[1].meta}
 	p := newPeer(t, hello(), march)

@@ -20,8 +20,8 @@ import (
 	"github.com/go-psi/psi/mcpstdio"
 )
 
-// A session ends with its connection, also when there was nothing left to wait for:
-// whoever waits for it hears of that.
+// A session ends with its connection, even if nothing is pending, and its Done channel is
+// closed.
 func TestSessionEndsWithItsStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var session *mcp.Session
@@ -43,7 +43,7 @@ func TestSessionEndsWithItsStream(t *testing.T) {
 	})
 }
 
-// A handler can notify the client of its session later.
+// A handler can keep its session and notify the client later.
 func TestSessionNotify(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var session *mcp.Session
@@ -67,7 +67,7 @@ func TestSessionNotify(t *testing.T) {
 	})
 }
 
-// A client that says twice that the handshake is done is told of a change once.
+// A client that repeats notifications/initialized is notified of a change once.
 func TestInitializedTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := hello()
@@ -84,7 +84,7 @@ func TestInitializedTwice(t *testing.T) {
 	})
 }
 
-// A handshake that failed can be made again.
+// A failed handshake can be repeated.
 func TestInitializeAgain(t *testing.T) {
 	mux := hello()
 	busy := true
@@ -116,7 +116,7 @@ func TestInitializeAgain(t *testing.T) {
 	}
 }
 
-// StreamOptions.MaxInFlight holds for clients of both eras.
+// StreamOptions.MaxInFlight applies to clients of both eras.
 func TestMaxInFlightOfEachEra(t *testing.T) {
 	for _, era := range eras {
 		t.Run(era.name, func(t *testing.T) {
@@ -140,8 +140,8 @@ func TestMaxInFlightOfEachEra(t *testing.T) {
 	}
 }
 
-// A client that cannot be asked all questions of a round is asked none: nobody would
-// wait for its answers.
+// If a client does not support one of the questions of a round, it is asked none, because
+// nothing would wait for its answers.
 func TestQuestionsThatCannotAllBeAsked(t *testing.T) {
 	asked := &mcp.InputRequired{InputRequests: map[string]mcp.InputRequest{"sample": {Method: mcp.MethodCreateMessage, Params: []byte(`{"messages":[],"maxTokens":1}`)}}}
 	for i := range 20 {
@@ -163,8 +163,8 @@ func TestQuestionsThatCannotAllBeAsked(t *testing.T) {
 	})
 }
 
-// A session of the legacy era has up to 1000 subscriptions, those included that another
-// process has kept.
+// A session of the legacy era has at most 1000 subscriptions, including those restored from
+// another process.
 func TestSubscriptionBounds(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Resource("test://{n}", reads("x"))
@@ -205,9 +205,10 @@ func TestSubscriptionBounds(t *testing.T) {
 	}
 }
 
-// A client that answers none of three pings in a row has gone. An error is an answer.
+// A client that does not answer three pings in a row is considered gone. An error is an
+// answer.
 func TestPingBounds(t *testing.T) {
-	for _, answered := range []int{0, 1, 4} { // the ping that is answered, if it is not 0
+	for _, answered := range []int{0, 1, 4} { // number of the answered ping, or 0 for none
 		synctest.Test(t, func(t *testing.T) {
 			var log bytes.Buffer
 			p := servePeer(t, hello(), eras[1], &mcpstdio.StreamOptions{KeepAlive: time.Minute, Logger: slog.New(slog.NewTextHandler(&log, nil))})
@@ -238,7 +239,7 @@ func TestPingBounds(t *testing.T) {
 	}
 }
 
-// A handler that asks again and again is called as often as MaxRounds says.
+// A handler that keeps asking is called at most MaxRounds times.
 func TestRoundBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := mcp.NewMux("m", "v1", quiet())
@@ -258,7 +259,7 @@ func TestRoundBounds(t *testing.T) {
 	})
 }
 
-// eventSender notes that something was sent.
+// eventSender reports each message sent.
 type eventSender chan string
 
 func (events eventSender) Send(context.Context, []byte) error {
@@ -266,8 +267,8 @@ func (events eventSender) Send(context.Context, []byte) error {
 	return nil
 }
 
-// No change is sent before the session's stream is ready, also for a subscription that is
-// made while the stream begins.
+// No change is sent before the session's stream is ready, even for a subscription made
+// while the stream is starting.
 func TestSubscribeWhileListenBegins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := mcp.NewMux("m", "v1", quiet())

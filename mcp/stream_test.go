@@ -27,7 +27,7 @@ func hello() *mcp.Mux {
 	return mux
 }
 
-// T9: what is sent before the server has begun to read is answered.
+// T9: messages sent before the server starts reading are answered.
 func TestFirstMicrosecond(t *testing.T) {
 	for _, era := range eras {
 		t.Run(era.name, func(t *testing.T) {
@@ -53,7 +53,7 @@ func TestFirstMicrosecond(t *testing.T) {
 	}
 }
 
-// T4: requests that were sent before the end of the stream are answered.
+// T4: requests sent before the end of the stream are answered.
 func TestDrain(t *testing.T) {
 	release := make(chan struct{})
 	mux := hello()
@@ -76,7 +76,7 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// T4: draining has a bound; what goes on beyond it is cancelled.
+// T4: draining has a timeout, after which remaining requests are cancelled.
 func TestDrainIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		causes := make(chan error, 1)
@@ -132,7 +132,7 @@ func TestCancelWhileDraining(t *testing.T) {
 	}
 }
 
-// T12: a handler that ends the server it runs on does not wait for itself.
+// T12: a handler that stops its own server does not deadlock.
 func TestCloseFromAHandler(t *testing.T) {
 	for _, name := range []string{"stop", "close"} {
 		t.Run(name, func(t *testing.T) {
@@ -155,7 +155,7 @@ func TestCloseFromAHandler(t *testing.T) {
 	}
 }
 
-// T12: the session of the legacy era can be closed by its own handler.
+// T12: a handler can close its own session of the legacy era.
 func TestSessionCloseFromAHandler(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("leave", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
@@ -173,7 +173,7 @@ func TestSessionCloseFromAHandler(t *testing.T) {
 	})
 }
 
-// T15: writing and closing at once panics nowhere.
+// T15: writing and closing concurrently does not panic.
 func TestCloseWhileWriting(t *testing.T) {
 	for range 2000 {
 		a, b := transport.Pipe()
@@ -201,7 +201,7 @@ func TestPipe(t *testing.T) {
 		if err := a.Write(t.Context(), message); err != nil {
 			t.Fatal(err)
 		}
-		message[0] = 'x' // Write has not kept it
+		message[0] = 'x' // Write must not retain it
 		a.Write(t.Context(), []byte("two"))
 		a.Close()
 		for _, want := range []string{"one", "two"} {
@@ -218,13 +218,13 @@ func TestPipe(t *testing.T) {
 		if _, err := d.Read(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("reading nothing: %v", err)
 		}
-		for c.Write(ctx, []byte("x")) == nil { // nobody reads: room runs out, time has
+		for c.Write(ctx, []byte("x")) == nil { // the peer does not read: the buffer fills, then ctx expires
 		}
 	})
 }
 
-// T34: names are case-sensitive, members unique, and nothing is guessed. T37, T39:
-// what is malformed costs one error.
+// T34: names are case-sensitive, members are unique, and nothing is guessed. T37, T39: a
+// malformed message results in one error.
 func TestMalformedMessages(t *testing.T) {
 	meta := eras[0].meta
 	for _, test := range []struct {
@@ -274,7 +274,7 @@ func TestMalformedMessages(t *testing.T) {
 	}
 }
 
-// Responses that nobody asked for, and malformed notifications, are dropped.
+// Unexpected responses and malformed notifications are dropped.
 func TestDroppedMessages(t *testing.T) {
 	for _, era := range eras {
 		p := newPeer(t, hello(), era)
@@ -292,7 +292,7 @@ func TestDroppedMessages(t *testing.T) {
 	}
 }
 
-// T35: an id is echoed as it was, and belongs to one request at a time.
+// T35: an ID is echoed as written, and belongs to one request at a time.
 func TestIDs(t *testing.T) {
 	release := make(chan struct{})
 	mux := hello()
@@ -323,7 +323,7 @@ func TestIDs(t *testing.T) {
 	}
 }
 
-// T36: the id of a question of the server may be one that the client uses.
+// T36: a question of the server may have the same ID as a request of the client.
 func TestSameIDBothWays(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("ask", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
@@ -351,7 +351,7 @@ func TestSameIDBothWays(t *testing.T) {
 	}
 }
 
-// T37: a conversation of the legacy era opens once, and first.
+// T37: in the legacy era, initialize comes first, and only once.
 func TestInitialize(t *testing.T) {
 	legacy := eras[1]
 	unopened := wireEra{"unopened", nil, legacy.meta}
@@ -378,7 +378,7 @@ func TestInitialize(t *testing.T) {
 	if got := p.read(); got.Error != nil {
 		t.Errorf("after that: %v", got.Error)
 	}
-	// Both eras on one connection.
+	// Both eras can share a connection.
 	p.send(eras[0].request("3", "server/discover", ""))
 	if got := p.read(); !strings.Contains(string(got.Result), "supportedVersions") {
 		t.Errorf("a modern request: %s, %v", got.Result, got.Error)
@@ -408,7 +408,7 @@ func TestVersionNegotiation(t *testing.T) {
 	}
 }
 
-// Batches are what 2025-03-26 alone has.
+// Only revision 2025-03-26 has batches.
 func TestBatches(t *testing.T) {
 	march := wireEra{"march", []string{strings.Replace(eras[1].open[0], "2025-11-25", "2025-03-26", 1), eras[1].open[1]}, eras[1].meta}
 	p := newPeer(t, hello(), march)
@@ -431,7 +431,7 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// More requests at once than are allowed are refused; the others go on.
+// Requests beyond the limit are rejected, and the others continue.
 func TestMaxInFlight(t *testing.T) {
 	release := make(chan struct{})
 	mux := mcp.NewMux("m", "v1", quiet())
@@ -451,8 +451,8 @@ func TestMaxInFlight(t *testing.T) {
 	}
 }
 
-// hasty is a stream whose peer sends its next request when it has the answer to the one
-// before, which is before the server knows that it was written.
+// hasty is a stream whose peer sends the next request when it receives a response, before
+// the server knows that it was written.
 type hasty struct {
 	next     chan []byte
 	requests []string
@@ -470,7 +470,7 @@ func (h *hasty) Read(context.Context) ([]byte, error) {
 func (h *hasty) Write(_ context.Context, message []byte) error {
 	h.answers = append(h.answers, string(message))
 	if len(h.answers) < len(h.requests) {
-		h.next <- []byte(h.requests[len(h.answers)]) // returns when it is read
+		h.next <- []byte(h.requests[len(h.answers)]) // returns once it is read
 		return nil
 	}
 	close(h.next)
@@ -479,13 +479,13 @@ func (h *hasty) Write(_ context.Context, message []byte) error {
 
 func (h *hasty) Close() error { return nil }
 
-// Mutation 21: a client that has an answer may use its id again.
+// Mutation 21: a client may reuse an ID once it has received the response.
 func TestFindingM21IDAfterItsAnswer(t *testing.T) {
 	for _, era := range eras {
 		t.Run(era.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := &hasty{next: make(chan []byte)}
-				h.requests = append(h.requests, era.open[:min(1, len(era.open))]...) // the handshake has no answer to its end
+				h.requests = append(h.requests, era.open[:min(1, len(era.open))]...) // only the request; the notification has no response
 				for range 3 {
 					h.requests = append(h.requests, era.request("5", "tools/call", `"name":"hello"`))
 				}
@@ -503,8 +503,8 @@ func TestFindingM21IDAfterItsAnswer(t *testing.T) {
 	}
 }
 
-// Mutation 23: a client that has no more to say answers no question. Who waits for that
-// does not hold up the end.
+// Mutation 23: after a client has stopped sending, it answers no more questions. A handler
+// waiting for an answer does not delay the end.
 func TestFindingM23QuestionAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := mcp.NewMux("m", "v1", quiet())

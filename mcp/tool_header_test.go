@@ -15,8 +15,8 @@ import (
 	"github.com/go-psi/psi/mcp/mcptest"
 )
 
-// An annotation names the header of a string, an integer or a boolean that only properties
-// lead to.
+// A header annotation is valid on a string, an integer or a boolean that is reached only
+// through properties.
 func TestHeaderAnnotations(t *testing.T) {
 	const region = `{"type":"string","x-mcp-header":"Region"}`
 	for schema, want := range map[string]string{
@@ -55,7 +55,7 @@ func TestHeaderAnnotations(t *testing.T) {
 	}
 }
 
-// The header of an argument has its value: the same text, or the same integer.
+// The header of an argument matches its value: the same text, or the same integer.
 func TestHeaderValueBounds(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("a", mcp.Describe(says(""), &mcp.Tool{InputSchema: json.RawMessage(
@@ -87,9 +87,8 @@ func TestHeaderValueBounds(t *testing.T) {
 	}
 }
 
-// The annotations of a schema are found in one pass, however deep they are: it took
-// the time of one pass for each level. What is counted is the memory, which each
-// pass took anew.
+// The annotations of a schema are found in a single pass, however deep they are. Earlier,
+// each level took another pass. The test measures memory, which each pass allocates.
 func TestFindingS35DeepAnnotations(t *testing.T) {
 	const levels = 50
 	filler := strings.Repeat("x", 100_000)
@@ -108,7 +107,7 @@ func TestFindingS35DeepAnnotations(t *testing.T) {
 	}
 }
 
-// Neither does their number matter: each was compared with all others.
+// Finding many annotations does not compare each with all others.
 func TestFindingS35ManyAnnotations(t *testing.T) {
 	const n = 20_000
 	var b strings.Builder

@@ -24,7 +24,7 @@ type point struct {
 	Tags []string `json:"tags,omitempty"`
 }
 
-// returns is a tool that returns v.
+// returns returns a tool that returns v.
 func returns[T any](v T) mcp.Handler {
 	return mcp.ToolFunc(func(context.Context, none) (T, error) { return v, nil }, nil)
 }
@@ -69,7 +69,7 @@ func TestToolOutputs(t *testing.T) {
 				got += " " + string(res.StructuredContent)
 			}
 			if c.Version() != mcp.LatestVersion && res.StructuredContent == nil {
-				want, _, _ = strings.Cut(want, " ") // the older eras have objects only
+				want, _, _ = strings.Cut(want, " ") // older revisions allow only objects
 			}
 			if got != want {
 				t.Errorf("%s: got %q, want %q", name, got, want)
@@ -78,7 +78,7 @@ func TestToolOutputs(t *testing.T) {
 	})
 }
 
-// T60: what a nil slice, map or pointer encodes as fits the schema of its type.
+// T60: the encoding of a nil slice, map or pointer matches the schema of its type.
 func TestNilOutputs(t *testing.T) {
 	type nested struct {
 		List    []string       `json:"list"`
@@ -101,7 +101,7 @@ func TestNilOutputs(t *testing.T) {
 	wantCode(t, err, mcp.CodeInternalError)
 }
 
-// An error is told to the model, unless it is the protocol's.
+// A tool error is reported to the model, unless it is a protocol error.
 func TestToolErrors(t *testing.T) {
 	fails := func(err error) mcp.Handler {
 		return mcp.ToolFunc(func(context.Context, none) (string, error) { return "", err }, nil)
@@ -170,7 +170,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// T42: no arguments, null and {} are equal.
+// T42: absent arguments, null and {} are equivalent.
 func TestAbsentArguments(t *testing.T) {
 	mcptest.Run(t, greeter(t), func(t *testing.T, c *mcp.Conn) {
 		for _, params := range []string{
@@ -182,7 +182,7 @@ func TestAbsentArguments(t *testing.T) {
 			}
 		}
 	})
-	for _, era := range eras { // clients do not send what is no object
+	for _, era := range eras { // clients send only objects
 		p := newPeer(t, greeter(t), era)
 		p.send(era.request("1", mcp.MethodCallTool, `"name":"any","arguments":[]`))
 		wantCode(t, p.read().Error, mcp.CodeInvalidParams)
@@ -190,8 +190,8 @@ func TestAbsentArguments(t *testing.T) {
 	}
 }
 
-// T59: what a model is told of its mistake says where, what was expected and what
-// stood there, in its own terms.
+// T59: errors about arguments tell the model where the mistake is, what was expected and
+// what was found, in terms of the arguments.
 func TestInvalidArguments(t *testing.T) {
 	type in struct {
 		City  string             `json:"city" jsonschema:"minLength=2,pattern=^[A-Z]"`
@@ -249,7 +249,8 @@ func TestInvalidOutput(t *testing.T) {
 	wantCode(t, err, mcp.CodeInternalError)
 }
 
-// A result of the function's own has the structured content that the schema promises.
+// A result created by the function must have the structured content that the schema
+// requires.
 func TestPromisedOutput(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("t", mcp.ToolFunc(func(_ context.Context, in struct {
@@ -265,7 +266,7 @@ func TestPromisedOutput(t *testing.T) {
 	}
 }
 
-// T38: integers keep every digit, through a mount as well.
+// T38: integers keep all digits, even through a mount.
 func TestLargeIntegers(t *testing.T) {
 	const big = "9007199254740993"
 	child := mcp.NewMux("child", "v1", quiet())
@@ -292,7 +293,7 @@ func TestLargeIntegers(t *testing.T) {
 	})
 }
 
-// A tool that does not describe itself can be called, and is not listed.
+// A tool without a description can be called but is not listed.
 func TestUndescribedTool(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("hidden", mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) { return mcp.TextResult("hi"), nil }))
@@ -317,8 +318,8 @@ type line struct {
 	Parts []line        `json:"parts,omitempty"`
 }
 
-// Defaults are filled in at every depth, also in lists, maps and recursive types; null means
-// the default as well.
+// Defaults are filled in at every depth, including in lists, maps and recursive types. A
+// null is replaced by the default as well.
 func TestFindingU12DefaultsAtEveryDepth(t *testing.T) {
 	type order struct {
 		First *line           `json:"first,omitempty"`
@@ -347,7 +348,8 @@ func TestFindingU12DefaultsAtEveryDepth(t *testing.T) {
 	})
 }
 
-// A form that is left empty has its defaults, whether or not the client fills them in.
+// An empty answer to a form is completed with the defaults, whether or not the client fills
+// them in.
 func TestFindingU12DefaultsOfForms(t *testing.T) {
 	type form struct {
 		Size string `json:"size" jsonschema:"enum=s,enum=l,default=l"`
@@ -370,7 +372,7 @@ func TestFindingU12DefaultsOfForms(t *testing.T) {
 	})
 }
 
-// withoutContent removes what a client fills in.
+// withoutContent removes the content of a client's answers.
 func withoutContent(next mcp.Handler) mcp.Handler {
 	return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 		res, err := next.ServeMCP(ctx, req)
@@ -381,7 +383,7 @@ func withoutContent(next mcp.Handler) mcp.Handler {
 	})
 }
 
-// A volume decodes itself.
+// A volume is decoded by its UnmarshalJSON method.
 type volume string
 
 func (v *volume) UnmarshalJSON(data []byte) error {
@@ -392,7 +394,7 @@ func (v *volume) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// A port is written as text.
+// A port is encoded as text.
 type port int
 
 func (p port) MarshalText() ([]byte, error) { return fmt.Append(nil, int(p)), nil }
@@ -404,8 +406,8 @@ func (p *port) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// What the decoder of a type refuses is reported in its own words, with the place, in
-// arguments, results and forms.
+// If the decoder of a type rejects a value, its error text is reported with the location,
+// in arguments, results and forms.
 func TestFindingU8DecodersAreQuoted(t *testing.T) {
 	type args struct {
 		N      int           `json:"n,omitzero"`
@@ -454,7 +456,7 @@ func TestFindingU8DecodersAreQuoted(t *testing.T) {
 	})
 }
 
-// Tools that share a type of arguments describe them in their own words.
+// Tools that share an argument type can describe the arguments individually.
 func TestFindingI10DescriptionsOfATool(t *testing.T) {
 	type city struct {
 		City string `json:"city" jsonschema:"a city"`
@@ -489,7 +491,8 @@ func TestFindingI10DescriptionsOfATool(t *testing.T) {
 	}, "toolfunc_test.go:", `Tool.ArgumentDescriptions has "wen", which is no argument; did you mean "when"?`)
 }
 
-// respondingWith serves one tool, t, with an output schema, whose answer is content.
+// respondingWith returns a server with a tool t that has an output schema and returns
+// content.
 func respondingWith(schema, content string) mcp.Handler {
 	return withLists(mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 		if req.Method == mcp.MethodCallTool {
@@ -509,8 +512,8 @@ func callResponding(t *testing.T, schema, content string) (*mcp.CallToolResult, 
 	return c.CallTool(t.Context(), tool("t", ""))
 }
 
-// SCH-02, SCH-07: output that cannot be validated does not pass for valid. The result
-// comes along, so that a server with such a schema can still be used.
+// SCH-02, SCH-07: output that cannot be validated is an error. The error contains the
+// result, so that a server with such a schema remains usable.
 func TestFindingW12OutputThatCannotBeValidated(t *testing.T) {
 	for schema, want := range map[string]string{
 		`{"$ref":"https://example.com/other.json"}`:    `could not be validated: jsonschema: reference to "https://example.com/other.json" leaves the schema`,
@@ -533,7 +536,7 @@ func TestFindingW12OutputThatCannotBeValidated(t *testing.T) {
 	}
 }
 
-// recursive has three alternatives that lead to the same member.
+// recursive is a schema with three alternatives that lead to the same member.
 const recursive = `{"$ref":"#/$defs/n","$defs":{"n":{"anyOf":[
 	{"type":"object","properties":{"k":{"const":1},"a":{"$ref":"#/$defs/n"}},"required":["k"]},
 	{"type":"object","properties":{"k":{"const":2},"a":{"$ref":"#/$defs/n"}},"required":["k"]},
@@ -543,8 +546,8 @@ func nestedAnswer(depth int) string {
 	return strings.Repeat(`{"k":3,"a":`, depth) + `{"k":3}` + strings.Repeat("}", depth)
 }
 
-// A server could hold a core of its client for as long as it wanted, with an answer of
-// a few hundred bytes.
+// Validating output takes a bounded amount of work. Without a limit, a response of a few
+// hundred bytes could occupy a core of the client indefinitely.
 func TestFindingS4DeepOutput(t *testing.T) {
 	if _, err := callResponding(t, recursive, nestedAnswer(60)); err != nil {
 		t.Error(err)
@@ -556,7 +559,7 @@ func TestFindingS4DeepOutput(t *testing.T) {
 	}
 }
 
-// The same in the arguments of a tool, and in the defaults of a form.
+// The same is true for tool arguments and the defaults of a form.
 func TestFindingS4DeepArguments(t *testing.T) {
 	mux := welcoming()
 	schema := json.RawMessage(`{"type":"object","properties":{"filter":{"$ref":"#/$defs/n"}},` + strings.SplitN(recursive, ",", 2)[1])
@@ -573,8 +576,8 @@ func TestFindingS4DeepArguments(t *testing.T) {
 	}
 }
 
-// A form that cannot be read is refused before anybody fills it in. The defaults of one
-// that can are validated in time that is linear in their depth.
+// An unreadable form is rejected before it is shown. The defaults of a readable one are
+// validated in time linear in their depth.
 func TestFindingS4W12Forms(t *testing.T) {
 	for schema, want := range map[string]string{
 		`{"type":"object","properties":{"a":{"$ref":"https://example.com/a"}}}`:                                                                                                      "requestedSchema is not the schema of a form",
@@ -600,7 +603,7 @@ func TestFindingS4W12Forms(t *testing.T) {
 		}
 		res, err := connect(t, h, opts).CallTool(t.Context(), tool("t", ""))
 		said := fmt.Sprint(err)
-		if err == nil { // what the user did wrong fails the tool, not the call
+		if err == nil { // user errors fail the tool, not the call
 			said = textOf(res)
 		}
 		if !strings.Contains(said, want) {
@@ -612,8 +615,9 @@ func TestFindingS4W12Forms(t *testing.T) {
 	}
 }
 
-// A server that is replaced by one whose tool returns more goes on being of use to clients that
-// have listed its tools before. What still does not fit is an error, and is looked up once.
+// If a server is replaced by one whose tool returns more, clients that listed the old tools
+// can still use it. Output that still does not match is an error, and the schema is looked
+// up again once.
 func TestOutputSchemaChanges(t *testing.T) {
 	schema, content, lists := `{"type":"object","properties":{"n":{}},"additionalProperties":false}`, `{"n":1}`, 0
 	h := mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {

@@ -23,12 +23,12 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// oddServer is a server that answers as it is told. Its fields change between calls.
+// oddServer is a server with configurable responses. Its fields change between calls.
 type oddServer struct {
 	results map[string]string // by method
 	next    string            // the next result, if not ""
 	before  string            // a message sent before the next result, if not ""; "$id" is replaced by the ID of the request
-	heard   []string          // what the client has sent since
+	heard   []string          // messages from the client since the last change
 }
 
 func (s *oddServer) connect(context.Context) (transport.Stream, error) {
@@ -70,8 +70,8 @@ func (s *oddServer) connect(context.Context) (transport.Stream, error) {
 	return client, nil
 }
 
-// resultsOf has a result of each method, with every member, as the newest legacy revision
-// has it. The modern one has more.
+// resultsOf contains a result for each method with every member, as in the newest legacy
+// revision. The modern era adds more.
 var resultsOf = map[string]string{
 	mcp.MethodListTools:             `{"tools":[{"name":"a","title":"A","description":"d","inputSchema":{"type":"object"},"outputSchema":{"type":"object"},"annotations":{"title":"t","readOnlyHint":true},"icons":[{"src":"https://i","mimeType":"image/png","sizes":["1x1"]}],"_meta":{"k":1}}],"nextCursor":"c"}`,
 	mcp.MethodCallTool:              `{"content":[{"type":"text","text":"t","annotations":{"audience":["user"],"priority":0.5,"lastModified":"2026-01-02T03:04:05Z"}},{"type":"image","data":"AQ==","mimeType":"image/png"},{"type":"audio","data":"AQ==","mimeType":"audio/wav"},{"type":"resource_link","uri":"test://a","name":"a"},{"type":"resource","resource":{"uri":"test://a","text":"t"}}],"structuredContent":{"a":1},"isError":true}`,
@@ -93,7 +93,7 @@ const (
 	legacyOpening   = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true},"prompts":{},"resources":{"subscribe":true},"completions":{},"logging":{},"experimental":{"x":{}}},"serverInfo":{"name":"s","title":"S","version":"1"},"instructions":"i"}`
 )
 
-// modernResult is a result of the modern era.
+// modernResult converts a result to the modern era.
 func modernResult(method, result string) string {
 	more := `"resultType":"complete",`
 	if method != mcp.MethodCallTool && method != mcp.MethodGetPrompt && method != mcp.MethodComplete {
@@ -102,7 +102,7 @@ func modernResult(method, result string) string {
 	return `{` + more + strings.TrimPrefix(result, "{")
 }
 
-// questions are what a server asks, by the name of a question.
+// questions contains the questions of a server, by name.
 var questions = map[string]string{
 	"form":   `{"method":"elicitation/create","params":{"mode":"form","message":"Sure?","requestedSchema":{"type":"object","properties":{"ok":{"type":"boolean","title":"OK","default":true},"e":{"type":"string","enum":["a"]}},"required":["ok"]}}}`,
 	"url":    `{"method":"elicitation/create","params":{"mode":"url","message":"Go","url":"https://a.example","elicitationId":"1"}}`,
@@ -110,7 +110,7 @@ var questions = map[string]string{
 	"roots":  `{"method":"roots/list"}`,
 }
 
-// notes are notifications that a server sends.
+// notes contains notifications of a server.
 var notes = []string{
 	`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"warning","logger":"l","data":{"a":1}}}`,
 	`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"$id","progress":0.5,"total":1,"message":"half"}}`,
@@ -120,7 +120,7 @@ var notes = []string{
 	`{"jsonrpc":"2.0","method":"notifications/vendor","params":{"a":1}}`,
 }
 
-// heardBy returns options of a client that writes down what it hears.
+// heardBy returns the options of a client that records what it receives.
 func heardBy(version string, heard *[]string) *mcp.ClientOptions {
 	tell := func(what string, v any) {
 		*heard = append(*heard, what+" "+resultOf(v, nil))
@@ -144,9 +144,9 @@ func heardBy(version string, heard *[]string) *mcp.ClientOptions {
 	}
 }
 
-// resultOf is what a call returned, in one line.
+// resultOf formats the outcome of a call in one line.
 func resultOf(res any, err error) string {
-	if e, ok := errors.AsType[*mcp.Error](err); ok { // its cause is for the program alone
+	if e, ok := errors.AsType[*mcp.Error](err); ok { // its cause is not sent
 		return fmt.Sprintf("error %d: %s", e.Code, strings.ReplaceAll(e.Message, "\n", " "))
 	} else if err != nil {
 		return "error: " + strings.ReplaceAll(err.Error(), "\n", " ")
@@ -158,8 +158,8 @@ func resultOf(res any, err error) string {
 	return string(text)
 }
 
-// What a client makes of the answers, questions and notifications of a server, of which
-// one value is missing or another.
+// The golden files record how a client handles the responses, questions and notifications
+// of a server, with one value at a time missing or changed.
 func TestClientTranscripts(t *testing.T) {
 	for _, version := range []string{mcp.LegacyVersions()[0], mcp.LatestVersion} {
 		t.Run(version, func(t *testing.T) {
@@ -173,7 +173,7 @@ func TestClientTranscripts(t *testing.T) {
 	}
 }
 
-// handshakeOf is the method and the result with which a connection of a version opens.
+// handshakeOf returns the method and result of the handshake of a version.
 func handshakeOf(version string) (method, result string) {
 	if isModern(version) {
 		return mcp.MethodDiscover, modernDiscovery
@@ -199,7 +199,8 @@ func playHandshake(t *testing.T, text *bytes.Buffer, version string) {
 	golden.PlayVariants(t, text, method, result, open)
 }
 
-// withOddServer calls fn with a connection to an oddServer, and what is heard there.
+// withOddServer calls fn with a connection to an oddServer and the messages recorded by its
+// client.
 func withOddServer(t *testing.T, version string, fn func(t *testing.T, c *mcp.Conn, s *oddServer, heard *[]string)) {
 	synctest.Test(t, func(t *testing.T) {
 		method, result := handshakeOf(version)
@@ -240,8 +241,8 @@ func playResults(t *testing.T, text *bytes.Buffer, version string) {
 	}
 }
 
-// playQuestions asks while a tool is called: in the result in the modern era, and in a
-// request of the server's own in the legacy era.
+// playQuestions asks questions during a tool call: in the result in the modern era, in
+// separate requests in the legacy era.
 func playQuestions(t *testing.T, text *bytes.Buffer, version string) {
 	for _, name := range []string{"form", "url", "sample", "roots"} {
 		withOddServer(t, version, func(t *testing.T, c *mcp.Conn, s *oddServer, heard *[]string) {
@@ -266,7 +267,7 @@ func playQuestions(t *testing.T, text *bytes.Buffer, version string) {
 	}
 }
 
-// answerIn is the answer to a question in a message of a client.
+// answerIn returns the answer to a question in a message from a client.
 func answerIn(message string) string {
 	var m struct {
 		Params struct {
@@ -282,7 +283,7 @@ func answerIn(message string) string {
 	return fmt.Sprintf("answer %s %s %s %s", []byte(m.Params.InputResponses), []byte(m.Params.RequestState), []byte(m.Result), []byte(m.Error))
 }
 
-// playNotes sends notifications while a tool is called.
+// playNotes sends notifications during a tool call.
 func playNotes(t *testing.T, text *bytes.Buffer, version string) {
 	for _, note := range notes {
 		withOddServer(t, version, func(t *testing.T, c *mcp.Conn, s *oddServer, heard *[]string) {

@@ -20,10 +20,11 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// random is what differs each time.
+// random matches values that differ on each run.
 var random = regexp.MustCompile(`("requestState":|"nextCursor":|"id":)"[^"]*"`)
 
-// outcomeOf is what a server has said to a request: an error in short, or all messages.
+// outcomeOf formats the messages in response to a request: a single error briefly,
+// otherwise all messages.
 func outcomeOf(said []string) string {
 	for i, m := range said {
 		said[i] = random.ReplaceAllString(m, `$1"..."`)
@@ -46,10 +47,10 @@ func methodIn(message string) string {
 	return m.Method
 }
 
-// conversation is how a client of a version plays samples.
+// conversation is a peer that plays samples as a client of a version.
 type conversation struct {
 	*peer
-	answers map[string]string // of a client of the legacy era, by method
+	answers map[string]string // from a legacy client, by method
 }
 
 var usualAnswers = map[string]string{
@@ -58,14 +59,14 @@ var usualAnswers = map[string]string{
 	mcp.MethodListRoots:     `{"roots":[{"uri":"file:///home","name":"home"}]}`,
 }
 
-// say sends a message and returns all that the server says until it waits for the next.
+// say sends a message and returns all messages from the server until it is idle.
 func (c *conversation) say(message string) (said []string) {
 	c.send(message)
 	withoutID := func(a, b string) int {
 		return strings.Compare(random.ReplaceAllString(a, ""), random.ReplaceAllString(b, ""))
 	}
 	for {
-		<-time.After(time.Second) // servers may wait before they read more
+		<-time.After(time.Second) // servers may pause before reading more
 		synctest.Wait()
 		n := len(said)
 		for len(c.stream.out) > 0 {
@@ -75,7 +76,7 @@ func (c *conversation) say(message string) (said []string) {
 			return said
 		}
 		if c.answers[methodIn(said[n])] != "" {
-			slices.SortFunc(said[n:], withoutID) // questions that are asked at once are in no order
+			slices.SortFunc(said[n:], withoutID) // concurrent questions arrive in any order
 		}
 		for _, text := range said[n:] {
 			if m, err := transport.ParseMessage([]byte(text)); err == nil && m.IsRequest() {
@@ -85,9 +86,9 @@ func (c *conversation) say(message string) (said []string) {
 	}
 }
 
-// What a server answers to each message of each revision: to the samples and, in the
-// newest revision of each era, to samples and answers of which one value is missing or
-// another.
+// The golden files record how a server answers each message of each revision. In the newest
+// revision of each era, they also cover samples and answers with one value missing or
+// changed.
 func TestTranscripts(t *testing.T) {
 	for _, version := range append(mcp.LegacyVersions(), mcp.LatestVersion) {
 		t.Run(version, func(t *testing.T) {
@@ -117,7 +118,7 @@ func TestTranscripts(t *testing.T) {
 					fmt.Fprintf(&text, "> %s\n  %s\n", message, expected)
 					for _, v := range golden.Variants(t, message) {
 						if !full || i != 3 && (!strings.HasPrefix(v.Name, "params.") || strings.HasPrefix(v.Name, "params._meta")) {
-							continue // the same for all
+							continue // the same for all methods
 						}
 						golden.WriteDifference(&text, v.Name, expected, outcomeOf(c.say(v.Text)))
 					}
@@ -133,7 +134,7 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
-// playAnswers calls a tool that asks, and answers in all ways.
+// playAnswers calls a tool that asks, with every variant of the answer.
 func playAnswers(c *conversation, text *bytes.Buffer, method, tool string) {
 	call := messageOf(mcp.MethodCallTool, `{"name":"`+tool+`"}`)
 	last := func(said []string) string { return outcomeOf(said[len(said)-1:]) }
@@ -145,7 +146,7 @@ func playAnswers(c *conversation, text *bytes.Buffer, method, tool string) {
 	}
 }
 
-// messageOf is a message with params, a notification if that is what the method is.
+// messageOf returns a message with params, which is a notification if its method is one.
 func messageOf(method, params string) string {
 	id := `"id":1,`
 	if strings.HasPrefix(method, "notifications/") {

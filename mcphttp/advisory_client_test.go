@@ -21,10 +21,10 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// The advisories of this file are about what a server, or a proxy in front of it, makes
-// a client send.
+// The advisories in this file are about what a server, or a proxy in front of it, can make a
+// client send.
 
-// stranger is a server to which nothing must be sent.
+// stranger is a server that must not receive any request.
 type stranger struct {
 	*httptest.Server
 	mu  sync.Mutex
@@ -51,7 +51,7 @@ func (s *stranger) knows() []string {
 	return s.got
 }
 
-// redirecting is a server that begins to redirect what the test says.
+// redirecting is a server that redirects the requests for which when returns true.
 type redirecting struct {
 	http.Handler
 	status int
@@ -67,11 +67,11 @@ func (d *redirecting) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.Handler.ServeHTTP(w, r)
 }
 
-// redirects are the statuses of redirects, with those that keep method and body.
+// redirects are the redirect statuses, including the two that preserve method and body.
 var redirects = []int{http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect}
 
-// The Rust SDK followed a redirect to another origin with the headers that the user
-// had set for this one.
+// The Rust SDK followed a redirect to another origin and sent the headers that the user had
+// set for the original one.
 func TestAdvisoryCVE_2026_64684(t *testing.T) {
 	elsewhere := newStranger(t)
 	home := &redirecting{Handler: newHandler(t, tools(), nil), to: elsewhere.URL}
@@ -96,8 +96,8 @@ func TestAdvisoryCVE_2026_64684(t *testing.T) {
 	}
 }
 
-// The TypeScript SDK sent the id of the session and the body there, as well: so does
-// nothing in a session that is redirected later on, its streams and its end included.
+// The TypeScript SDK also sent the session ID and the body there. No request of a session
+// that is redirected later is sent elsewhere, including its streams and its DELETE.
 func TestAdvisoryGHSA_6prh_2h8m_c8cw(t *testing.T) {
 	elsewhere := newStranger(t)
 	var gone atomic.Bool
@@ -124,8 +124,8 @@ func TestAdvisoryGHSA_6prh_2h8m_c8cw(t *testing.T) {
 	}
 }
 
-// The Python SDK's clients of each transport did so; here the older one, whose server
-// names the address of its messages itself.
+// The Python SDK's clients did so on every transport. This test is for the older transport,
+// whose server chooses the URL for messages.
 func TestAdvisoryGHSA_5h93_6whr_6q8j(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
 	defer cancel()
@@ -162,9 +162,9 @@ func TestAdvisoryGHSA_5h93_6whr_6q8j(t *testing.T) {
 	}
 }
 
-// The Python SDK's client fetched what a tool's output schema refers to, from
-// wherever the server said. Nothing that a server describes is fetched, and the
-// server of a foreign schema does not fetch it, either.
+// The Python SDK's client fetched the references in a tool's output schema from any URL that
+// the server named. Nothing that a server describes is fetched, and a server that serves a
+// foreign schema does not fetch it either.
 func TestAdvisoryGHSA_rwrf_2pqf_9j8j(t *testing.T) {
 	elsewhere := newStranger(t)
 	for _, ref := range []string{elsewhere.URL + "/schema.json", "file:///etc/passwd", "//" + strings.TrimPrefix(elsewhere.URL, "http://") + "/x"} {
@@ -203,7 +203,7 @@ func TestAdvisoryGHSA_rwrf_2pqf_9j8j(t *testing.T) {
 	}
 }
 
-// registers makes a tool with a schema, which may be refused, and calls it.
+// registers registers a tool with a schema, which may be rejected, and calls the tool.
 func registers(schema string) {
 	defer func() { _ = recover() }()
 	mux := tools()

@@ -18,10 +18,10 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// The advisories of this file are about sessions: whose they are, and how many.
+// The advisories in this file are about sessions: who owns them, and how many there may be.
 
-// users is a server with a tool that returns its caller, behind an authentication that
-// believes X-User.
+// users returns a server with a tool that returns its caller, behind authentication that
+// trusts X-User.
 func users(t *testing.T, opts *mcphttp.Options) *site {
 	t.Helper()
 	if opts == nil {
@@ -42,7 +42,7 @@ func users(t *testing.T, opts *mcphttp.Options) *site {
 	}))
 }
 
-// enter opens a session of a user.
+// enter opens a session for a user.
 func (s *site) enter(user string) header {
 	s.t.Helper()
 	h := header{"X-User": user}
@@ -55,8 +55,8 @@ func (s *site) enter(user string) header {
 	return h
 }
 
-// The Ruby SDK gave the stream of a session to the last client that asked for it: another
-// client with its ID received what was meant for the owner, who received nothing.
+// The Ruby SDK gave the stream of a session to the last client that requested it: another
+// client that knew its ID received the owner's messages, and the owner received nothing.
 func TestAdvisoryCVE_2026_33946(t *testing.T) {
 	mux := tools()
 	inner := newHandler(t, mux, nil)
@@ -100,8 +100,7 @@ func TestAdvisoryCVE_2026_67431(t *testing.T) {
 	}
 }
 
-// The Python SDK found a session by its id alone, on the transport with a stream and
-// POSTs beside it, too.
+// The Python SDK looked up a session by its ID alone, including on the HTTP+SSE transport.
 func TestAdvisoryCVE_2026_52869(t *testing.T) {
 	s := users(t, nil)
 	r := s.request(t.Context(), http.MethodGet, "", header{"X-User": "ann"})
@@ -133,8 +132,8 @@ func TestAdvisoryCVE_2026_52869(t *testing.T) {
 	}
 }
 
-// oatpp-mcp named sessions by addresses in memory, which recur: a client that opened and
-// closed many of them knew those of others.
+// oatpp-mcp used memory addresses as session IDs. Addresses are reused, so a client that
+// opened and closed many sessions learned the IDs of other clients' sessions.
 func TestAdvisoryCVE_2025_6515(t *testing.T) {
 	s := users(t, &mcphttp.Options{MaxSessions: 2})
 	seen := map[string]bool{}
@@ -152,7 +151,7 @@ func TestAdvisoryCVE_2025_6515(t *testing.T) {
 	}
 }
 
-// FrontMCP replayed the events of any session to any client that had an ID of one.
+// FrontMCP replayed the events of any session to any client that knew an event ID.
 func TestAdvisoryGHSA_84j6_jc92_77jm(t *testing.T) {
 	s := users(t, nil)
 	ann, bob := s.enter("ann"), s.enter("bob")
@@ -174,7 +173,7 @@ func TestAdvisoryGHSA_84j6_jc92_77jm(t *testing.T) {
 	}
 }
 
-// mcp-go took every session id of the right form, without a handshake.
+// mcp-go accepted every well-formed session ID, without a handshake.
 func TestAdvisoryMadeUpSession(t *testing.T) {
 	s := users(t, nil)
 	own := s.enter("ann")["Mcp-Session-Id"]
@@ -188,8 +187,8 @@ func TestAdvisoryMadeUpSession(t *testing.T) {
 	}
 }
 
-// The Ruby SDK kept every session until its client deleted it: handshakes alone
-// filled its memory.
+// The Ruby SDK kept every session until its client deleted it: handshakes alone could
+// exhaust its memory.
 func TestAdvisoryCVE_2026_67430(t *testing.T) {
 	handler := newHandler(t, tools(), &mcphttp.Options{MaxSessions: 20})
 	s := serve(t, handler)
@@ -221,8 +220,8 @@ func TestAdvisoryCVE_2026_59951(t *testing.T) {
 	})
 }
 
-// The Rust SDK made a session before it read the message, and forgot about it when
-// the message was no good.
+// The Rust SDK created a session before it read the message, and leaked the session if the
+// message was invalid.
 func TestAdvisoryCVE_2026_63128(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		handler := newHandler(t, tools(), nil)
@@ -258,8 +257,8 @@ func TestAdvisoryCVE_2026_63128(t *testing.T) {
 	})
 }
 
-// The TypeScript SDK mixed up clients that shared a server: their requests have the
-// same ids, and the answer, the progress or the question of one went to the other.
+// The TypeScript SDK mixed up clients that shared a server: their requests have the same
+// IDs, and responses, progress and questions for one client went to another.
 func TestAdvisoryCVE_2026_25536(t *testing.T) {
 	mux := tools()
 	var together sync.WaitGroup
@@ -269,7 +268,7 @@ func TestAdvisoryCVE_2026_25536(t *testing.T) {
 		Mine string `json:"mine"`
 	}) (string, error) {
 		together.Done()
-		together.Wait() // all are under way at once
+		together.Wait() // all are in flight
 		mcp.Progress(ctx, 1, 2, "progress of "+in.Mine)
 		return "secret of " + in.Mine, nil
 	}, nil))

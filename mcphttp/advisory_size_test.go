@@ -13,10 +13,10 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// The advisories of this file are about messages that are too long, and about
-// clients that go away.
+// The advisories in this file are about messages that are too long and clients that
+// disconnect.
 
-// endless is a body that does not end, and counts what is read of it.
+// endless is a body that never ends. It counts the bytes that are read.
 type endless struct {
 	io.ReadCloser
 	start string
@@ -38,8 +38,8 @@ func (e *endless) Read(p []byte) (int, error) {
 
 func (*endless) Close() error { return nil }
 
-// floods sends a body without an end straight to a handler, and returns the status,
-// and how much of it was read.
+// floods sends an endless body directly to a handler, and returns the status and the number
+// of bytes read.
 func floods(h http.Handler, r *http.Request, start string, length int64) (status int, read int64) {
 	body := &endless{start: start}
 	r.Body, r.ContentLength = body, length
@@ -48,8 +48,8 @@ func floods(h http.Handler, r *http.Request, start string, length int64) (status
 	return w.status, body.read
 }
 
-// mcp-framework read a body to its end, whatever its option for the longest message
-// said.
+// mcp-framework read a body to its end, regardless of its option for the maximum message
+// size.
 func TestAdvisoryCVE_2026_39313(t *testing.T) {
 	s, ran := launching(t, &mcphttp.Options{MaxBody: 1000})
 	body, h := callModern("launch")
@@ -62,7 +62,7 @@ func TestAdvisoryCVE_2026_39313(t *testing.T) {
 	s.launches(ran, nil)
 }
 
-// The Ruby SDK had no such option: without one, too, there is an end to it.
+// The Ruby SDK had no such option. Here there is a limit by default.
 func TestAdvisoryCVE_2026_67432(t *testing.T) {
 	s, ran := launching(t, nil)
 	for _, start := range []string{"", "{", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":`, strings.Repeat("[", 1000)} {
@@ -74,8 +74,8 @@ func TestAdvisoryCVE_2026_67432(t *testing.T) {
 	s.launches(ran, nil)
 }
 
-// The Python SDK had no bound on any of its endpoints, that of the older transport
-// included.
+// The Python SDK did not limit the size of messages on any endpoint, including the older
+// transport.
 func TestAdvisoryGHSA_fmmv_w9g8_j3gc(t *testing.T) {
 	s := users(t, &mcphttp.Options{MaxBody: 1000})
 	r := s.request(t.Context(), http.MethodGet, "", header{"X-User": "ann"})
@@ -93,7 +93,7 @@ func TestAdvisoryGHSA_fmmv_w9g8_j3gc(t *testing.T) {
 	}
 }
 
-// The Kotlin SDK had none, either: one is there for the messages of a session, too.
+// The Kotlin SDK did not limit it either. Here messages in a session are limited, too.
 func TestAdvisoryCVE_2026_63658(t *testing.T) {
 	s := users(t, &mcphttp.Options{MaxBody: 1000})
 	ann := s.enter("ann")
@@ -105,8 +105,8 @@ func TestAdvisoryCVE_2026_63658(t *testing.T) {
 	}
 }
 
-// The Python SDK's process ended when a client went away at the wrong moment: here
-// before the end of its body, while it is answered, and while it listens.
+// The Python SDK's process exited if a client disconnected at the wrong moment: here before
+// the end of its body, while it is answered, and while it listens.
 func TestAdvisoryCVE_2025_53365(t *testing.T) {
 	mux := tools()
 	began, ended := waiting(mux)
@@ -150,7 +150,7 @@ func TestAdvisoryCVE_2025_53365(t *testing.T) {
 	}
 }
 
-// broken is a body whose sender is gone.
+// broken is a body whose sender has disconnected.
 type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }

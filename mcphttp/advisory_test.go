@@ -16,12 +16,12 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// Tests of public advisories have their names, and docs/evidence/advisories.md lists them. The
-// advisories of this file are about web pages that reach a server by its user's
+// Tests of public advisories are named after them; docs/evidence/advisories.md lists them.
+// The advisories in this file are about web pages that reach a server through its user's
 // browser.
 
-// launching is a server with a tool that counts how often it has run, on both
-// transports, and with what is routed beside them.
+// launching returns a server that serves both transports and other routes, with a tool that
+// counts its calls.
 func launching(t *testing.T, opts *mcphttp.Options) (s *site, ran *atomic.Int64) {
 	t.Helper()
 	if opts == nil {
@@ -44,7 +44,7 @@ func shutDown(router *mcphttp.Router) {
 	_ = router.Shutdown(ctx)
 }
 
-// at sends a request to one of the paths of launching.
+// at sends a request to one of the paths that launching serves.
 func (s *site) at(method, path, body string, h header) reply {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), 15*time.Second)
@@ -53,20 +53,20 @@ func (s *site) at(method, path, body string, h header) reply {
 	r.URL.Path = path
 	res := s.do(r)
 	if method == http.MethodGet && res.StatusCode == http.StatusOK {
-		return reply{status: res.StatusCode, header: res.Header} // a stream does not end
+		return reply{status: res.StatusCode, header: res.Header} // a stream may not end
 	}
 	return whole(s.t, res)
 }
 
-// listening is the same server on another address.
+// listening returns the same server at another address.
 func (s *site) listening(ip net.IP) *site {
 	return serve(s.t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.server.Handler.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, &net.TCPAddr{IP: ip, Port: 80})))
 	}))
 }
 
-// refuses makes all that a page can make of its requests, and wants none to reach a
-// tool, open a session, or be readable by the page.
+// refuses sends every kind of request that a page can send, and checks that none calls a
+// tool, opens a session, or has a response that the page can read.
 func (s *site) refuses(page header) {
 	s.t.Helper()
 	launch, h := callModern("launch")
@@ -90,7 +90,7 @@ func (s *site) refuses(page header) {
 	}
 }
 
-// launches makes a call that is fine.
+// launches checks that an allowed call is served.
 func (s *site) launches(ran *atomic.Int64, h header) {
 	s.t.Helper()
 	before := ran.Load()
@@ -100,8 +100,8 @@ func (s *site) launches(ran *atomic.Int64, h header) {
 	}
 }
 
-// The TypeScript SDK did not look at the Host of a request: a page whose name is
-// resolved to 127.0.0.1 later on was of the same origin as a local server.
+// The TypeScript SDK did not check the Host of a request: a page whose name later resolved
+// to 127.0.0.1 had the same origin as a local server.
 func TestAdvisoryCVE_2025_66414(t *testing.T) {
 	s, ran := launching(t, nil)
 	s.refuses(header{"Host": "evil.example"})
@@ -109,8 +109,8 @@ func TestAdvisoryCVE_2025_66414(t *testing.T) {
 	s.launches(ran, header{"Host": "localhost:8080"})
 }
 
-// The Python SDK did so, too, on each of its transports; names that look like this
-// machine's are no better.
+// The Python SDK did not check the Host either, on any of its transports. Names that
+// resemble those of this machine are rejected, too.
 func TestAdvisoryCVE_2025_66416(t *testing.T) {
 	s, ran := launching(t, nil)
 	for _, host := range []string{"localhost.evil.example", "127.0.0.1.evil.example", "evil.example.", "127.0.0.1@evil.example"} {
@@ -119,8 +119,8 @@ func TestAdvisoryCVE_2025_66416(t *testing.T) {
 	s.launches(ran, header{"Host": "127.0.0.1:8080"})
 }
 
-// The Go SDK did so, too, and a server that listens on all addresses was reached on
-// the loopback one.
+// The Go SDK did not check the Host either, and a server that listened on all addresses
+// could be reached at the loopback address.
 func TestAdvisoryCVE_2026_34742(t *testing.T) {
 	here, ran := launching(t, nil)
 	s := here.listening(net.IPv6loopback)
@@ -128,7 +128,7 @@ func TestAdvisoryCVE_2026_34742(t *testing.T) {
 	s.launches(ran, header{"Host": "[::1]:8080"})
 }
 
-// The Java SDK did not look at the Origin: any page could call a local server by its
+// The Java SDK did not check the Origin: any page could call a local server by the server's
 // own name.
 func TestAdvisoryCVE_2026_35568(t *testing.T) {
 	s, ran := launching(t, nil)
@@ -138,8 +138,8 @@ func TestAdvisoryCVE_2026_35568(t *testing.T) {
 	s.launches(ran, header{"Host": "localhost:8080", "Origin": "http://localhost:8080"})
 }
 
-// The Rust SDK let such a page go through the whole of a conversation: nothing in a
-// session that is open is reached by another name, either.
+// The Rust SDK let a foreign page complete a whole conversation. Here an open session cannot
+// be reached by another name either.
 func TestAdvisoryCVE_2026_42559(t *testing.T) {
 	s, ran := launching(t, nil)
 	h := s.open("2025-11-25")
@@ -151,11 +151,11 @@ func TestAdvisoryCVE_2026_42559(t *testing.T) {
 		far := s.listening(ip)
 		far.refuses(header{"Host": "evil.example", "Origin": "http://evil.example"})
 		far.refuses(with(h, header{"Host": "evil.example:8080", "Origin": "http://evil.example:8080"}))
-		far.launches(ran, header{"Host": "mcp.example"}) // no page
+		far.launches(ran, header{"Host": "mcp.example"}) // not a page
 	}
 }
 
-// The Ruby SDK looked at neither, and gave a foreign page a session to go on with.
+// The Ruby SDK checked neither Host nor Origin, and gave a foreign page a usable session.
 func TestAdvisoryCVE_2026_63118(t *testing.T) {
 	s, ran := launching(t, nil)
 	for _, version := range mcp.LegacyVersions() {
@@ -168,16 +168,16 @@ func TestAdvisoryCVE_2026_63118(t *testing.T) {
 	s.launches(ran, nil)
 }
 
-// Docker's gateway could be reached so in its modes for networks; a proxy in front
-// has no say in it, whatever it adds.
+// Foreign pages could reach Docker's gateway in its network modes. Forwarding headers added
+// by a proxy make no difference.
 func TestAdvisoryCVE_2025_64443(t *testing.T) {
 	s, ran := launching(t, nil)
 	s.refuses(header{"Host": "evil.example", "X-Forwarded-Host": "localhost", "Forwarded": "host=localhost", "X-Forwarded-For": "127.0.0.1"})
 	s.launches(ran, nil)
 }
 
-// The MCP Toolbox could be reached so, too. With a list of hosts, names that are not
-// on it are refused, wherever the server listens.
+// Foreign pages could reach the MCP Toolbox, too. With a list of hosts, other names are
+// rejected, whatever address the server listens on.
 func TestAdvisoryCVE_2026_9739(t *testing.T) {
 	s, ran := launching(t, &mcphttp.Options{AllowedHosts: []string{"mcp.example"}})
 	for _, s := range []*site{s, s.listening(net.IPv4(192, 0, 2, 1))} {
@@ -188,8 +188,8 @@ func TestAdvisoryCVE_2026_9739(t *testing.T) {
 	}
 }
 
-// The Go SDK took a POST of any type from any page: text/plain needs no preflight, so
-// that a page could call tools without being able to read the answer.
+// The Go SDK accepted a POST of any content type from any page: text/plain requires no
+// preflight, so a page could call tools without being able to read the response.
 func TestAdvisoryCVE_2026_33252(t *testing.T) {
 	s, ran := launching(t, nil)
 	body, h := callModern("launch")
@@ -213,8 +213,8 @@ func TestAdvisoryCVE_2026_33252(t *testing.T) {
 	s.launches(ran, nil)
 }
 
-// The Java SDK let every page read its answers, among them the session id with which
-// the page went on.
+// The Java SDK let every page read its responses, including the session ID, which allowed
+// the page to continue.
 func TestAdvisoryCVE_2026_34237(t *testing.T) {
 	s, _ := launching(t, nil)
 	for _, origin := range []string{"https://evil.example", "http://localhost:3000", "null"} {

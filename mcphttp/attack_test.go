@@ -19,8 +19,8 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// S10: a deadline for what is written does not end a stream that is silent, on HTTP/2
-// either, where deadlines end streams.
+// S10: a write deadline does not end an idle stream, including on HTTP/2, where deadlines
+// end streams.
 func TestFindingS10SilentStreamsLive(t *testing.T) {
 	for _, proto := range []string{"HTTP/1", "HTTP/2"} {
 		bubble(t, proto, func(t *testing.T) {
@@ -66,7 +66,8 @@ func TestFindingS10SilentStreamsLive(t *testing.T) {
 	}
 }
 
-// S10: a stream of which the client reads too slowly ends, also if it reads a little.
+// S10: a stream whose client reads too slowly ends, even if the client keeps reading a
+// little.
 func TestFindingS10TricklingReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		served := make(chan time.Duration, 1)
@@ -91,7 +92,7 @@ func TestFindingS10TricklingReader(t *testing.T) {
 	})
 }
 
-// S10: a client of HTTP/2 that does not read from its connection at all is a matter of
+// S10: an HTTP/2 client that does not read from its connection at all is handled by
 // http.Server: with WriteByteTimeout set, its requests end.
 func TestFindingS10HTTP2StuckConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -102,7 +103,7 @@ func TestFindingS10HTTP2StuckConnection(t *testing.T) {
 			served <- struct{}{}
 		}), func(s *http.Server) { s.HTTP2 = &http.HTTP2Config{WriteByteTimeout: writeTimeout} })
 		f := &frames{t, dialRaw(t, l), make(chan time.Time, 200)}
-		go func() { _, _ = io.CopyN(io.Discard, f.conn, 60) }() // some of the handshake
+		go func() { _, _ = io.CopyN(io.Discard, f.conn, 60) }() // a part of the handshake
 		go func() {
 			body, head := callModern("sized")
 			if _, err := io.WriteString(f.conn, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"); err != nil {
@@ -118,8 +119,8 @@ func TestFindingS10HTTP2StuckConnection(t *testing.T) {
 	})
 }
 
-// S8: however handshakes, calls and disconnects fall together, the bounds hold, and
-// nothing is left.
+// S8: whatever the interleaving of handshakes, calls and disconnects, the limits hold and
+// nothing is leaked.
 func TestFindingS8Churn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := store.NewMemory(nil)
@@ -152,7 +153,7 @@ func TestFindingS8Churn(t *testing.T) {
 		if got := count(h); got > 20 {
 			t.Errorf("there are %d sessions, at most 20 are allowed", got)
 		}
-		<-time.After(3 * time.Hour) // as long as questions wait, and sessions are idle
+		<-time.After(3 * time.Hour) // until questions and idle sessions have expired
 		if got := count(h); got != 0 {
 			t.Errorf("%d sessions are left", got)
 		}
@@ -160,7 +161,7 @@ func TestFindingS8Churn(t *testing.T) {
 	})
 }
 
-// C-M10: a client that asks for a stream that never was is not kept waiting.
+// C-M10: a client that asks for a stream that never existed is not kept waiting.
 func TestFindingCM10StreamThatNeverWas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serve(t, newHandler(t, tools(), &mcphttp.Options{Store: store.NewMemory(nil)}))
@@ -175,10 +176,10 @@ func TestFindingCM10StreamThatNeverWas(t *testing.T) {
 	})
 }
 
-// W18, INIT-06: a client says that it listens by notifications/initialized where it has
-// one stream, and by its GET where it opens one. Until then it gets no changes; from
-// then on it misses none, though the notification may come later, or to another
-// replica. The server sends it notifications and pings, and asks it nothing else.
+// W18, INIT-06: a client starts to receive changes by sending notifications/initialized if
+// it has only one stream, and by its GET if it opens one. Before that it receives none.
+// After it, it misses none, even if the notification arrives later or at another replica.
+// The server sends it notifications and pings, but no other requests.
 func TestFindingW18InitializedOrGET(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := tools()

@@ -15,7 +15,7 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// sink is a response writer that keeps nothing.
+// sink is a ResponseWriter that discards everything.
 type sink struct {
 	header http.Header
 	status int
@@ -27,11 +27,11 @@ func (s *sink) WriteHeader(status int)      { s.status = status }
 func (s *sink) Write(p []byte) (int, error) { s.n += len(p); return len(p), nil }
 func (s *sink) Flush()                      {}
 
-// Deadlines are taken as net/http's writer does.
+// Deadlines are accepted, as by net/http's ResponseWriter.
 func (s *sink) SetReadDeadline(time.Time) error  { return nil }
 func (s *sink) SetWriteDeadline(time.Time) error { return nil }
 
-// caller serves one request again and again, without sockets.
+// caller serves one request repeatedly, without sockets.
 type caller struct {
 	h    http.Handler
 	r    *http.Request
@@ -101,7 +101,7 @@ func BenchmarkModernStream(b *testing.B) {
 	}
 }
 
-// legacyCall is a call in a session of the legacy era.
+// legacyCall returns a call in a legacy session.
 func legacyCall(t testing.TB, h http.Handler, accept string) *caller {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -129,8 +129,8 @@ func BenchmarkLegacyStream(b *testing.B) {
 	}
 }
 
-// The budgets of an HTTP request without sockets. They are what is needed today, so
-// that more is noticed.
+// The allocation budgets of an HTTP request without sockets. They equal the current numbers,
+// so that any increase is noticed.
 func TestAllocations(t *testing.T) {
 	type budget struct{ modern, legacy float64 }
 	body, h := addCall()

@@ -15,7 +15,7 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// canned answers every request with the same, without a network.
+// canned answers every request with the same response, without a network.
 type canned struct{ kind, body string }
 
 func (c canned) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -27,7 +27,7 @@ func (c canned) RoundTrip(r *http.Request) (*http.Response, error) {
 
 const cannedResult = `{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","content":[{"type":"text","text":"hello"}]}}`
 
-// calling is what a benchmark does, over a transport or by hand.
+// calling returns the benchmarked call, made through a transport.
 func calling(tb testing.TB, answer canned) func() {
 	opts := &mcphttp.TransportOptions{Client: &http.Client{Transport: answer}, Logger: quiet}
 	wire, err := mcphttp.NewTransport("http://localhost/mcp", opts).Connect(tb.Context(), func(transport.Message, mcp.ID) {})
@@ -43,7 +43,7 @@ func calling(tb testing.TB, answer canned) func() {
 	}
 }
 
-// floor is the least that a client of net/http does for a call.
+// floor returns the minimum that a net/http client does for a call.
 func floor(tb testing.TB, answer canned) func() {
 	client := &http.Client{Transport: answer}
 	m := toolCall(1, mcp.LatestVersion, "hello")
@@ -78,7 +78,7 @@ func BenchmarkTransport(b *testing.B) {
 	}
 }
 
-// What the transport adds to net/http is bounded.
+// The transport's allocations in addition to those of net/http are bounded.
 func TestTransportAllocations(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates")

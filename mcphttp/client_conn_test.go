@@ -18,7 +18,7 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// legacyOnly is a server that answers requests of the modern era in its own way.
+// legacyOnly returns a server that handles modern requests with a given function.
 func legacyOnly(h http.Handler, modern http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !slices.Contains(mcp.ModernVersions(), r.Header.Get("Mcp-Protocol-Version")) {
@@ -37,8 +37,8 @@ func answers(status int, body string) http.HandlerFunc {
 	}
 }
 
-// T61: however a server says that it does not speak the modern era, it is spoken to
-// in its own within three seconds.
+// T61: however a server indicates that it does not support the modern era, the client falls
+// back to the legacy era within three seconds.
 func TestConnFindsEra(t *testing.T) {
 	problem := func(code string) string {
 		return `{"jsonrpc":"2.0","id":1,"error":{"code":` + code + `,"message":"no"}}`
@@ -94,8 +94,8 @@ func TestConnUnauthorized(t *testing.T) {
 	}
 }
 
-// Every age of server is found with nothing but its URL, and its questions are
-// answered alike.
+// Servers of every revision are detected from their URL alone, and their questions are
+// answered in the same way.
 func TestConnEveryServer(t *testing.T) {
 	servers := map[string]func(*testing.T) http.Handler{
 		"2026-07-28": func(t *testing.T) http.Handler { return newHandler(t, tools(), nil) },

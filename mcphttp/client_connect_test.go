@@ -27,7 +27,7 @@ func dial(ctx context.Context, s *site, opts *mcphttp.TransportOptions) (*mcp.Co
 	return mcp.NewClient("test", "v1", &mcp.ClientOptions{Logger: quiet}).Connect(ctx, mcphttp.NewTransport("http://localhost/mcp", s.options(opts)))
 }
 
-// A server that needs long for its first answer is not an old one.
+// A server that is slow to send its first response is not taken for an old one.
 func TestFindingI1SlowServer(t *testing.T) {
 	for _, late := range []time.Duration{3 * time.Second, time.Minute} {
 		synctest.Test(t, func(t *testing.T) {
@@ -52,8 +52,8 @@ func TestFindingI1SlowServer(t *testing.T) {
 	}
 }
 
-// A server that says nothing, or cannot serve now, has not said how old it is: Connect
-// says what happened, and asks nothing else.
+// A server that sends nothing, or is unavailable, gives no indication of its era: Connect
+// returns the reason and sends no other request.
 func TestFindingI1U14NoSignOfAge(t *testing.T) {
 	for name, test := range map[string]struct {
 		serve http.HandlerFunc
@@ -91,8 +91,8 @@ func TestFindingI1U14NoSignOfAge(t *testing.T) {
 	}
 }
 
-// What answers with a web page is named by its status and its content type; a certificate
-// that is not known is the reason, and the only one.
+// For a server that answers with a web page, the error names the status and the content
+// type. For an unknown certificate, the error contains that reason and no other.
 func TestFindingU14WhatWasWrong(t *testing.T) {
 	page := serve(t, answers(200, "<html>Welcome</html>"))
 	_, err := dial(t.Context(), page, nil)
@@ -119,7 +119,7 @@ func TestFindingU14WhatWasWrong(t *testing.T) {
 	}
 }
 
-// A call that was answered, in whatever way, has not had no effect.
+// A call that was answered, in whatever way, is not reported as one without effect.
 func TestFindingW7AnsweredIsNotUnderstood(t *testing.T) {
 	for name, answer := range map[string]http.HandlerFunc{
 		"empty":            answers(200, ""),
@@ -142,8 +142,8 @@ func TestFindingW7AnsweredIsNotUnderstood(t *testing.T) {
 	}
 }
 
-// An answer that cannot be read fails its call, on a stream and as JSON, and in the old
-// transport, where it may also be too long; and the receiver gets it.
+// An unreadable response fails its call, on a stream, as JSON, and in the HTTP+SSE
+// transport, where it may also be too long. The receiver gets it, too.
 func TestFindingCH2W2UnreadableAnswer(t *testing.T) {
 	const broken = `{"result":{"content":[{"type":"text","text":"cut \ud83d"}]},"jsonrpc":"2.0","id":7}`
 	long := `{"result":{"content":[{"type":"text","text":"` + strings.Repeat(`x\"id\":1}`, 1<<10) + `"}]},"jsonrpc":"2.0","id":7}`
@@ -190,7 +190,7 @@ func TestFindingCH2W2UnreadableAnswer(t *testing.T) {
 	}
 }
 
-// What a server says beside the point is logged by the client that hears of it.
+// Unreadable notifications are logged by the client that receives them.
 func TestFindingCH2Logged(t *testing.T) {
 	var log bytes.Buffer
 	s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -218,7 +218,7 @@ func TestFindingCH2Logged(t *testing.T) {
 	}
 }
 
-// A request that cannot be read is refused with its id.
+// An unreadable request is rejected with its ID.
 func TestFindingW5UnreadableRequest(t *testing.T) {
 	s := serve(t, newHandler(t, tools(), nil))
 	body := `{"method":"tools/call","params":{"name":"hello","arguments":{"a":"\ud83d"}},"jsonrpc":"2.0","id":"x"}`
@@ -240,8 +240,9 @@ func TestFindingW5UnreadableRequest(t *testing.T) {
 	}
 }
 
-// A server cannot make its client come back without a pause: neither with a short retry nor
-// with new ids, while it says nothing. One that asks for a longer pause gets that.
+// A server cannot make its client reconnect without a pause while it sends no messages,
+// neither with a short retry nor with new IDs. If it asks for a longer pause, the client
+// waits that long.
 func TestFindingS27W13ReconnectingHasAFloor(t *testing.T) {
 	for name, test := range map[string]struct {
 		event string
@@ -266,8 +267,8 @@ func TestFindingS27W13ReconnectingHasAFloor(t *testing.T) {
 	}
 }
 
-// A subscription that is agreed to and cut off at once is taken up again with growing
-// pauses, whatever is said on it.
+// A subscription that is acknowledged and then immediately cut off is resumed with
+// increasing pauses, whatever is sent on it.
 func TestFindingW13ListenBacksOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var listens atomic.Int64

@@ -18,8 +18,8 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// T61, the transport's half: which answers are those of a server that does not
-// speak the modern era, and which are answers.
+// T61, for the transport: which responses come from a server that does not support the
+// modern era, and which are responses to the call.
 func TestTransportRefusals(t *testing.T) {
 	problem := func(code int) string {
 		return fmt.Sprintf(`{"jsonrpc":"2.0","id":null,"error":{"code":%d,"message":"no"}}`, code)
@@ -27,8 +27,8 @@ func TestTransportRefusals(t *testing.T) {
 	tests := []struct {
 		status       int
 		body         string
-		modern       error // nil is a response or an error of no kind
-		code, legacy int   // of the response, 0 if there is none
+		modern       error // nil is a response, or an error that is none of these
+		code, legacy int   // of the response; 0 if there is none
 	}{
 		{400, "", transport.ErrNotUnderstood, 0, 0},
 		{400, "Bad Request", transport.ErrNotUnderstood, 0, 0},
@@ -98,7 +98,7 @@ func TestTransportRefusals(t *testing.T) {
 	}
 }
 
-// The text of a StatusError has the status, with its name if it has one.
+// The text of a StatusError contains the status, and its name if it has one.
 func TestStatusErrorText(t *testing.T) {
 	for want, e := range map[string]*mcphttp.StatusError{
 		"mcphttp: the server answered 502 Bad Gateway":         {Status: 502},
@@ -112,7 +112,7 @@ func TestStatusErrorText(t *testing.T) {
 	}
 }
 
-// What a server wants of its caller is in the error; a body is not kept whole.
+// The error contains the server's challenge. A long body is truncated.
 func TestTransportUnauthorized(t *testing.T) {
 	l := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope"`)
@@ -134,7 +134,7 @@ func TestTransportUnauthorized(t *testing.T) {
 	}
 }
 
-// Notifications are accepted with any status of success.
+// Any 2xx status accepts a notification.
 func TestTransportSend(t *testing.T) {
 	for _, version := range both {
 		for status, fine := range map[int]bool{200: true, 202: true, 204: true, 400: false, 500: false, 302: false} {
@@ -148,8 +148,8 @@ func TestTransportSend(t *testing.T) {
 	}
 }
 
-// A redirect is followed within the server's origin, if it keeps the method; no
-// message and no header goes anywhere else.
+// A redirect within the server's origin is followed if it preserves the method. No message
+// and no header is sent elsewhere.
 func TestTransportRedirects(t *testing.T) {
 	var leaked []string
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -201,7 +201,7 @@ func TestTransportRedirects(t *testing.T) {
 	}
 }
 
-// A client's own rule about redirects holds within the origin; without one, a circle
+// The client's own CheckRedirect applies within the origin. Without one, a redirect loop
 // ends.
 func TestTransportRedirectRule(t *testing.T) {
 	s := serve(t, http.RedirectHandler("/mcp", http.StatusTemporaryRedirect))
@@ -216,7 +216,7 @@ func TestTransportRedirectRule(t *testing.T) {
 	}
 }
 
-// What is no URL of a server is found out before anything is sent.
+// Invalid server URLs are rejected before anything is sent.
 func TestTransportURL(t *testing.T) {
 	for _, bad := range []string{"", "localhost:8080/mcp", "/mcp", "ftp://localhost/mcp", "http://", "http://a b/"} {
 		for _, to := range []transport.Transport{mcphttp.NewTransport(bad, nil), mcphttp.NewSSETransport(bad, nil)} {

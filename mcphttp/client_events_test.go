@@ -17,7 +17,7 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// T26: the event stream format, with all its line ends, and however it is cut.
+// T26: the event stream format, with every kind of line ending, however it is split.
 func TestReadEvents(t *testing.T) {
 	type event = mcphttp.Event
 	tests := map[string]struct {
@@ -63,7 +63,7 @@ func TestReadEvents(t *testing.T) {
 	}
 }
 
-// A long line is one of several like any other.
+// A long line is handled like any other line of an event.
 func TestReadLongLines(t *testing.T) {
 	long := strings.Repeat("x", 100<<10)
 	for _, lines := range [][]string{{long, "a"}, {"a", long}, {long, long}} {
@@ -74,7 +74,7 @@ func TestReadLongLines(t *testing.T) {
 	}
 }
 
-// A stream that breaks, rather than ends, has no last event.
+// If a stream breaks instead of ending, its incomplete last event is discarded.
 func TestReadEventsBroken(t *testing.T) {
 	in := io.MultiReader(strings.NewReader("data: a\n\ndata: b\n"), iotest.ErrReader(io.ErrUnexpectedEOF))
 	got, err := mcphttp.ReadEvents(in, 1<<10)
@@ -83,7 +83,7 @@ func TestReadEventsBroken(t *testing.T) {
 	}
 }
 
-// What is read does not depend on how it arrives, and is what go-sse reads.
+// Events do not depend on how the stream is split into reads, and agree with go-sse.
 func FuzzReadEvents(f *testing.F) {
 	f.Add("event: a\nid: 1\ndata: x\rdata: y\r\n\r\n: c\n\nretry: 5\ndata\n\n")
 	f.Add("data:a\n\n\ndata::b\n\ndata: c\r\rdata")

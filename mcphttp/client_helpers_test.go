@@ -18,7 +18,7 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// link is a connection of a transport, and what was received on it.
+// link is a connection of a transport and the messages received on it.
 type link struct {
 	transport.Conn
 	t   *testing.T
@@ -30,7 +30,7 @@ type received struct {
 	about mcp.ID
 }
 
-// link connects to the server in streamable HTTP.
+// link connects to the server over Streamable HTTP.
 func (s *site) link(opts *mcphttp.TransportOptions) *link {
 	s.t.Helper()
 	l, err := s.connect(mcphttp.NewTransport("http://localhost/mcp", s.options(opts)))
@@ -59,7 +59,7 @@ func (s *site) connect(to transport.Transport) (*link, error) {
 	return l, nil
 }
 
-// core is what the transports of this module use.
+// core is the internal API of package mcp.
 var core = mcp.Internal(seam.Key{})
 
 // call makes a call that must not fail.
@@ -82,7 +82,7 @@ func (l *link) send(m *transport.Outgoing) {
 	}
 }
 
-// next is what is received next.
+// next returns the next received message.
 func (l *link) next() received {
 	l.t.Helper()
 	select {
@@ -94,8 +94,7 @@ func (l *link) next() received {
 	}
 }
 
-// handshake opens a session of a version, and returns what begins the envelopes of
-// its messages.
+// handshake performs the handshake of a legacy version.
 func (l *link) handshake(version string) {
 	l.t.Helper()
 	l.call(opening(0, version))
@@ -107,7 +106,7 @@ func opening(id int64, version string) *transport.Outgoing {
 		`{"jsonrpc":"2.0","id":%d,"method":"initialize","params":{"protocolVersion":%q,"capabilities":{"elicitation":{}},"clientInfo":{"name":"test","version":"1"}}}`, id, version)}
 }
 
-// toolCall is a call of a tool in the way of a version.
+// toolCall returns a tool call in the form of a version.
 func toolCall(id int64, version, tool string) *transport.Outgoing {
 	meta := `"_meta":{"progressToken":"p"}`
 	if version == mcp.LatestVersion {
@@ -119,10 +118,10 @@ func toolCall(id int64, version, tool string) *transport.Outgoing {
 	}
 }
 
-// both are a version of either era.
+// both contains one version of each era.
 var both = []string{mcp.LatestVersion, "2025-11-25"}
 
-// visits keeps the requests that a handler gets.
+// visits records the requests that a handler receives.
 type visits struct {
 	http.Handler
 	mu  sync.Mutex
@@ -144,7 +143,7 @@ func (v *visits) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	v.Handler.ServeHTTP(w, r)
 }
 
-// of are the requests of an HTTP method whose body has a text in it.
+// of returns the requests with an HTTP method whose body contains a text.
 func (v *visits) of(method, text string) []*visit {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -157,9 +156,9 @@ func (v *visits) of(method, text string) []*visit {
 	return found
 }
 
-// script is a server that knows the handshake; anything else is up to functions.
+// script is a server that implements the handshake; functions handle everything else.
 type script struct {
-	session string // the id that initialize gives
+	session string // the session ID returned by initialize
 	post    http.HandlerFunc
 	get     http.HandlerFunc // nil: 405
 	del     http.HandlerFunc // nil: 405
@@ -189,7 +188,7 @@ func say(w http.ResponseWriter, message string) {
 	_, _ = io.WriteString(w, message)
 }
 
-// stream writes a piece of an event stream, at once.
+// stream writes a part of an event stream and flushes it.
 func stream(w http.ResponseWriter, events string) {
 	if w.Header().Get("Content-Type") == "" {
 		w.Header().Set("Content-Type", "text/event-stream")

@@ -18,8 +18,8 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// A modern call is answered with JSON or with a stream; what comes before the
-// answer is about the call.
+// A modern call is answered with JSON or a stream. Messages before the response are about
+// the call.
 func TestTransportModern(t *testing.T) {
 	l := serve(t, newHandler(t, tools(), nil)).link(nil)
 	if r := l.call(toolCall(1, mcp.LatestVersion, "hello")); r.Error != nil || !strings.Contains(string(r.Result), "hello") {
@@ -43,8 +43,7 @@ func TestTransportModern(t *testing.T) {
 	}
 }
 
-// T62: the headers mirror a request, encoded where necessary, and nothing else can set
-// them.
+// T62: headers mirror the request, encoded where necessary, and cannot be set otherwise.
 func TestTransportHeaders(t *testing.T) {
 	v := &visits{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		say(w, `{"jsonrpc":"2.0","id":1,"result":{}}`)
@@ -76,8 +75,8 @@ func TestTransportHeaders(t *testing.T) {
 	}
 }
 
-// T48, the client's half: when the caller of a modern call does not wait any more,
-// neither does its HTTP request, and nothing else is sent.
+// T48, for the client: when the caller of a modern call gives up, its HTTP request is
+// cancelled and nothing else is sent.
 func TestTransportCancelModern(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := tools()
@@ -107,8 +106,8 @@ func TestTransportCancelModern(t *testing.T) {
 	})
 }
 
-// T27: an answer that ends before the response fails the call, promptly and in a
-// way that can be recognized. T19: nothing is sent twice.
+// T27: a stream that ends before the response fails the call promptly, with an error that
+// can be recognized. T19: nothing is sent twice.
 func TestTransportNoResponse(t *testing.T) {
 	answers := map[string]http.HandlerFunc{
 		"empty stream":   func(w http.ResponseWriter, _ *http.Request) { stream(w, "") },
@@ -161,7 +160,7 @@ func notification(param string) string {
 	return fmt.Sprintf("data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"level\":\"info\",\"data\":%q}}\n\n", param)
 }
 
-// T26: everything that a server may put around a response is fine.
+// T26: anything that a server may send around a response is accepted.
 func TestTransportStreamForms(t *testing.T) {
 	response := `{"jsonrpc":"2.0","id":7,"result":{"a":1}}`
 	for name, body := range map[string]string{
@@ -190,8 +189,8 @@ func TestTransportStreamForms(t *testing.T) {
 	}
 }
 
-// T1 and T33, the client's half: a message may be large; one that is too large
-// fails its call only, and takes no more memory than the limit.
+// T1 and T33, for the client: a message may be large. One that is too large fails only its
+// call, and takes no more memory than the limit.
 func TestTransportMaxMessage(t *testing.T) {
 	size := 10 << 20
 	message := func() string { return `{"jsonrpc":"2.0","id":7,"result":{"a":"` + strings.Repeat("x", size) + `"}}` }
@@ -224,8 +223,7 @@ func withType(w http.ResponseWriter, kind string) http.ResponseWriter {
 	return w
 }
 
-// T46: a context that came from a request to a server of ours adds nothing to the
-// requests of a client.
+// T46: a context of a request to an mcphttp server adds nothing to the requests of a client.
 func TestTransportIgnoresInboundRequest(t *testing.T) {
 	v := &visits{Handler: newHandler(t, tools(), nil)}
 	l := serve(t, v).link(nil)
@@ -247,7 +245,7 @@ func TestTransportIgnoresInboundRequest(t *testing.T) {
 	}
 }
 
-// decorator wraps a transport as users do.
+// decorator wraps a transport like user code does.
 type decorator struct{ transport.Transport }
 
 func (d decorator) Connect(ctx context.Context, receive transport.Receiver) (transport.Conn, error) {
@@ -255,7 +253,7 @@ func (d decorator) Connect(ctx context.Context, receive transport.Receiver) (tra
 	return struct{ transport.Conn }{w}, err
 }
 
-// T63: a decorated transport knows the version like a bare one.
+// T63: a decorated transport knows the version like an undecorated one.
 func TestTransportDecorated(t *testing.T) {
 	for _, version := range both {
 		v := &visits{Handler: newHandler(t, tools(), nil)}

@@ -23,7 +23,7 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// openBodies is a RoundTripper that counts the bodies of responses that are not closed.
+// openBodies is a RoundTripper that counts response bodies that have not been closed.
 type openBodies struct {
 	http.RoundTripper
 	open atomic.Int64
@@ -48,7 +48,7 @@ func (b *openBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// serverAnswers are what a server says to everything but notifications.
+// serverAnswers are responses to everything but notifications.
 var serverAnswers = map[string]http.HandlerFunc{
 	"a message":           func(w http.ResponseWriter, _ *http.Request) { say(w, `{"jsonrpc":"2.0","id":7,"result":{}}`) },
 	"no message":          func(w http.ResponseWriter, _ *http.Request) { say(w, `<html>`) },
@@ -71,8 +71,8 @@ var serverAnswers = map[string]http.HandlerFunc{
 	"a foreign endpoint": says("event: endpoint\ndata: http://example.com/\n\n"),
 }
 
-// Whatever a server says, each response is closed, and nothing stays with the context of a
-// call that is over.
+// Whatever a server sends, each response body is closed, and nothing keeps waiting on the
+// context of a finished call.
 func TestTransportReleasesResponses(t *testing.T) {
 	for name, answer := range serverAnswers {
 		for _, sessions := range []bool{true, false} {
@@ -123,7 +123,7 @@ func releases(t *testing.T, s *site, version string) {
 	}
 }
 
-// watchedContext counts the functions that wait for its end.
+// watchedContext counts the functions waiting for it to be done.
 type watchedContext struct {
 	context.Context
 	done    chan struct{}
@@ -149,7 +149,7 @@ func (c *watchedContext) AfterFunc(f func()) func() bool {
 	return func() bool { over(); return stop() }
 }
 
-// What comes from below says that it comes from this package, and what it was.
+// Errors of the network are prefixed with the package name and wrap the original error.
 func TestTransportNetworkErrors(t *testing.T) {
 	down := errors.New("the network is down")
 	opts := &mcphttp.TransportOptions{Client: &http.Client{Transport: roundTripper(func(*http.Request) (*http.Response, error) { return nil, down })}, Logger: quiet}
@@ -178,7 +178,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// A transport without a client of its own closes its network connections.
+// A transport without its own http.Client closes its network connections.
 func TestTransportClosesConnections(t *testing.T) {
 	for name, open := range map[string]func(string, *mcphttp.TransportOptions) transport.Transport{"/mcp": mcphttp.NewTransport, "/sse": mcphttp.NewSSETransport} {
 		router := mcphttp.NewRouter(tools(), &mcphttp.RouterOptions{Options: &mcphttp.Options{Logger: quiet}})
@@ -201,12 +201,13 @@ func TestTransportClosesConnections(t *testing.T) {
 			t.Error(err)
 		}
 		_ = wire.Close()
-		conns.Wait() // forever, if one stays open
+		conns.Wait() // blocks forever if a connection stays open
 		server.Close()
 	}
 }
 
-// A transport without a client of its own does not change that of the program.
+// A transport without its own http.Client does not change the default transport of the
+// program.
 func TestTransportLeavesDefaultClient(t *testing.T) {
 	shared, ok := http.DefaultTransport.(*http.Transport)
 	if !ok {

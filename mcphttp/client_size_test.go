@@ -19,13 +19,13 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// messageOf returns a response with a number of bytes.
+// messageOf returns a response of a given size in bytes.
 func messageOf(size int) string {
 	const head, tail = `{"jsonrpc":"2.0","id":7,"result":{"x":"`, `"}}`
 	return head + strings.Repeat("x", size-len(head)-len(tail)) + tail
 }
 
-// A message may have MaxMessage bytes, in whatever form it comes.
+// A message may have at most MaxMessage bytes, however it is sent.
 func TestTransportMessageBounds(t *testing.T) {
 	forms := map[string]func(w http.ResponseWriter, message string){
 		"of known length": func(w http.ResponseWriter, m string) {
@@ -56,7 +56,7 @@ func TestTransportMessageBounds(t *testing.T) {
 	}
 }
 
-// Without an option, a message may have 64 MiB.
+// By default, a message may have at most 64 MiB.
 func TestTransportDefaultMessageBounds(t *testing.T) {
 	for size, fits := range map[int]bool{64 << 20: true, 64<<20 + 1: false} {
 		l := serve(t, script{post: func(w http.ResponseWriter, _ *http.Request) {
@@ -71,8 +71,8 @@ func TestTransportDefaultMessageBounds(t *testing.T) {
 	}
 }
 
-// A StatusError keeps 4 KiB of a body, and prints 200 bytes. A JSON-RPC error in the body is
-// read up to a MiB, or MaxMessage if that is less.
+// A StatusError keeps 4 KiB of a body and prints 200 bytes of it. A JSON-RPC error in the
+// body is read up to 1 MiB, or MaxMessage if that is less.
 func TestStatusErrorBounds(t *testing.T) {
 	refused := func(body string, opts *mcphttp.TransportOptions) *mcphttp.StatusError {
 		l := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -103,7 +103,7 @@ func TestStatusErrorBounds(t *testing.T) {
 	}
 }
 
-// A message is redirected nine times at most, as net/http does it.
+// A message is redirected at most nine times, as in net/http.
 func TestTransportRedirectBounds(t *testing.T) {
 	for redirects, good := range map[int]bool{9: true, 10: false} {
 		seen := 0
@@ -120,8 +120,8 @@ func TestTransportRedirectBounds(t *testing.T) {
 	}
 }
 
-// A RoundTripper gets requests like those of http.NewRequest: some of them hand requests
-// to a handler directly.
+// A RoundTripper gets requests like those of http.NewRequest, because some pass requests
+// directly to a handler.
 func TestTransportRequests(t *testing.T) {
 	var got []*http.Request
 	opts := &mcphttp.TransportOptions{Logger: quiet, Client: &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -156,7 +156,7 @@ func TestTransportRequests(t *testing.T) {
 	}
 }
 
-// The headers of the protocol cannot be set, also where the transport sends none itself.
+// Options cannot set headers of the protocol, even those that the transport does not send.
 func TestTransportHeadersOfTheProtocol(t *testing.T) {
 	for _, version := range []string{mcp.LatestVersion, "2025-11-25"} {
 		var got http.Header
@@ -183,11 +183,11 @@ func TestTransportHeadersOfTheProtocol(t *testing.T) {
 	}
 }
 
-// endlessBody is a stream whose response is followed by comments without end.
+// endlessBody is a stream with a response followed by endless comments.
 type endlessBody struct {
 	start  string
 	read   int
-	closed chan int // gets how much was read
+	closed chan int // receives the number of bytes read
 }
 
 func (b *endlessBody) Read(p []byte) (int, error) {
@@ -205,8 +205,8 @@ func (b *endlessBody) Read(p []byte) (int, error) {
 
 func (b *endlessBody) Close() error { b.closed <- b.read; return nil }
 
-// What follows a response on its stream is read up to 64 KiB, so that the network
-// connection can be used again.
+// After the response, up to 64 KiB of the stream are read, so that the network connection
+// can be reused.
 func TestTransportDrainBounds(t *testing.T) {
 	body := &endlessBody{start: response7, closed: make(chan int, 1)}
 	opts := &mcphttp.TransportOptions{Logger: quiet, Client: &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -219,7 +219,7 @@ func TestTransportDrainBounds(t *testing.T) {
 	if _, err := wire.Call(t.Context(), toolCall(7, mcp.LatestVersion, "a")); err != nil {
 		t.Fatal(err)
 	}
-	if n := <-body.closed; n < 64<<10 || n > 64<<10+4096 { // that much is read ahead
+	if n := <-body.closed; n < 64<<10 || n > 64<<10+4096 { // as much as is read ahead
 		t.Errorf("%d bytes were read", n)
 	}
 	_ = wire.Close()

@@ -21,8 +21,8 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// How long a client waits before it asks for the rest of a stream: half a second, doubled
-// with each failure up to 30 seconds, and with each stream without a message up to five.
+// The delays before a client resumes a stream: half a second, doubled with each failure up
+// to 30 seconds, and with each stream without a message up to five seconds.
 func TestTransportReconnectDelays(t *testing.T) {
 	seconds := func(all ...float64) (waits []time.Duration) {
 		for _, s := range all {
@@ -31,7 +31,7 @@ func TestTransportReconnectDelays(t *testing.T) {
 		return waits
 	}
 	down := func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Connection", "close") // net/http would try again itself on one that it has
+		w.Header().Set("Connection", "close") // net/http would retry on a reused connection
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
 	times := func(n int, f http.HandlerFunc) (all []func(http.ResponseWriter, *http.Request)) {
@@ -85,7 +85,7 @@ func TestTransportReconnectDelays(t *testing.T) {
 	}
 }
 
-// Without an option, a client gives up after five attempts in a row that bring nothing new.
+// By default, a client gives up after five consecutive attempts without anything new.
 func TestTransportReconnectAttempts(t *testing.T) {
 	for failures, good := range map[int]bool{4: true, 5: false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestTransportReconnectAttempts(t *testing.T) {
 	}
 }
 
-// hangs is a server that never answers what a function says.
+// hangs returns a server that never answers the requests for which when returns true.
 func hangs(when func(*http.Request) bool, otherwise http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if when(r) {
@@ -118,8 +118,8 @@ func isMethod(method string) func(*http.Request) bool {
 	return func(r *http.Request) bool { return r.Method == method }
 }
 
-// The handshake waits half a second for the standalone stream, and Close waits for the end
-// of the session, but not for ever.
+// The handshake waits at most half a second for the standalone stream, and Close waits at
+// most two seconds for the session to end.
 func TestTransportHandshakeBounds(t *testing.T) {
 	for method, wait := range map[string]struct{ handshake, close time.Duration }{
 		"":                {0, 0},
@@ -156,7 +156,7 @@ func TestTransportFallbackBounds(t *testing.T) {
 	})
 }
 
-// What follows the response on a stream is read for a second.
+// After the response, a stream is read for at most a second.
 func TestTransportDrainTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answered, left := time.Now(), make(chan time.Duration, 1)
@@ -173,8 +173,8 @@ func TestTransportDrainTime(t *testing.T) {
 	})
 }
 
-// A server that does not take the news that a call is cancelled is not waited for for more
-// than five seconds.
+// If a server does not accept the notification that a call is cancelled, the client stops
+// waiting after five seconds.
 func TestTransportCancelBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		took := make(chan time.Duration, 1)
@@ -210,14 +210,14 @@ func TestTransportCancelBounds(t *testing.T) {
 	})
 }
 
-// Calls that find their session lost at the same time wait for one handshake, and are then
-// made again.
+// Concurrent calls that find their session lost wait for one handshake and are then sent
+// again.
 func TestLostSessionOfManyCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHandler(t, tools(), nil)
 		v := &visits{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Header.Get("Mcp-Session-Id") == "" {
-				<-time.After(time.Second) // a handshake takes that long
+				<-time.After(time.Second) // the duration of a handshake
 			}
 			h.ServeHTTP(w, r)
 		})}
@@ -251,8 +251,8 @@ func TestLostSessionOfManyCalls(t *testing.T) {
 	})
 }
 
-// A server that opens sessions and does not know them any more makes its client open the
-// next one, but not at once, and not faster and faster.
+// A server that keeps losing its sessions makes the client open new ones, but not
+// immediately and not at an increasing rate.
 func TestFindingS27LostSessionsHaveAFloor(t *testing.T) {
 	for _, pings := range []int{http.StatusOK, http.StatusNotFound} {
 		synctest.Test(t, func(t *testing.T) {

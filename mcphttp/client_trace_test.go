@@ -22,7 +22,7 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// tracedEvents are what a trace was called with, in order.
+// tracedEvents records the calls of a trace, in order.
 type tracedEvents struct {
 	mu     sync.Mutex
 	events []string
@@ -34,7 +34,7 @@ func (e *tracedEvents) addf(format string, args ...any) {
 	e.events = append(e.events, fmt.Sprintf(format, args...))
 }
 
-// take returns the events so far, and forgets them.
+// take returns the events so far and clears them.
 func (e *tracedEvents) take() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -51,7 +51,7 @@ func (e *tracedEvents) trace() *mcptrace.ClientTrace {
 	}
 }
 
-// A response that cannot be read is traced with the reason.
+// An unreadable response is traced with the reason.
 func TestClientTraceOfAnUnreadableResponse(t *testing.T) {
 	url := mcptest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -70,7 +70,7 @@ func TestClientTraceOfAnUnreadableResponse(t *testing.T) {
 	}
 }
 
-// A server that refuses the caller is traced, in both eras.
+// A challenge from the server is traced, in both eras.
 func TestClientTraceOfAChallenge(t *testing.T) {
 	for _, version := range []string{mcp.LatestVersion, mcp.LegacyVersions()[0]} {
 		var e tracedEvents
@@ -86,7 +86,7 @@ func TestClientTraceOfAChallenge(t *testing.T) {
 	}
 }
 
-// A stream that breaks off is opened again, which is traced as part of its call.
+// A stream that breaks off is reopened, and the trace attributes that to its call.
 func TestClientTraceOfAStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := tools()
@@ -108,7 +108,7 @@ func TestClientTraceOfAStream(t *testing.T) {
 	})
 }
 
-// A session that is lost is opened again, and the call is sent again.
+// A lost session is reopened, and the call is sent again.
 func TestClientTraceOfASession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var e tracedEvents

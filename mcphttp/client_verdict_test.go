@@ -18,8 +18,7 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// A client remembers what a server speaks, and finds it out again, once, if that
-// has changed.
+// A client remembers the era of a server, and detects it again, once, if it has changed.
 func TestVerdict(t *testing.T) {
 	var requests atomic.Int64
 	handler := newHandler(t, tools(), nil)
@@ -68,7 +67,7 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// A server that is not there is said to be not there, and nothing else.
+// Connecting to a server that is not running reports only that.
 func TestConnectToNobody(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -82,8 +81,8 @@ func TestConnectToNobody(t *testing.T) {
 	}
 }
 
-// A subscription outlives its HTTP response, in both eras: what happened while it
-// was cut is told afterwards.
+// A subscription outlives its HTTP response, in both eras. Changes that happen while it is
+// interrupted are reported afterwards.
 func TestListenSurvivesCut(t *testing.T) {
 	for _, version := range []string{mcp.LatestVersion, mcp.LegacyVersions()[0]} {
 		t.Run(version, func(t *testing.T) {
@@ -127,7 +126,7 @@ func TestListenSurvivesCut(t *testing.T) {
 	}
 }
 
-// Some servers begin a body with a byte order mark, as those in .NET and PHP may.
+// Some servers, for example in .NET and PHP, start a body with a byte order mark.
 func TestByteOrderMark(t *testing.T) {
 	answer := `{"jsonrpc":"2.0","id":7,"result":{"content":[]}}`
 	status := http.StatusOK

@@ -24,9 +24,8 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// Everything that a handler is called for comes from an HTTP request, in either
-// era: also the subscription that the stream of a session makes. So a handler can
-// choose a mux by the HTTP request.
+// In both eras, every call of a handler has an HTTP request, including the subscription made
+// by the stream of a session. So a handler can choose a mux by the HTTP request.
 func TestRequestFromIsNeverNil(t *testing.T) {
 	tenants := map[string]*mcp.Mux{}
 	for _, name := range []string{"acme", "globex"} {
@@ -67,7 +66,7 @@ func TestRequestFromIsNeverNil(t *testing.T) {
 	}
 }
 
-// The same holds for the transport of 2024-11-05.
+// The same applies to the transport of 2024-11-05.
 func TestRequestFromIsNeverNilOverSSE(t *testing.T) {
 	methods := make(chan string, 16)
 	mux := mcp.NewMux("test", "v1.0.0", &mcp.MuxOptions{Logger: quiet})
@@ -113,8 +112,8 @@ func TestRequestFromIsNeverNilOverSSE(t *testing.T) {
 	}
 }
 
-// A call to a server that does not answer any more ends with its context, whatever is
-// called, in every transport and era; and so does the connection.
+// A call to a server that no longer responds ends with its context, whatever the method,
+// transport and era, and so does the connection.
 func TestFindingCM4W9CallsObeyTheirContext(t *testing.T) {
 	transports := map[string]func(t *testing.T, h mcp.Handler) transport.Transport{
 		"in process": func(_ *testing.T, h mcp.Handler) transport.Transport { return mcp.InProcess(h) },
@@ -148,7 +147,7 @@ func TestFindingCM4W9CallsObeyTheirContext(t *testing.T) {
 					mux.Use(func(next mcp.Handler) mcp.Handler {
 						return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 							if silent.Load() {
-								<-time.After(24 * time.Hour) // not even its context
+								<-time.After(24 * time.Hour) // ignores even its context
 							}
 							return next.ServeMCP(ctx, req)
 						})
@@ -172,7 +171,7 @@ func TestFindingCM4W9CallsObeyTheirContext(t *testing.T) {
 						start := time.Now()
 						_, err = core.Serve(ctx, conn, req, nil, quiet)
 						cancel()
-						known := method == mcp.MethodDiscover || method == mcp.MethodListen // what a server of the legacy era is not asked
+						known := method == mcp.MethodDiscover || method == mcp.MethodListen // not sent to legacy servers
 						if took := time.Since(start); took > time.Minute || !errors.Is(err, why) && (version == mcp.LatestVersion || !known) {
 							t.Errorf("%s: %v after %v", method, err, took)
 						}
@@ -189,7 +188,7 @@ func TestFindingCM4W9CallsObeyTheirContext(t *testing.T) {
 	}
 }
 
-// scopes is a server behind an authentication that believes X-Scope, for one user.
+// scopes returns a server for one user, behind authentication that trusts X-Scope.
 func scopes(t *testing.T) (*site, *mcp.Mux) {
 	t.Helper()
 	mux := tools()
@@ -229,8 +228,8 @@ func (s *site) enterAs(version, scope string) header {
 	return h
 }
 
-// A batch is its sender's, with the scopes of the token that came with it, not with
-// those of the one that opened the session.
+// A batch is served with the scopes of its own token, not those of the token that opened the
+// session.
 func TestFindingS3Batch(t *testing.T) {
 	s, _ := scopes(t)
 	admin := s.enterAs("2025-03-26", "admin")
@@ -244,7 +243,7 @@ func TestFindingS3Batch(t *testing.T) {
 	}
 }
 
-// So is a batch over HTTP+SSE.
+// The same applies to a batch over HTTP+SSE.
 func TestFindingS3BatchSSE(t *testing.T) {
 	s, _ := scopes(t)
 	r := s.request(t.Context(), http.MethodGet, "", header{"X-Scope": "admin"})
@@ -271,8 +270,8 @@ func TestFindingS3BatchSSE(t *testing.T) {
 	}
 }
 
-// Subscribing needs the scopes of the request that subscribes, and being told those of
-// the GET that listens.
+// Subscribing requires the scopes of the subscribing request, and receiving updates those of
+// the listening GET.
 func TestFindingS3Subscriptions(t *testing.T) {
 	s, mux := scopes(t)
 	subscribe := `{"jsonrpc":"2.0","id":3,"method":"resources/subscribe","params":{"uri":"audit://1"}}`
@@ -286,7 +285,7 @@ func TestFindingS3Subscriptions(t *testing.T) {
 			t.Errorf("subscribing with the token of the session: %d %s", res.status, res.body)
 		}
 		own := read(t, s.do(s.request(t.Context(), http.MethodGet, "", with(admin, header{"X-Scope": scope}))))
-		own.next() // the event that primes
+		own.next() // the priming event
 		mux.ResourceUpdated("audit://1")
 		if scope == "admin" {
 			if got := own.message(); !strings.Contains(got, "audit://1") {
@@ -297,7 +296,7 @@ func TestFindingS3Subscriptions(t *testing.T) {
 		if got := own.message(); !strings.Contains(got, "tools/list_changed") {
 			t.Errorf("a GET with the scope %s was told %s", scope, got)
 		}
-		mux.Prompt("prompt-"+scope, uncalled) // what came with the change before it comes before this one
+		mux.Prompt("prompt-"+scope, uncalled) // follows those of the previous change
 		if got := own.message(); !strings.Contains(got, "prompts/list_changed") {
 			t.Errorf("a GET with the scope %s was told %s", scope, got)
 		}

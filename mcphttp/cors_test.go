@@ -13,7 +13,7 @@ import (
 
 const app = "https://app.example.com"
 
-// crossSite is a server behind authentication that a page of another origin uses.
+// crossSite returns a server behind authentication that is used by a page of another origin.
 func crossSite(t *testing.T) *site {
 	t.Helper()
 	authenticated := func(next http.Handler) http.Handler {
@@ -29,7 +29,7 @@ func crossSite(t *testing.T) *site {
 	return serve(t, mcphttp.CORS(app)(authenticated(newHandler(t, refusals(), nil))))
 }
 
-// T32: a page can read every answer, refusals included.
+// T32: a page can read every response, including rejections.
 func TestCORSOnEveryStatus(t *testing.T) {
 	s := crossSite(t)
 	page := header{"Origin": app, "Authorization": "Bearer x"}
@@ -59,7 +59,7 @@ func TestCORSOnEveryStatus(t *testing.T) {
 	}
 }
 
-// A preflight request needs no credentials, and allows the headers that tools chose.
+// A preflight request needs no credentials, and headers chosen by tools are allowed.
 func TestCORSPreflight(t *testing.T) {
 	s := crossSite(t)
 	asking := header{"Origin": app, "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization, mcp-param-region, mcp-protocol-version"}
@@ -73,7 +73,7 @@ func TestCORSPreflight(t *testing.T) {
 	}
 }
 
-// Other origins are not let in, by name or by a likeness of it.
+// Other origins are rejected, including those with similar names.
 func TestCORSRefuses(t *testing.T) {
 	s := crossSite(t)
 	for _, origin := range []string{"https://evil.example", "null", "https://app.example.com.evil.example", "http://app.example.com", "https://app.example.com:444"} {

@@ -26,13 +26,13 @@ import (
 
 const writeTimeout = 5 * time.Second
 
-// sized adds a tool whose answer is about that long.
+// sized adds a tool whose answer has about the given size.
 func sized(mux *mcp.Mux, size int) *mcp.Mux {
 	mux.Tool("sized", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return strings.Repeat("x", size), nil }, nil))
 	return mux
 }
 
-// unread are requests whose answers are short, of every kind.
+// unread returns requests of every kind with short answers.
 func unread() map[string]struct {
 	method, body string
 	header       header
@@ -50,8 +50,8 @@ func unread() map[string]struct {
 	}
 }
 
-// S10, W6: on HTTP/2 the client decides how much of an answer it takes. One that takes
-// nothing is cut off after WriteTimeout, however short the answer is.
+// S10, W6: on HTTP/2 the client controls how much of a response is sent. A client that
+// accepts nothing is disconnected after WriteTimeout, however short the response is.
 func TestFindingS10W6HTTP2WithoutWindow(t *testing.T) {
 	for name, test := range unread() {
 		for _, size := range []int{10, 15_000} {
@@ -76,8 +76,8 @@ func TestFindingS10W6HTTP2WithoutWindow(t *testing.T) {
 	}
 }
 
-// S10, W6: a client that sends one request after the other, and reads no answer, keeps
-// its connection for no longer than WriteTimeout.
+// S10, W6: a client that keeps sending requests without reading responses keeps its
+// connection for at most WriteTimeout.
 func TestFindingS10W6Pipelining(t *testing.T) {
 	for name, test := range unread() {
 		for _, size := range []int{10, 3000, 15_000} {
@@ -94,7 +94,7 @@ func TestFindingS10W6Pipelining(t *testing.T) {
 	}
 }
 
-// S10: a client that does not read the interim response which it expects is cut off, too.
+// S10: a client that does not read the 100 Continue it asked for is disconnected, too.
 func TestFindingS10UnreadContinue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHandler(t, tools(), &mcphttp.Options{WriteTimeout: writeTimeout, BodyTimeout: 2 * writeTimeout})
@@ -107,8 +107,8 @@ func TestFindingS10UnreadContinue(t *testing.T) {
 	})
 }
 
-// S10: the deadline for an answer does not outlive it: another handler on the same
-// connection may take its time.
+// S10: the write deadline ends with its response. Another handler on the same connection may
+// take longer.
 func TestFindingS10DeadlineEndsWithItsAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHandler(t, sized(tools(), 15_000), &mcphttp.Options{WriteTimeout: writeTimeout})
@@ -132,8 +132,8 @@ func TestFindingS10DeadlineEndsWithItsAnswer(t *testing.T) {
 	})
 }
 
-// U11: WriteTimeout replaces that of http.Server, which does not know how long a tool
-// may take.
+// U11: Options.WriteTimeout replaces http.Server.WriteTimeout, which cannot account for how
+// long a tool may take.
 func TestFindingU11ToolSlowerThanServer(t *testing.T) {
 	const slow = 500 * time.Millisecond
 	limited := func(s *http.Server) { s.WriteTimeout, s.ReadTimeout = slow, slow }
@@ -165,8 +165,8 @@ func TestFindingU11ToolSlowerThanServer(t *testing.T) {
 }
 
 // U11: http.Server.WriteTimeout cannot be replaced if middleware hides the writer's
-// deadlines, and nothing can be sent before the end of a request if it cannot flush. That is
-// said once.
+// deadlines, and nothing can be sent before the end of a request if the writer cannot flush.
+// This is logged once.
 func TestFindingU11WriterWithoutDeadlines(t *testing.T) {
 	wraps := func(wrap func(w http.ResponseWriter) http.ResponseWriter) func(http.Handler) http.Handler {
 		return func(h http.Handler) http.Handler {
@@ -210,8 +210,8 @@ func TestFindingU11WriterWithoutDeadlines(t *testing.T) {
 	}
 }
 
-// S11: a body has BodyTimeout to arrive, however much of it is sent how slowly, and
-// whether or not the request is refused.
+// S11: a body must arrive within BodyTimeout, however slowly it is sent, and whether or not
+// the request is rejected.
 func TestFindingS11SlowBody(t *testing.T) {
 	const bodyTimeout = 20 * time.Second
 	for name, request := range map[string]string{
@@ -253,7 +253,7 @@ func TestFindingS11SlowBody(t *testing.T) {
 	}
 }
 
-// server is what the two kinds of handlers have in common.
+// server is the common interface of both kinds of handlers.
 type server interface {
 	http.Handler
 	Shutdown(ctx context.Context) error
@@ -267,7 +267,7 @@ func serverOf(t *testing.T, kind string, opts *mcphttp.Options) server {
 	return newHandler(t, tools(), opts)
 }
 
-// S11: on HTTP/2, too, and to a client of the deprecated transport.
+// S11: the same on HTTP/2, and for clients of the deprecated transport.
 func TestFindingS11SlowBodyElsewhere(t *testing.T) {
 	for _, kind := range []string{"streamable", "SSE"} {
 		bubble(t, kind, func(t *testing.T) {
@@ -288,8 +288,8 @@ func TestFindingS11SlowBodyElsewhere(t *testing.T) {
 	}
 }
 
-// S11: middleware may read the body before, for example to log or to verify it. The time
-// for the body does not end the request then.
+// S11: middleware may read the body first, for example to log or verify it. In that case
+// BodyTimeout does not end the request.
 func TestFindingS11BodyReadByMiddleware(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := tools()
@@ -319,11 +319,11 @@ func TestFindingS11BodyReadByMiddleware(t *testing.T) {
 	})
 }
 
-// S11: a body may also come slowly, as long as it comes in time.
+// S11: a body may arrive slowly, as long as it arrives in time.
 func TestFindingS11BodyInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serve(t, newHandler(t, tools(), nil))
-		for range 3 { // on one connection
+		for range 3 { // on a single connection
 			body, h := callModern("hello")
 			in, out := io.Pipe()
 			go func() {
@@ -343,7 +343,7 @@ func TestFindingS11BodyInTime(t *testing.T) {
 	})
 }
 
-// S11, W18: Shutdown does not wait for a request whose body has not come.
+// S11, W18: Shutdown does not wait for a request whose body has not arrived.
 func TestFindingS11W18ShutdownDoesNotWaitForBodies(t *testing.T) {
 	for _, kind := range []string{"streamable", "SSE"} {
 		bubble(t, kind, func(t *testing.T) {
@@ -361,7 +361,7 @@ func TestFindingS11W18ShutdownDoesNotWaitForBodies(t *testing.T) {
 	}
 }
 
-// S11: the memory for a body grows with what has arrived, not with what is announced.
+// S11: the memory for a body grows with the bytes received, not with its Content-Length.
 func TestFindingS11MemoryOfBodies(t *testing.T) {
 	h := newHandler(t, tools(), nil)
 	serveOne := func() {
@@ -382,7 +382,7 @@ func TestFindingS11MemoryOfBodies(t *testing.T) {
 	}
 }
 
-// S11: a body of any length arrives whole.
+// S11: a body of any allowed length is received completely.
 func TestFindingS11LongBodies(t *testing.T) {
 	h := newHandler(t, tools(), &mcphttp.Options{MaxBody: 1 << 20})
 	s := serve(t, h)
@@ -398,8 +398,8 @@ func TestFindingS11LongBodies(t *testing.T) {
 	}
 }
 
-// C-L4: closing the connection is how a client of the modern era cancels, and the
-// handler learns that it was the client.
+// C-L4: a modern client cancels by closing the connection, and the handler learns that the
+// client cancelled.
 func TestFindingCL4DisconnectIsCancellation(t *testing.T) {
 	for _, proto := range []string{"HTTP/1", "HTTP/2"} {
 		bubble(t, proto, func(t *testing.T) {
@@ -429,7 +429,7 @@ func TestFindingCL4DisconnectIsCancellation(t *testing.T) {
 	}
 }
 
-// C-L4: middleware that ends a request for a reason of its own is not the client.
+// C-L4: a request ended by middleware is not reported as cancelled by the client.
 func TestFindingCL4TimeoutIsNoCancellation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := tools()

@@ -30,8 +30,8 @@ func greeter(whom string) *mcp.Mux {
 	return mux
 }
 
-// greet calls the tool as a client of 2026-07-28 does, and prints the text of the result
-// or the HTTP status.
+// greet calls the tool like a client of 2026-07-28 and prints the text of the result or the
+// HTTP status.
 func greet(url string, header map[string]string) {
 	body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"greet","_meta":{` +
 		`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
@@ -74,8 +74,8 @@ func ExampleNewHandler() {
 	// Output: hello, this is psi
 }
 
-// A web page cannot use the visitor's browser to reach a server that listens on
-// the visitor's machine, or trusts the visitor's network.
+// A web page cannot use the visitor's browser to reach a server that listens on the
+// visitor's machine or trusts the visitor's network.
 func ExampleOptions() {
 	mux := greeter("psi")
 	h := mcphttp.NewHandler(mux, &mcphttp.Options{

@@ -52,7 +52,7 @@ func ExampleNewSSEHandler() {
 	// 2025-11-25 hello, this is psi
 }
 
-// CORS is the outermost middleware, outside of everything that refuses requests.
+// CORS is the outermost middleware, outside of everything that rejects requests.
 func ExampleCORS() {
 	router := mcphttp.NewRouter(greeter("psi"), &mcphttp.RouterOptions{Middleware: []func(http.Handler) http.Handler{
 		mcphttp.CORS("https://app.example.com"),
@@ -101,7 +101,7 @@ func ExampleCloseStream() {
 	// 2025-11-25 rendered meanwhile <nil>
 }
 
-// A caller who lacks a scope gets a challenge. Authenticating middleware writes it in the
+// A caller that lacks a scope gets a challenge. Authentication middleware writes it in the
 // terms of its scheme; auth.Require does so for OAuth.
 func ExampleWithChallenge() {
 	mux := mcp.NewMux("files", "v1.0.0", nil)

@@ -43,7 +43,7 @@ func ExampleNewTransport() {
 	// 2026-07-28 hello, this is psi
 }
 
-// [mcphttp.NewTransport] connects to old servers, too, after two attempts more.
+// [mcphttp.NewTransport] also connects to old servers, after two failed attempts.
 func ExampleNewSSETransport() {
 	server := httptest.NewServer(mcphttp.NewSSEHandler(greeter("an old server"), nil))
 	defer server.Close()
@@ -52,7 +52,7 @@ func ExampleNewSSETransport() {
 	// 2025-11-25 hello, this is an old server
 }
 
-// The error of an unauthenticated call has the challenge of the server.
+// The error of an unauthenticated call contains the server's challenge.
 func ExampleStatusError() {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("WWW-Authenticate", `Bearer scope="tools"`)

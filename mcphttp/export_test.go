@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// An Event is what the client reads from an event stream.
+// An Event is an event as read by the client.
 type Event struct {
 	Kind, ID, Data string
 	Retry          time.Duration
@@ -29,7 +29,8 @@ func ReadEvents(in io.Reader, limit int64) ([]Event, error) {
 	}
 }
 
-// Leftovers says what is left of the sessions of a handler that was shut down, "" if nothing.
+// Leftovers describes what remains of the sessions of a handler after Shutdown, or returns
+// "" if nothing does.
 func Leftovers(handler any) string {
 	switch h := handler.(type) {
 	case *SSEHandler:
@@ -40,8 +41,8 @@ func Leftovers(handler any) string {
 	return ""
 }
 
-// DefaultOptions returns options with their defaults.
+// DefaultOptions returns o with defaults filled in.
 func DefaultOptions(o *Options) Options { return o.withDefaults() }
 
-// DefaultTransportOptions returns options with their defaults.
+// DefaultTransportOptions returns o with defaults filled in.
 func DefaultTransportOptions(o *TransportOptions) TransportOptions { return o.withDefaults() }

@@ -21,7 +21,7 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// mirroring is a server with a tool whose arguments stand in headers.
+// mirroring returns a server with a tool whose arguments are mirrored in headers.
 func mirroring(properties string) *mcp.Mux {
 	mux := mcp.NewMux("m", "v1", &mcp.MuxOptions{Logger: quiet})
 	echo := func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
@@ -37,8 +37,8 @@ const (
 		`"inner":{"type":"object","properties":{"zone":{"type":"string","x-mcp-header":"inner-Zone"}}}}`
 )
 
-// onPaper is a round tripper that writes a request down and reads it again, as a
-// network does.
+// onPaper is a RoundTripper that serializes a request and parses it again, like a network
+// does.
 type onPaper struct {
 	t       testing.TB
 	handler http.Handler
@@ -66,8 +66,7 @@ func (p onPaper) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-// Whatever a name and arguments are, the headers that the client makes of them agree
-// with the body, for the server.
+// For any name and arguments, the server accepts that the client's headers match the body.
 func FuzzMirroredHeaders(f *testing.F) {
 	f.Add("t", []byte(`{"region":"eu","n":42,"flag":true,"inner":{"zone":"a"}}`))
 	f.Add("t", []byte(`{"region":" \u00fc\r\n","n":-0.0,"flag":false,"inner":{"zone":""}}`))
@@ -106,11 +105,11 @@ func FuzzMirroredHeaders(f *testing.F) {
 }
 
 const (
-	absent = "-"    // the value of a header that is not there
-	again  = "\x00" // between the values of one that stands several times
+	absent = "-"    // stands for an absent header
+	again  = "\x00" // separates the values of a repeated header
 )
 
-// Headers that do not say what the body says are refused, and those that do are not.
+// Headers that do not match the body are rejected, and those that do are accepted.
 func FuzzHeaders(f *testing.F) {
 	f.Add(mcp.LatestVersion, "tools/call", "t", "eu", "42", uint8(0), "t", []byte(`{"region":"eu","n":42}`))
 	f.Add(mcp.LatestVersion, "tools/call", "t", absent, absent, uint8(0), "t", []byte(`{"region":null}`))
@@ -160,7 +159,7 @@ func FuzzHeaders(f *testing.F) {
 	})
 }
 
-// headerSays reports whether a header says a text.
+// headerSays reports whether a header value decodes to a text.
 func headerSays(value, text string) bool {
 	got, err := transport.DecodeHeaderValue(value)
 	return err == nil && got == text
@@ -168,7 +167,7 @@ func headerSays(value, text string) bool {
 
 var decimal = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?$`)
 
-// mirrors reports whether headers say what the arguments say.
+// mirrors reports whether header values match the arguments.
 func mirrors(region, n string, arguments json.RawMessage) bool {
 	var args map[string]json.RawMessage
 	_ = json.Unmarshal(arguments, &args)

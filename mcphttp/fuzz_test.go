@@ -19,7 +19,7 @@ import (
 	"github.com/go-psi/psi/mcpstdio"
 )
 
-// seeds are messages of every kind, as clients send them.
+// seeds returns messages of every kind, as clients send them.
 func seeds() []string {
 	var all []string
 	for _, m := range []struct{ method, params string }{
@@ -39,7 +39,7 @@ func seeds() []string {
 		`[]`, `{}`, `{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}`, "\xff", `{"jsonrpc":"2.0","id":1e999,"method":"ping"}`)
 }
 
-// alarm is a slog handler that keeps what a panic logs.
+// alarm is a slog.Handler that records logged panics.
 type alarm struct {
 	slog.Handler
 	panics bytes.Buffer
@@ -57,8 +57,8 @@ func (a *alarm) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// Whatever the message is, no transport panics, and all give the same answer to a
-// request of the modern era.
+// For any message, no transport panics, and all transports give the same answer to a modern
+// request.
 func FuzzTransports(f *testing.F) {
 	for _, seed := range seeds() {
 		f.Add([]byte(seed))
@@ -105,8 +105,8 @@ func post(h http.Handler, message []byte, req *mcp.Request) []byte {
 	return w.Body.Bytes()
 }
 
-// overStream sends a message, and one after it whose answer tells that there is none
-// to the first, unless that has to be answered: it may take longer.
+// overStream sends a message followed by a second one. The answer to the second shows that
+// the first has none, unless answered is set: such an answer may arrive later.
 func overStream(t *testing.T, h mcp.Handler, message []byte, answered bool, logger *slog.Logger) (answer []byte) {
 	t.Helper()
 	client, server := transport.Pipe()
@@ -140,7 +140,7 @@ func overStream(t *testing.T, h mcp.Handler, message []byte, answered bool, logg
 	return answer
 }
 
-// unsealed is an answer without what differs each time: sealed state.
+// unsealed returns an answer without the sealed state, which differs each time.
 func unsealed(answer []byte) string {
 	var m map[string]any
 	if json.Unmarshal(answer, &m) != nil {
@@ -151,7 +151,7 @@ func unsealed(answer []byte) string {
 	}
 	text, err := json.Marshal(m)
 	if err != nil {
-		return err.Error() // what was decoded can be encoded
+		return err.Error() // cannot fail: the value was decoded from JSON
 	}
 	return string(text)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// T31: Host and Origin, with and without allow-lists.
+// T31: Host and Origin, with and without allowlists.
 func TestGuard(t *testing.T) {
 	lists := map[string]*mcphttp.Options{
 		"default": {},
@@ -22,7 +22,7 @@ func TestGuard(t *testing.T) {
 	cases := []struct {
 		options, host, origin string
 		status                int
-		names                 string // what the refusal names
+		names                 string // named by the rejection
 	}{
 		{"default", "localhost", "", 200, ""},
 		{"default", "localhost:8080", "", 200, ""},
@@ -66,9 +66,9 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// On an address that other machines reach, a page is not trusted for having the name
-// that its request gives to the server: the owner of a name can have it resolved to the
-// server's address. That is so for every name that was not listed, and for no address.
+// On an address that other machines can reach, a page is not trusted just because its origin
+// is the Host of its request: the owner of a name can resolve it to the server's address.
+// This applies to every name that is not listed, but not to IP addresses.
 func TestGuardOffLoopback(t *testing.T) {
 	lists := map[string]*mcphttp.Options{
 		"default": {},
@@ -78,14 +78,14 @@ func TestGuardOffLoopback(t *testing.T) {
 	cases := []struct {
 		options, host, origin string
 		status                int
-		names                 string // what the refusal names
+		names                 string // named by the rejection
 	}{
-		{"default", "mcp.example.com", "", 200, ""}, // no page
+		{"default", "mcp.example.com", "", 200, ""}, // not a page
 		{"default", "mcp.example.com", "https://mcp.example.com", 403, "AllowedHosts"},
 		{"default", "evil.example.com:8080", "http://evil.example.com:8080", 403, "AllowedHosts"},
 		{"default", "nas.local", "http://nas.local", 403, "AllowedHosts"},
 		{"default", "127.0.0.1.evil.example.com", "http://127.0.0.1.evil.example.com", 403, "AllowedHosts"},
-		{"default", "localhost:80.evil.example.com", "http://localhost:80.evil.example.com", 403, "AllowedOrigins"}, // no URL
+		{"default", "localhost:80.evil.example.com", "http://localhost:80.evil.example.com", 403, "AllowedOrigins"}, // not a URL
 		{"default", "mcp.example.com", "https://evil.example.com", 403, "AllowedOrigins"},
 		{"default", "192.168.1.5:8080", "http://192.168.1.5:8080", 200, ""},
 		{"default", "192.168.1.5:8080", "http://192.168.1.5:3000", 403, "AllowedOrigins"},

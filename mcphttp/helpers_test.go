@@ -23,15 +23,15 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// quiet is for tests whose server is meant to complain.
+// quiet is a logger for tests whose server is expected to log problems.
 var quiet = slog.New(slog.DiscardHandler)
 
-// site is a server in memory and a client for it.
+// site is an in-memory server and a client for it.
 type site struct {
 	t      *testing.T
 	client *http.Client
 	server *http.Server
-	query  string // of the URL of requests
+	query  string // of request URLs
 }
 
 func serve(t *testing.T, h http.Handler, configure ...func(*http.Server)) *site {
@@ -55,7 +55,7 @@ func (s *site) close() {
 	s.client.CloseIdleConnections()
 }
 
-// header is the header of a request, beyond or instead of the usual.
+// header contains request headers that are added to, or replace, the defaults.
 type header map[string]string
 
 func (s *site) request(ctx context.Context, method, body string, h header) *http.Request {
@@ -79,8 +79,9 @@ func (s *site) request(ctx context.Context, method, body string, h header) *http
 	return r
 }
 
-// do sends a request. The end of its context closes the body of the response: since Go 1.27,
-// Close waits for a goroutine that reads the body, with a mutex, for which bubbles do not wait.
+// do sends a request. When its context ends, the body of its response is closed: since Go
+// 1.27, Close waits on a mutex for a goroutine that reads the body, and a mutex does not
+// durably block a synctest bubble.
 func (s *site) do(r *http.Request) *http.Response {
 	s.t.Helper()
 	res, err := s.client.Do(r)
@@ -95,7 +96,7 @@ func (s *site) post(body string, h header) *http.Response {
 	return s.do(s.request(s.t.Context(), http.MethodPost, body, h))
 }
 
-// reply is what was answered, whole.
+// reply is a complete response.
 type reply struct {
 	status int
 	header http.Header
@@ -111,7 +112,7 @@ func whole(t *testing.T, res *http.Response) reply {
 	return reply{res.StatusCode, res.Header, string(body)}
 }
 
-// code is the JSON-RPC error code of a JSON answer, 0 if it is a result.
+// code returns the code of a JSON-RPC error response, or 0 for a result.
 func (r reply) code(t *testing.T) int {
 	t.Helper()
 	var m struct {
@@ -128,8 +129,8 @@ func (r reply) code(t *testing.T) int {
 
 const modernMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}},"progressToken":"p"}`
 
-// modern is a request of the modern era, with its headers. Params are members
-// such as `"name":"add"`, or "".
+// modern returns the body and the headers of a modern request. Params are members such as
+// `"name":"add"`, or "".
 func modern(method, name, params string) (string, header) {
 	if params != "" {
 		params += ","
@@ -151,7 +152,7 @@ func with(h header, more header) header {
 	return h
 }
 
-// open begins a session and returns the header of its requests.
+// open opens a session and returns the headers of its requests.
 func (s *site) open(version string) header {
 	s.t.Helper()
 	res := whole(s.t, s.post(initialize(version), nil))
@@ -176,7 +177,7 @@ func call(id int, tool string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"_meta":{"progressToken":"p"}}}`, id, tool)
 }
 
-// events reads an event stream, until its end if n is 0, otherwise n events.
+// events reads n events from a stream, or all events if n is 0.
 func events(t *testing.T, res *http.Response, n int) []sse.Event {
 	t.Helper()
 	if got := res.Header.Get("Content-Type"); got != "text/event-stream" {
@@ -194,7 +195,7 @@ func events(t *testing.T, res *http.Response, n int) []sse.Event {
 	return all
 }
 
-// reader gives the events of a stream one by one.
+// reader returns the events of a stream one by one.
 type reader struct {
 	t      *testing.T
 	events chan sse.Event
@@ -219,14 +220,14 @@ func read(t *testing.T, res *http.Response) *reader {
 	return r
 }
 
-// next is the next event; ok is false at the end.
+// next returns the next event; ok is false at the end of the stream.
 func (r *reader) next() (e sse.Event, ok bool) {
 	r.t.Helper()
 	e, ok = <-r.events
 	return e, ok
 }
 
-// message is the next event that has a message.
+// message returns the next event that contains a message.
 func (r *reader) message() string {
 	r.t.Helper()
 	for {
@@ -240,7 +241,7 @@ func (r *reader) message() string {
 	}
 }
 
-// tools is a mux with what the tests call.
+// tools returns a mux with the items that tests use.
 func tools() *mcp.Mux {
 	mux := mcp.NewMux("test", "v1", &mcp.MuxOptions{Logger: quiet})
 	mux.Tool("hello", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "hello", nil }, nil))
@@ -268,7 +269,7 @@ func tools() *mcp.Mux {
 	return mux
 }
 
-// waiting adds a tool that tells when it has begun and waits for its context.
+// waiting adds a tool that reports when it has started and waits for its context to be done.
 func waiting(mux *mcp.Mux) (began chan struct{}, ended chan error) {
 	began, ended = make(chan struct{}, 16), make(chan error, 16)
 	mux.Tool("wait", mcp.HandlerFunc(func(ctx context.Context, _ *mcp.Request) (mcp.Result, error) {
@@ -280,8 +281,8 @@ func waiting(mux *mcp.Mux) (began chan struct{}, ended chan error) {
 	return began, ended
 }
 
-// newHandler returns a handler, quiet unless the options have a logger, that is shut down at
-// the end of the test and leaves nothing.
+// newHandler returns a handler that is shut down at the end of the test and must leave
+// nothing behind. It logs nothing unless the options have a logger.
 func newHandler(t testing.TB, mux mcp.Handler, opts *mcphttp.Options) *mcphttp.Handler {
 	t.Helper()
 	o := mcphttp.Options{}
@@ -297,7 +298,7 @@ func newHandler(t testing.TB, mux mcp.Handler, opts *mcphttp.Options) *mcphttp.H
 	return h
 }
 
-// newSSEHandler does so for the transport of 2024-11-05.
+// newSSEHandler does the same for the transport of 2024-11-05.
 func newSSEHandler(t testing.TB, mux mcp.Handler) *mcphttp.SSEHandler {
 	t.Helper()
 	h := mcphttp.NewSSEHandler(mux, &mcphttp.Options{Logger: quiet})
@@ -305,7 +306,7 @@ func newSSEHandler(t testing.TB, mux mcp.Handler) *mcphttp.SSEHandler {
 	return h
 }
 
-// endAll ends what a handler serves. Nothing of it may be left.
+// endAll shuts down a handler. Nothing may be left of what it serves.
 func endAll(t testing.TB, h interface {
 	Shutdown(ctx context.Context) error
 }) {
@@ -322,5 +323,5 @@ func endAll(t testing.TB, h interface {
 	}
 }
 
-// uncalled is a handler that the test does not call.
+// uncalled is a handler that tests register but do not call.
 var uncalled = mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) { return mcp.TextResult(""), nil })

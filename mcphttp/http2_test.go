@@ -36,7 +36,7 @@ func serveHTTP2(t *testing.T, h http.Handler) *site {
 	return &site{t: t, client: client, server: srv.Config}
 }
 
-// elsewhere sends all requests to one server.
+// elsewhere sends all requests to a single server.
 type elsewhere struct {
 	to   *url.URL
 	next http.RoundTripper
@@ -48,8 +48,8 @@ func (e elsewhere) RoundTrip(r *http.Request) (*http.Response, error) {
 	return e.next.RoundTrip(r)
 }
 
-// T23: a proxy that passes on a response's head only with its first byte, as
-// HTTP/2 proxies do, does not hold back a stream that has nothing to say yet.
+// T23: a proxy that forwards a response's header only with its first byte, as HTTP/2 proxies
+// do, does not delay a stream that has nothing to send yet.
 func TestIdleStreamThroughProxy(t *testing.T) {
 	backend := httptest.NewServer(newHandler(t, tools(), nil))
 	t.Cleanup(backend.Close)
@@ -63,7 +63,7 @@ func TestIdleStreamThroughProxy(t *testing.T) {
 		ModifyResponse: func(res *http.Response) error {
 			body := bufio.NewReader(res.Body)
 			if res.Header.Get("Content-Type") == "text/event-stream" {
-				if _, err := body.Peek(1); err != nil { // holds the head until there is a byte
+				if _, err := body.Peek(1); err != nil { // holds back the header until then
 					return err
 				}
 			}
@@ -89,8 +89,8 @@ func TestIdleStreamThroughProxy(t *testing.T) {
 	}
 }
 
-// T17: over HTTP/2, too, a client that closes a stream which it is reading gets
-// away, and the server notices.
+// T17: over HTTP/2, too, a client can close a stream while reading it, and the server
+// notices.
 func TestHTTP2Disconnect(t *testing.T) {
 	mux := tools()
 	began, ended := waiting(mux)
@@ -120,7 +120,7 @@ func TestHTTP2Disconnect(t *testing.T) {
 	<-reading
 }
 
-// T26: event streams as the specification of server-sent events has them.
+// T26: event streams as specified for server-sent events.
 func TestEventStreams(t *testing.T) {
 	for in, want := range map[string][]string{
 		"data: a\n\n":                        {"a"},
@@ -131,7 +131,7 @@ func TestEventStreams(t *testing.T) {
 		"id: 1\ndata:\n\ndata: a\n\n":        {"", "a"},
 		"event: other\ndata: a\n\n":          {"a"},
 		"retry: 10\n\ndata: a\n\n":           {"a"},
-		"data: " + strings.Repeat("x", 1000): nil, // not ended by a blank line
+		"data: " + strings.Repeat("x", 1000): nil, // not terminated by a blank line
 	} {
 		var got []string
 		for e, err := range sse.Read(strings.NewReader(in), nil) {
@@ -146,7 +146,7 @@ func TestEventStreams(t *testing.T) {
 	}
 }
 
-// CloseStream says when it cannot do its work.
+// CloseStream returns an error if there is no stream to close.
 func TestCloseStreamNeedsAStream(t *testing.T) {
 	mux := tools()
 	mux.Tool("close", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) { return "", mcphttp.CloseStream(ctx) }, nil))

@@ -21,8 +21,8 @@ import (
 
 func TestMain(m *testing.M) { leak.Main(m) }
 
-// contexts are those that were given to a client or a store: when the test is over, they must
-// be done, not only when their time is over.
+// contexts records the contexts passed to a client or a store. They must be done at the end
+// of the test, without waiting for their deadlines.
 type contexts struct {
 	mu   sync.Mutex
 	open []use
@@ -52,8 +52,8 @@ func watchContexts(t testing.TB) *contexts {
 	return c
 }
 
-// all returns the contexts of this moment. No lock is held while they are waited for: in a
-// bubble of synctest, a goroutine that wants it would stop the clock.
+// all returns the current contexts. No lock is held while waiting for them: in a synctest
+// bubble, a goroutine blocked on the lock would stop the clock.
 func (c *contexts) all() []use {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -72,7 +72,7 @@ func (c *contexts) watch(ctx context.Context, of string) {
 	c.open = append(c.open, use{ctx, of})
 }
 
-// watchedTransport watches the contexts of requests.
+// watchedTransport records the contexts of requests.
 type watchedTransport struct {
 	*http.Transport
 	*contexts
@@ -83,7 +83,7 @@ func (w *watchedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Transport.RoundTrip(r)
 }
 
-// watchedStore watches the contexts of its calls.
+// watchedStore records the contexts of its calls.
 type watchedStore struct {
 	store.Store
 	*contexts
@@ -130,7 +130,7 @@ func (w *watchedStore) Subscribe(ctx context.Context, topic string) (store.Subsc
 	return &watchedSubscription{s, end}, nil
 }
 
-// watchedSubscription ends a context when it is closed.
+// watchedSubscription cancels a context when it is closed.
 type watchedSubscription struct {
 	store.Subscription
 	end context.CancelFunc
@@ -141,14 +141,14 @@ func (w *watchedSubscription) Close() error {
 	return w.Subscription.Close()
 }
 
-// When a session has ended, nothing refers to it: no stream, heartbeat or request.
+// Once a session has ended, nothing refers to it: no stream, heartbeat or request.
 func TestSessionsLeaveNothing(t *testing.T) {
 	for name, converse := range map[string]func(*testing.T) weak.Pointer[mcp.Session]{"streamable HTTP": converse, "HTTP+SSE": converseSSE} {
 		t.Run(name, func(t *testing.T) { untilCollected(t, "the session", converse(t)) })
 	}
 }
 
-// converse uses the streams of a session, ends it, and returns it.
+// converse uses the streams of a session, ends the session, and returns it.
 func converse(t *testing.T) (left weak.Pointer[mcp.Session]) {
 	t.Helper()
 	mux := tools()
@@ -178,7 +178,7 @@ func converse(t *testing.T) (left weak.Pointer[mcp.Session]) {
 	return left
 }
 
-// converseSSE opens a session, ends it, and returns it.
+// converseSSE opens a session, ends the session, and returns it.
 func converseSSE(t *testing.T) (left weak.Pointer[mcp.Session]) {
 	t.Helper()
 	h := mcphttp.NewSSEHandler(tools(), &mcphttp.Options{Heartbeat: time.Millisecond, Logger: quiet})

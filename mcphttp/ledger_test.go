@@ -14,11 +14,11 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// The tests of this file are for rows of docs/evidence/conformance.md that no other test
-// shows.
+// The tests in this file cover rows of docs/evidence/conformance.md that no other test
+// covers.
 
-// HTTP-15, LH-17: what the legacy era has headers for means nothing in the modern
-// one, and is not given back.
+// HTTP-15, LH-17: headers of the legacy era have no meaning in the modern era and are not
+// returned.
 func TestModernIgnoresSessions(t *testing.T) {
 	s := serve(t, newHandler(t, tools(), nil))
 	own := s.open("2025-11-25")["Mcp-Session-Id"]
@@ -31,8 +31,7 @@ func TestModernIgnoresSessions(t *testing.T) {
 	}
 }
 
-// HTTP-09, HTTP-10, RPC-14: a question ends its stream as a result, and nothing
-// follows it.
+// HTTP-09, HTTP-10, RPC-14: a question ends its stream as a result, and nothing follows it.
 func TestModernQuestion(t *testing.T) {
 	s := serve(t, newHandler(t, tools(), nil))
 	body, h := callModern("ask")
@@ -42,8 +41,8 @@ func TestModernQuestion(t *testing.T) {
 	}
 }
 
-// HTTP-06, LH-04: a notification that cannot be read is refused, and so is a response
-// to nothing that was asked.
+// HTTP-06, LH-04: an unreadable notification is rejected, and so is a response to a question
+// that was not asked.
 func TestBadNotification(t *testing.T) {
 	s := serve(t, newHandler(t, tools(), nil))
 	legacy := s.open("2025-11-25")
@@ -67,8 +66,7 @@ func TestBadNotification(t *testing.T) {
 	}
 }
 
-// VER-01, HTTP-16: discovery in an unknown version is refused like any
-// other request.
+// VER-01, HTTP-16: discovery with an unknown version is rejected like any other request.
 func TestDiscoveryInUnknownVersion(t *testing.T) {
 	s := serve(t, newHandler(t, tools(), nil))
 	body, h := modern("server/discover", "", "")
@@ -78,7 +76,7 @@ func TestDiscoveryInUnknownVersion(t *testing.T) {
 	}
 }
 
-// LH-17, LH-27, SEC-02: session ids are visible ASCII, long, and never the same.
+// LH-17, LH-27, SEC-02: session IDs are visible ASCII, long, and never repeated.
 func TestSessionIDs(t *testing.T) {
 	s := serve(t, newHandler(t, tools(), nil))
 	seen := map[string]bool{}
@@ -92,8 +90,8 @@ func TestSessionIDs(t *testing.T) {
 	}
 }
 
-// LH-06, LH-13, LH-14, LH-15: event ids are those of one stream of the session, every
-// stream begins with one, and each message goes to one stream only.
+// LH-06, LH-13, LH-14, LH-15: an event ID belongs to one stream of the session, every stream
+// begins with an event ID, and each message is sent on only one stream.
 func TestEventIDs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := tools()
@@ -128,7 +126,7 @@ func TestEventIDs(t *testing.T) {
 	})
 }
 
-// HTTP-04, LH-02, LH-12, SSE-03: what a client accepts.
+// HTTP-04, LH-02, LH-12, SSE-03: the Accept headers of the client.
 func TestAccept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, version := range both {
@@ -157,8 +155,8 @@ func TestAccept(t *testing.T) {
 	})
 }
 
-// SSE-02, SSE-04, SSE-05, SEC-10: the old transport guards itself in the same way, and
-// its events have their names.
+// SSE-02, SSE-04, SSE-05, SEC-10: the HTTP+SSE transport checks Host and Origin in the same
+// way, and its events have the specified names.
 func TestSSEOnTheWire(t *testing.T) {
 	s := serve(t, newSSEHandler(t, tools()))
 	for _, h := range []header{{"Origin": "http://evil.example.com"}, {"Host": "evil.example.com"}} {
@@ -187,7 +185,7 @@ func TestSSEOnTheWire(t *testing.T) {
 	}
 }
 
-// HTTP-14: a modern stream that breaks is not taken up again.
+// HTTP-14: a modern stream that breaks is not resumed.
 func TestBrokenModernStream(t *testing.T) {
 	v := &visits{Handler: script{post: func(w http.ResponseWriter, _ *http.Request) {
 		stream(w, "id: 7\nretry: 1\n"+notification("x"))
@@ -200,7 +198,7 @@ func TestBrokenModernStream(t *testing.T) {
 	}
 }
 
-// HDR-13: a header that stands twice says nothing.
+// HDR-13: a header that appears twice is rejected.
 func TestHeadersTwice(t *testing.T) {
 	s := serve(t, newHandler(t, tools(), nil))
 	for _, key := range []string{"Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name"} {
@@ -213,7 +211,7 @@ func TestHeadersTwice(t *testing.T) {
 	}
 }
 
-// HDR-02: prompts and resources have names, too.
+// HDR-02: prompts and resources have names in headers, too.
 func TestNamesOfPromptsAndResources(t *testing.T) {
 	s := serve(t, newHandler(t, tools(), nil))
 	for name, want := range map[string]int{"test://doc": 0, "test://other": mcp.CodeHeaderMismatch, "": mcp.CodeHeaderMismatch} {
@@ -224,7 +222,7 @@ func TestNamesOfPromptsAndResources(t *testing.T) {
 	}
 }
 
-// LH-03, TRN-01: one session may be spoken to over many connections at once.
+// LH-03, TRN-01: one session may be used over many connections concurrently.
 func TestSessionOverManyConnections(t *testing.T) {
 	s := serve(t, newHandler(t, tools(), nil))
 	h := s.open("2025-11-25")

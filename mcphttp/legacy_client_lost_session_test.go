@@ -24,8 +24,8 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// forgetful is a server of the legacy era that can forget its sessions, and a network
-// on which requests can be made to fail.
+// forgetful is a legacy server that can forget its sessions, on a network that can make
+// requests fail.
 type forgetful struct {
 	*site
 	h    *mcphttp.Handler
@@ -75,8 +75,8 @@ func echoes(t *testing.T, c *mcp.Conn) error {
 	return err
 }
 
-// A connection whose session is lost, and that cannot open a new one at the first
-// attempt, opens one at the second.
+// A connection whose session is lost opens a new one at the second attempt if the first
+// fails.
 func TestLostSessionSecondAttempt(t *testing.T) {
 	for _, what := range []string{`"method":"initialize"`, `"method":"notifications/initialized"`} {
 		synctest.Test(t, func(t *testing.T) {
@@ -89,7 +89,7 @@ func TestLostSessionSecondAttempt(t *testing.T) {
 			}
 			f.forget()
 			f.fail.Store(&what)
-			_ = echoes(t, c) // it may fail: the network is broken
+			_ = echoes(t, c) // may fail: the network is broken
 			if err := echoes(t, c); err != nil {
 				t.Errorf("after %s failed: %v", what, err)
 			}
@@ -104,7 +104,7 @@ func TestLostSessionSecondAttempt(t *testing.T) {
 	}
 }
 
-// An answer that cannot be sent is sent again: the server waits for it.
+// An answer that could not be sent is sent again, because the server is waiting for it.
 func TestAnswerIsSentAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := plainMux()
@@ -125,8 +125,8 @@ func TestAnswerIsSentAgain(t *testing.T) {
 	})
 }
 
-// An answer to a question of a session that is lost does not answer a question of
-// the next session.
+// An answer to a question from a lost session is not sent as an answer to a question of the
+// next session.
 func TestLostSessionAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := plainMux()
@@ -147,16 +147,16 @@ func TestLostSessionAnswer(t *testing.T) {
 		}})
 		go mcp.Call[string](t.Context(), c, "ask", in{"first"})
 		<-time.After(time.Second)
-		f.forget() // the user still thinks about the first question
+		f.forget() // the user has not answered the first question yet
 		if got, err := mcp.Call[string](t.Context(), c, "ask", in{"second"}); err != nil || got != "second" {
 			t.Errorf("the second question was answered with %q, %v", got, err)
 		}
-		<-time.After(time.Minute) // for the user
+		<-time.After(time.Minute) // time for the user to answer
 	})
 }
 
-// A resource that could not be subscribed to again is not forgotten: the subscriber gets
-// its updates later, or the subscription ends.
+// A resource that could not be subscribed to again is not forgotten: the subscriber gets its
+// updates later, or the subscription ends.
 func TestLostSessionResubscribe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := plainMux()
@@ -187,8 +187,9 @@ func TestLostSessionResubscribe(t *testing.T) {
 	})
 }
 
-// A new session may refuse a resource that it does not have yet. Who subscribes to it later,
-// while the first subscription goes on, gets its updates.
+// A new session may reject a resource that it does not have yet. If another listener
+// subscribes to it later, while the first subscription continues, that listener gets its
+// updates.
 func TestLostSessionResubscribeRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := plainMux()
@@ -216,7 +217,7 @@ func TestLostSessionResubscribeRefused(t *testing.T) {
 	})
 }
 
-// Subscribing finds out that the session is lost as a call does.
+// Subscribing detects a lost session like a call does.
 func TestLostSessionSubscribe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newForgetful(t, plainMux())
@@ -228,7 +229,7 @@ func TestLostSessionSubscribe(t *testing.T) {
 	})
 }
 
-// A client that only listens learns that the session is lost, too.
+// A client that only listens also learns that its session is lost.
 func TestLostSessionListener(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := plainMux()
@@ -253,7 +254,7 @@ func TestLostSessionListener(t *testing.T) {
 	})
 }
 
-// Whoever waits for a new session gives up when its context is done.
+// A caller waiting for a new session gives up when its context is done.
 func TestLostSessionContext(t *testing.T) {
 	f := newForgetful(t, plainMux())
 	shake := make(chan struct{})
@@ -278,7 +279,7 @@ func TestLostSessionContext(t *testing.T) {
 	first, stop := context.WithCancel(t.Context())
 	defer stop()
 	go mcp.Call[string](first, c, "echo", nil)
-	<-shake // the first opens a new session, and has no answer
+	<-shake // the first call opens a new session and gets no response
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	returned := make(chan error, 1)
@@ -291,8 +292,8 @@ func TestLostSessionContext(t *testing.T) {
 	stop()
 }
 
-// A heartbeat that is the first that is said on the stream of a call does no harm if
-// the client has gone.
+// A heartbeat that is the first thing sent on the stream of a call does no harm if the
+// client has disconnected.
 func TestHeartbeatToNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := plainMux()
@@ -312,13 +313,13 @@ func TestHeartbeatToNobody(t *testing.T) {
 	})
 }
 
-// Signs of life keep a connection whose session is lost: the server answers, and gives
-// it another one.
+// Keep-alive pings preserve a connection whose session is lost: the server responds, and the
+// client opens another session.
 func TestLostSessionKeepAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &forgetful{h: newHandler(t, plainMux(), &mcphttp.Options{Logger: quiet})}
 		f.site = serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.Method == http.MethodGet { // or the client would find out by its stream
+			if r.Method == http.MethodGet { // otherwise the client would notice through its stream
 				http.Error(w, "no streams", http.StatusMethodNotAllowed)
 				return
 			}
@@ -342,10 +343,10 @@ func TestLostSessionKeepAlive(t *testing.T) {
 type numbering struct {
 	mu       sync.Mutex
 	opened   int
-	sessions map[string]map[string]chan string // the answers, by question
+	sessions map[string]map[string]chan string // answers by question
 }
 
-// forget ends all sessions, and their calls.
+// forget ends all sessions and their calls.
 func (n *numbering) forget() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -392,8 +393,8 @@ func (n *numbering) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// A gateway passes no answer on to a question of another session than the one that it
-// answers: that may be a question to another user.
+// A gateway forwards an answer only to a question of the session that it answers: in another
+// session, the same ID may belong to a question to another user.
 func TestLostSessionForwardedAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := new(numbering)

@@ -20,7 +20,7 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// A server of 2024-11-05 is connected to by the transport of its age, or by falling
+// The client connects to a server of 2024-11-05 with the HTTP+SSE transport, or by falling
 // back to it.
 func TestSSETransport(t *testing.T) {
 	for name, open := range map[string]func(string, *mcphttp.TransportOptions) transport.Transport{"SSE": mcphttp.NewSSETransport, "fallback": mcphttp.NewTransport} {
@@ -73,8 +73,7 @@ func TestSSETransport(t *testing.T) {
 	}
 }
 
-// The connection ends with its stream: calls that wait fail, promptly, and so do
-// later ones.
+// The connection ends with its stream: pending calls fail promptly, and so do later ones.
 func TestSSETransportStreamEnds(t *testing.T) {
 	for name, open := range map[string]func(string, *mcphttp.TransportOptions) transport.Transport{"SSE": mcphttp.NewSSETransport, "fallback": mcphttp.NewTransport} {
 		t.Run(name, func(t *testing.T) {
@@ -108,10 +107,10 @@ func TestSSETransportStreamEnds(t *testing.T) {
 	}
 }
 
-// What a server may say first, and what it may not.
+// The first events that a server may and may not send.
 func TestSSETransportEndpoint(t *testing.T) {
 	tests := map[string]struct {
-		first, to string // to is where the POST goes, "" if there is none
+		first, to string // to is the URL of the POST, or "" if there is none
 	}{
 		"relative":       {"event: endpoint\ndata: messages?id=1\n\n", "/a/messages?id=1"},
 		"a query":        {"event: endpoint\ndata: ?id=1\n\n", "/a/sse?id=1"},
@@ -159,8 +158,8 @@ func TestSSETransportEndpoint(t *testing.T) {
 	}
 }
 
-// Where there is no old server to fall back to, the refusal of initialize is what
-// is told; a modern server's is told at once.
+// If there is no old server to fall back to, the caller gets the rejection of initialize. A
+// modern server's rejection is returned immediately.
 func TestTransportNoFallback(t *testing.T) {
 	tests := map[string]struct {
 		post, get http.HandlerFunc
@@ -202,8 +201,7 @@ func TestTransportNoFallback(t *testing.T) {
 	}
 }
 
-// A server that answers the POST only after the request is served, or with an
-// error, or not at all.
+// A server may respond to the POST only after serving the request, or with an error.
 func TestSSETransportPost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		events := make(chan string)
@@ -248,7 +246,7 @@ func TestSSETransportPost(t *testing.T) {
 	})
 }
 
-// Nothing is sent for a context that is done, even by a RoundTripper that ignores contexts.
+// Nothing is sent if the context is done, even by a RoundTripper that ignores contexts.
 func TestTransportContextIsDone(t *testing.T) {
 	tooLate := errors.New("too late")
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -284,8 +282,8 @@ func TestTransportContextIsDone(t *testing.T) {
 	}
 }
 
-// What comes on the stream and is no message, or several, harms nobody; a response
-// that cannot be read fails its call.
+// Events that contain no message, or several, do no harm. An unreadable response fails its
+// call.
 func TestSSETransportStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -324,7 +322,7 @@ func TestSSETransportStream(t *testing.T) {
 	})
 }
 
-// An error without an ID is that of the only call that waits, as on every stream: a server
+// On this transport, too, an error without an ID belongs to the only pending call: a server
 // that could not read the request does not know its ID.
 func TestSSETransportErrorWithoutID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -352,7 +350,7 @@ func TestSSETransportErrorWithoutID(t *testing.T) {
 	})
 }
 
-// Some servers write the ID of a request as a string.
+// Some servers return the ID of a request as a string.
 func TestIDsAsStrings(t *testing.T) {
 	const answer = `{"jsonrpc":"2.0","id":"7","result":{"content":[]}}`
 	synctest.Test(t, func(t *testing.T) {
@@ -391,7 +389,8 @@ func TestIDsAsStrings(t *testing.T) {
 	})
 }
 
-// Connecting ends with its context, and fails with ErrUnauthorized without authentication.
+// Connecting ends with its context, and fails with ErrUnauthorized if authentication is
+// missing.
 func TestSSETransportConnect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		silent := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

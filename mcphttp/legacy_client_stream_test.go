@@ -20,10 +20,10 @@ import (
 
 // resumption is a server whose POST stream ends before the response.
 type resumption struct {
-	first string                                         // what the POST stream says
-	gets  []func(w http.ResponseWriter, r *http.Request) // the GETs with Last-Event-ID, the last one again and again
+	first string                                         // the content of the POST stream
+	gets  []func(w http.ResponseWriter, r *http.Request) // the GETs with Last-Event-ID; the last one is repeated
 	times []time.Time                                    // of the end of the POST stream, and of the GETs
-	last  []string                                       // their Last-Event-ID
+	last  []string                                       // the Last-Event-ID of each GET
 }
 
 func (s *resumption) handler() http.Handler {
@@ -55,13 +55,13 @@ func refuses(status int) func(http.ResponseWriter, *http.Request) {
 
 const response7 = "data: {\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{}}\n\n"
 
-// T27: a legacy call whose stream ends after an event with an id comes back for
-// its response, when and where the server says.
+// T27: if the stream of a legacy call ends after an event with an ID, the client resumes it
+// for the response, with the delay and from the event that the server specified.
 func TestTransportComesBack(t *testing.T) {
 	tests := map[string]struct {
 		server resumption
 		waits  []time.Duration // between the end of the POST and the GETs
-		last   string          // the Last-Event-IDs
+		last   string          // the Last-Event-ID of each GET
 	}{
 		"primed": {
 			resumption{first: "id: a\nretry: 1500\ndata:\n\n", gets: []func(http.ResponseWriter, *http.Request){says("id: b\n" + response7)}},
@@ -80,7 +80,7 @@ func TestTransportComesBack(t *testing.T) {
 		"a server that is down for a while": {
 			resumption{first: "id: a\ndata:\n\n", gets: []func(http.ResponseWriter, *http.Request){
 				func(w http.ResponseWriter, _ *http.Request) {
-					w.Header().Set("Connection", "close") // net/http would try again itself on one that it has
+					w.Header().Set("Connection", "close") // net/http would retry on a reused connection
 					w.WriteHeader(http.StatusServiceUnavailable)
 				}, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, says(response7),
 			}},
@@ -119,7 +119,7 @@ func TestTransportComesBack(t *testing.T) {
 	}
 }
 
-// T28: a client does not reconnect forever in vain, nor after a refusal. T19: it neither
+// T28: a client does not keep reconnecting in vain, or after a rejection. T19: it neither
 // repeats the call nor reports it as one without effect.
 func TestTransportGivesUp(t *testing.T) {
 	tests := map[string]struct {
@@ -152,7 +152,7 @@ func TestTransportGivesUp(t *testing.T) {
 	}
 }
 
-// A server of ours that closes the connection of a long request is come back to.
+// A client resumes a long request whose connection was closed by a handler of this package.
 func TestTransportComesBackToHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := tools()
@@ -175,7 +175,7 @@ func TestTransportComesBackToHandler(t *testing.T) {
 	})
 }
 
-// T30: a server that refuses the GET has no stream, and is not asked again.
+// T30: a server that rejects the GET has no stream, and is not asked again.
 func TestTransportNoStream(t *testing.T) {
 	for _, status := range []int{400, 401, 404, 405, 406, 501} {
 		synctest.Test(t, func(t *testing.T) {
@@ -194,8 +194,8 @@ func TestTransportNoStream(t *testing.T) {
 	}
 }
 
-// The session's own stream is taken up again where it ended. T28: not forever, if
-// it brings nothing; but when the server is heard of again.
+// The standalone stream is resumed where it ended. T28: not forever if nothing new arrives,
+// but again after the server has answered a call.
 func TestTransportOwnStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var last []string
@@ -207,7 +207,7 @@ func TestTransportOwnStream(t *testing.T) {
 				switch n := len(last); {
 				case n <= 3:
 					stream(w, fmt.Sprintf("retry: 3000\nid: %d\n%s", n, notification("x")))
-				case n == 4: // a proxy that cuts off what is silent
+				case n == 4: // a proxy that cuts off idle streams
 					stream(w, ": open\n\n")
 					<-time.After(time.Minute)
 				default:
@@ -236,7 +236,7 @@ func TestTransportOwnStream(t *testing.T) {
 	})
 }
 
-// A message on the session's own stream that is too long is lost, not the stream.
+// A message on the standalone stream that is too long is lost, but the stream is not.
 func TestTransportOwnStreamTooLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := serve(t, script{session: "s", get: func(w http.ResponseWriter, r *http.Request) {

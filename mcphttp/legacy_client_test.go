@@ -20,8 +20,8 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// A session of the legacy era, from the handshake to the end: questions come about
-// their call, changes about nothing, and the server knows when it is over.
+// A legacy session, from the handshake to the end: questions are about their call, changes
+// are about no call, and the server learns when the session ends.
 func TestTransportLegacy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := tools()
@@ -66,8 +66,8 @@ func TestTransportLegacy(t *testing.T) {
 	})
 }
 
-// The version stands in the header where the revision has one, and never on
-// initialize; the session does everywhere after.
+// The version header is sent if the revision has one, but never with initialize. The session
+// header is sent with every later request.
 func TestTransportLegacyHeaders(t *testing.T) {
 	for _, version := range []string{"2025-03-26", "2025-06-18", "2025-11-25"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -97,8 +97,8 @@ func TestTransportLegacyHeaders(t *testing.T) {
 	}
 }
 
-// T19: a server that has forgotten the session makes its calls fail with
-// ErrSessionLost, and a new handshake on the same connection opens a new one.
+// T19: if a server has forgotten the session, calls fail with ErrSessionLost, and a new
+// handshake on the same connection opens a new session.
 func TestTransportSessionLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var server atomic.Pointer[mcphttp.Handler]
@@ -129,8 +129,7 @@ func TestTransportSessionLost(t *testing.T) {
 	})
 }
 
-// T19, seen by those who use a Conn: one handshake more, or, if that does not
-// help, one typed error.
+// T19, for users of a Conn: one more handshake or, if that does not help, one typed error.
 func TestConnSessionLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var server atomic.Pointer[http.Handler]
@@ -161,8 +160,8 @@ func TestConnSessionLost(t *testing.T) {
 	})
 }
 
-// T19, at servers that answer 400 for a session that they do not know, as those on the
-// official Python and TypeScript SDKs do after a restart.
+// T19, for servers that answer 400 for an unknown session, as those built with the official
+// Python and TypeScript SDKs do after a restart.
 func TestUnknownSessionAnswered400(t *testing.T) {
 	for _, text := range []string{
 		`{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":1}`,
@@ -209,14 +208,14 @@ func TestUnknownSessionAnswered400(t *testing.T) {
 				for len(changed) > 0 {
 					<-changed
 				}
-				_ = last.Shutdown(t.Context()) // which ends the stream, and nothing else tells the client
+				_ = last.Shutdown(t.Context()) // ends the stream; otherwise the client would not notice
 				hears("the end of its stream")
 			})
 		})
 	}
 }
 
-// An unknownSession writes a text with status 400 in place of a response with status 404.
+// An unknownSession replaces a 404 response with status 400 and a text.
 type unknownSession struct {
 	http.ResponseWriter
 	text    string
@@ -267,7 +266,7 @@ func TestTransportKeepsSession(t *testing.T) {
 	}
 }
 
-// A session that takes the place of another one ends the stream of that.
+// A session that replaces another one ends the stream of the old one.
 func TestTransportSecondHandshake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var streams atomic.Int32
@@ -287,8 +286,8 @@ func TestTransportSecondHandshake(t *testing.T) {
 	})
 }
 
-// A legacy call that is not waited for any more is cancelled by a notification;
-// the caller does not wait for that either.
+// A legacy call whose caller gives up is cancelled by a notification. The caller does not
+// wait for that either.
 func TestTransportCancelLegacy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := tools()
@@ -314,7 +313,7 @@ func TestTransportCancelLegacy(t *testing.T) {
 	})
 }
 
-// A question about a call that is cancelled is withdrawn: its answer is of no use any more.
+// A question about a cancelled call is withdrawn, because its answer is no longer needed.
 func TestCancelWithdrawsQuestion(t *testing.T) {
 	for _, version := range both {
 		synctest.Test(t, func(t *testing.T) {
@@ -351,7 +350,7 @@ func TestCancelWithdrawsQuestion(t *testing.T) {
 	}
 }
 
-// A server that does not accept the cancellation delays no call.
+// A server that does not accept the cancellation does not delay any call.
 func TestTransportCancelUnanswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -367,8 +366,8 @@ func TestTransportCancelUnanswered(t *testing.T) {
 	})
 }
 
-// T11: a server that never answers the DELETE does not delay Close; nor does a call or a
-// stream. T12: Close may be called from a receiver, too.
+// T11: a server that never responds to the DELETE does not delay Close, nor does a pending
+// call or stream. T12: Close may also be called from a receiver.
 func TestTransportClose(t *testing.T) {
 	hang := func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 	for _, del := range []http.HandlerFunc{nil, hang} {
@@ -418,7 +417,7 @@ func TestTransportClose(t *testing.T) {
 	}
 }
 
-// T17: Close ends what is read over HTTP/2, where the streams share a connection.
+// T17: Close ends reads over HTTP/2, where streams share a connection.
 func TestTransportCloseHTTP2(t *testing.T) {
 	open := make(chan struct{}, 2)
 	hang := func(w http.ResponseWriter, r *http.Request) {

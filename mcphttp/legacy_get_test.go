@@ -21,8 +21,8 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// A client that resumes its standalone stream at another replica gets what changed while no
-// replica listened for it.
+// A client that resumes its standalone stream at another replica gets the changes that
+// occurred while no replica was listening for it.
 func TestSharedOwnStreamGap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := store.NewMemory(nil)
@@ -33,7 +33,7 @@ func TestSharedOwnStreamGap(t *testing.T) {
 		one, two := serve(t, handlers[0]), serve(t, handlers[1])
 		h := one.open("2025-11-25")
 		own := read(t, one.do(one.request(t.Context(), "GET", "", h)))
-		first, _ := own.next() // its id is where to come back to
+		first, _ := own.next() // its ID is where to resume
 		if err := handlers[0].Shutdown(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -41,7 +41,7 @@ func TestSharedOwnStreamGap(t *testing.T) {
 		<-time.After(time.Second)
 		back := two.do(two.request(t.Context(), "GET", "", with(h, header{"Last-Event-ID": first.LastEventID})))
 		if back.StatusCode == http.StatusNotFound {
-			return // then the client knows that it may have missed something
+			return // the client then knows that it may have missed changes
 		}
 		again, heard := read(t, back), make(chan string, 8)
 		go func() {
@@ -62,8 +62,8 @@ func TestSharedOwnStreamGap(t *testing.T) {
 	})
 }
 
-// The id with which a session's own stream begins stands for its beginning: a client
-// that comes back with it gets all there was, or is told that not all is there any more.
+// The first ID of a standalone stream denotes its beginning. A client that resumes from it
+// gets everything, or an error if some events have expired.
 func TestOwnStreamBegins(t *testing.T) {
 	changed := func(mux *mcp.Mux, name string) {
 		mux.Tool(name, uncalled)
@@ -73,7 +73,7 @@ func TestOwnStreamBegins(t *testing.T) {
 	for name, test := range map[string]struct {
 		meanwhile func(mux *mcp.Mux)
 		status    int
-		want      int // changes that the client hears of when it comes back
+		want      int // changes that the client receives after resuming
 	}{
 		"nothing":     {func(*mcp.Mux) {}, http.StatusOK, 0},
 		"no change":   {func(*mcp.Mux) { <-time.After(2 * ttl) }, http.StatusOK, 0},
@@ -112,8 +112,8 @@ func TestOwnStreamBegins(t *testing.T) {
 	}
 }
 
-// T53: a client whose standalone stream has broken cannot be pinged, and is not taken for
-// dead: not by the replica that goes on to listen for it, and not if it has come back to
+// T53: a client whose standalone stream has broken cannot be pinged and is not considered
+// dead, neither by the replica that keeps listening for it nor after it has reconnected to
 // another one.
 func TestKeepAliveWithoutClient(t *testing.T) {
 	for name, comesBack := range map[string]bool{"it stays away": false, "it comes back to another replica": true} {
@@ -130,7 +130,7 @@ func TestKeepAliveWithoutClient(t *testing.T) {
 			ctx, leave := context.WithCancel(t.Context())
 			own := read(t, sites[0].do(sites[0].request(ctx, http.MethodGet, "", h)))
 			first, _ := own.next()
-			send := func(s *site, body string) { _, _ = s.client.Do(s.request(t.Context(), http.MethodPost, body, h)) } // it may fail at the end
+			send := func(s *site, body string) { _, _ = s.client.Do(s.request(t.Context(), http.MethodPost, body, h)) } // may fail at the end
 			go send(sites[0], call(1, "wait"))
 			<-began
 			leave()
@@ -157,8 +157,8 @@ func TestKeepAliveWithoutClient(t *testing.T) {
 	}
 }
 
-// A client may have come back to another replica before the connection of its standalone
-// stream is known to be dead. No answer to the pings there does not end its session here.
+// A client may have reconnected to another replica before the connection of its standalone
+// stream is known to be dead. Unanswered pings on that connection do not end its session.
 func TestKeepAliveOfDeadConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log logged
@@ -180,7 +180,7 @@ func TestKeepAliveOfDeadConnection(t *testing.T) {
 			two.post(answer(within(t, time.Minute, "a ping", pings), "{}"), h)
 		}
 		for _, ok := dead.next(); ok; _, ok = dead.next() {
-			continue // until the replica has given it up
+			continue // until the replica gives up the stream
 		}
 		if got := answersHello(t, two, h); got != http.StatusOK {
 			t.Errorf("a call: %d", got)
@@ -190,18 +190,18 @@ func TestKeepAliveOfDeadConnection(t *testing.T) {
 		}
 		one.close()
 		two.close()
-		for range pings { // until its reader has ended
+		for range pings { // until its reader ends
 		}
 	})
 }
 
-// panickingWriter is one of a middleware that gives up.
+// panickingWriter is a ResponseWriter of middleware that gives up.
 type panickingWriter struct{ *httptest.ResponseRecorder }
 
 func (panickingWriter) Write([]byte) (int, error) { panic(http.ErrAbortHandler) }
 
-// What a writer does when the session's own stream begins is no matter of the process:
-// a panic there stays with the request.
+// A panic of the ResponseWriter when a standalone stream begins affects only its request,
+// not the process.
 func TestOwnStreamWriterPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		handler := newHandler(t, tools(), nil)
@@ -225,14 +225,14 @@ func TestOwnStreamWriterPanics(t *testing.T) {
 	})
 }
 
-// slowListen is a server whose subscriptions take as long as a test likes, as those of a
-// gateway do.
+// slowListen is a handler whose subscriptions take as long as a test wants, like those of a
+// gateway.
 type slowListen struct {
 	mcp.Handler
 	mux *mcp.Mux
 
 	mu    sync.Mutex
-	gates []chan struct{} // of the subscriptions to come; nil for one that does not wait
+	gates []chan struct{} // of the next subscriptions; nil for one that does not wait
 }
 
 func newSlowListen(gates ...chan struct{}) *slowListen {
@@ -243,7 +243,7 @@ func newSlowListen(gates ...chan struct{}) *slowListen {
 func (h *slowListen) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 	if req.Method == mcp.MethodListen {
 		if gate := h.next(); gate != nil {
-			<-gate // without a look at ctx
+			<-gate // ignores ctx
 		}
 	}
 	return h.Handler.ServeMCP(ctx, req)
@@ -263,13 +263,13 @@ func (h *slowListen) change(name string) {
 	synctest.Wait()
 }
 
-// pending is a GET whose head may not have come.
+// pending is a GET whose response header may not have arrived.
 type pending struct {
 	cancel context.CancelFunc
-	opened chan *reader // closed without one if there was no answer
+	opened chan *reader // closed without a value if there was no response
 }
 
-// get begins a GET of a session's own stream.
+// get starts a GET for the standalone stream.
 func (s *site) get(h header) *pending {
 	ctx, cancel := context.WithCancel(s.t.Context())
 	p := &pending{cancel, make(chan *reader, 1)}
@@ -285,7 +285,8 @@ func (s *site) get(h header) *pending {
 	return p
 }
 
-// hears returns how many changes a stream reports until it is silent for a minute.
+// hears returns the number of changes that a stream reports until it ends or is silent for a
+// minute.
 func (r *reader) hears() (changes int, ended bool) {
 	for {
 		select {
@@ -302,7 +303,7 @@ func (r *reader) hears() (changes int, ended bool) {
 	}
 }
 
-// wantAlive fails unless a stream reports a change and goes on.
+// wantAlive checks that a stream reports a change and continues.
 func wantAlive(t *testing.T, r *reader, h *slowListen, name string) {
 	t.Helper()
 	for len(r.events) > 0 {
@@ -314,8 +315,8 @@ func wantAlive(t *testing.T, r *reader, h *slowListen, name string) {
 	}
 }
 
-// C-M2, W4: a GET that is ready after a newer one has taken the stream over does not take
-// it back; it ends.
+// C-M2, W4: a GET that becomes ready after a newer one has taken over the stream does not
+// take it back, but ends.
 func TestFindingCM2W4LateGET(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})
@@ -336,8 +337,8 @@ func TestFindingCM2W4LateGET(t *testing.T) {
 	})
 }
 
-// C-M2: a GET whose client goes before it is ready leaves the stream to those before and
-// after it.
+// C-M2: a GET whose client disconnects before it is ready leaves the stream to earlier and
+// later GETs.
 func TestFindingCM2CancelledGET(t *testing.T) {
 	for _, resumes := range []string{"", "0-0"} {
 		bubble(t, resumes, func(t *testing.T) {
@@ -351,7 +352,7 @@ func TestFindingCM2CancelledGET(t *testing.T) {
 			second.cancel()
 			synctest.Wait()
 			wantAlive(t, first, h, "one")
-			close(gate) // the handler of the second is ready too late
+			close(gate) // the second GET becomes ready too late
 			synctest.Wait()
 			wantAlive(t, first, h, "two")
 			third := s.get(session) // waits
@@ -369,7 +370,7 @@ func TestFindingCM2CancelledGET(t *testing.T) {
 	}
 }
 
-// W4: of many GETs at once, one has the stream in the end, and reports changes.
+// W4: of many concurrent GETs, one ends up with the stream and reports changes.
 func TestFindingW4ManyGETs(t *testing.T) {
 	for range 20 {
 		synctest.Test(t, func(t *testing.T) {
@@ -407,8 +408,8 @@ func TestFindingW4ManyGETs(t *testing.T) {
 	}
 }
 
-// W4: a client that reconnects, and whose GET is not ready when the one before has lost
-// its connection, gets the changes in between.
+// W4: a client that reconnects gets the changes in between, even if its new GET is not ready
+// when the old one loses its connection.
 func TestFindingW4GapBetweenGETs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})
@@ -429,7 +430,7 @@ func TestFindingW4GapBetweenGETs(t *testing.T) {
 	})
 }
 
-// C-M3: Shutdown does not wait for streams whose clients go while it begins.
+// C-M3: Shutdown does not wait for streams whose clients disconnect while it begins.
 func TestFindingCM3ShutdownWhileClientsLeave(t *testing.T) {
 	for round := range 50 {
 		synctest.Test(t, func(t *testing.T) {
@@ -458,7 +459,7 @@ func TestFindingCM3ShutdownWhileClientsLeave(t *testing.T) {
 	}
 }
 
-// heldGet is a store that takes its time to read values.
+// heldGet is a store whose Get blocks until held is closed.
 type heldGet struct {
 	*store.Memory
 	held chan struct{}
@@ -469,7 +470,7 @@ func (s *heldGet) Get(ctx context.Context, key string) ([]byte, uint64, error) {
 	return s.Memory.Get(ctx, key)
 }
 
-// C-M3, mutation 61: a GET that is on its way when Shutdown ends the streams ends, too.
+// C-M3, mutation 61: a GET that is starting while Shutdown ends the streams ends, too.
 func TestFindingCM3ShutdownSeesEveryGET(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := store.NewMemory(nil)
@@ -477,7 +478,7 @@ func TestFindingCM3ShutdownSeesEveryGET(t *testing.T) {
 		held := &heldGet{shared, make(chan struct{})}
 		h := newHandler(t, tools(), optionsWith(held))
 		s := serve(t, h)
-		get := s.get(session) // looks for its session
+		get := s.get(session) // is looking up its session
 		ended := make(chan time.Duration, 1)
 		go func() {
 			begin := time.Now()
@@ -500,7 +501,7 @@ func TestFindingCM3ShutdownSeesEveryGET(t *testing.T) {
 	})
 }
 
-// What lingers after a client has left is gone after a minute, or when it comes back.
+// A stream whose client has left lingers for at most a minute, or until the client returns.
 func TestFindingCM2LingeringEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newSlowListen()

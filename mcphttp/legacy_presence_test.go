@@ -19,16 +19,16 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// mortalStore is the store of a replica that can be killed: nothing it does reaches the
-// others after that. While it is full, it takes no records.
+// mortalStore is the store of a replica that can be killed: afterwards, nothing it does
+// reaches the other replicas. While it is full, it rejects records.
 type mortalStore struct {
 	store.Store
 
 	dead       atomic.Bool
 	full       atomic.Bool
-	mute       atomic.Bool // it publishes nothing
-	leaderless atomic.Bool // of its values and logs: they fail, and topics work
-	longer     int         // the length from which records are too large; 0 means none
+	mute       atomic.Bool // publishes nothing
+	leaderless atomic.Bool // values and logs fail, but topics work
+	longer     int         // records of this length or longer are rejected; 0 means no limit
 }
 
 var (
@@ -72,15 +72,15 @@ func (s *mortalStore) Publish(ctx context.Context, topic string, message []byte)
 	return s.Store.Publish(ctx, topic, message)
 }
 
-// A duo is two replicas with a session. The first one serves calls of "work" and may be
-// killed; the client resumes their streams at the second one.
+// A duo is a session on two replicas. The first serves calls of "work" and may be killed;
+// the client resumes their streams at the second.
 type duo struct {
 	t             *testing.T
 	first, second *mortalStore
 	one, two      *site
 	session       header
-	step          chan string // work sends a progress notification with it, and ends with ""
-	result        string      // of work
+	step          chan string // sent by work as a progress notification; "" ends the call
+	result        string      // the result of work
 }
 
 func newDuo(t *testing.T, version string) *duo {
@@ -100,12 +100,13 @@ func newDuo(t *testing.T, version string) *duo {
 	p.one = serve(t, newHandler(t, mux, &mcphttp.Options{Store: p.first}))
 	p.two = serve(t, newHandler(t, tools(), &mcphttp.Options{Store: p.second}))
 	p.session = p.one.open(version)
-	answersHello(t, p.two, p.session) // the session lives there, too
+	answersHello(t, p.two, p.session) // the second replica has the session, too
 	<-time.After(10 * time.Second)
 	return p
 }
 
-// work makes a call, or a batch of them, send progress and returns the ID of the last event.
+// work makes a call or a batch of calls, sends progress, and returns the ID of the last
+// event.
 func (p *duo) work(body string, progress ...string) (lastID string) {
 	p.t.Helper()
 	stream := read(p.t, p.one.post(body, p.session))
@@ -125,14 +126,14 @@ func (p *duo) work(body string, progress ...string) (lastID string) {
 	return lastID
 }
 
-// end has the call in flight end.
+// end ends the call in flight.
 func (p *duo) end() {
 	p.step <- ""
 	synctest.Wait()
 }
 
-// resumed returns what ends the stream at the second replica, "" if nothing does soon. That
-// may be an HTTP status.
+// resumed returns the message that ends the stream at the second replica, or "" if none
+// arrives soon. The result may also be an HTTP status.
 func (p *duo) resumed(lastID string) string {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.t.Context(), 10*time.Second)
@@ -152,10 +153,10 @@ func (p *duo) resumed(lastID string) string {
 
 const gone = "the replica that served the request is gone; the request may have been executed"
 
-// A call whose replica was killed fails soon when its client resumes the stream at another
-// replica, whatever became of the events before.
+// If a replica is killed, its calls fail soon after the client resumes their streams at
+// another replica, whatever happened to earlier events.
 func TestKilledReplicaFailsItsCalls(t *testing.T) {
-	many := make([]string, 300) // more than are kept
+	many := make([]string, 300) // more than are stored
 	for i := range many {
 		many[i] = fmt.Sprint("step ", i)
 	}
@@ -190,7 +191,8 @@ func TestKilledReplicaFailsItsCalls(t *testing.T) {
 	}
 }
 
-// An event has an ID only if the stream can be resumed from it: the log has begun.
+// An event has an ID only if its stream can be resumed from it, that is, once its log
+// exists.
 func TestEventsWithoutLogHaveNoID(t *testing.T) {
 	for _, version := range []string{"2025-03-26", "2025-11-25"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -216,8 +218,8 @@ func TestEventsWithoutLogHaveNoID(t *testing.T) {
 	}
 }
 
-// The calls of a replica that is alive go on, also after an outage of the store, in which no
-// replica can be heard.
+// The calls of a live replica continue, even after a store outage during which no replica
+// could be heard.
 func TestLivingReplicaKeepsItsCalls(t *testing.T) {
 	for name, outage := range map[string]bool{"alive": false, "alive after an outage": true} {
 		t.Run(name, func(t *testing.T) {
@@ -241,8 +243,8 @@ func TestLivingReplicaKeepsItsCalls(t *testing.T) {
 	}
 }
 
-// A response that the store does not take is kept as soon as it does. One that is too long
-// for the store is replaced by an error.
+// A response that the store rejects is stored once the store accepts it. If it is too long
+// for the store, an error is stored instead.
 func TestEndIsKeptLater(t *testing.T) {
 	for name, c := range map[string]struct {
 		full, isLong bool
@@ -270,8 +272,8 @@ func TestEndIsKeptLater(t *testing.T) {
 	}
 }
 
-// A replica that has listened for five seconds knows which others are gone, also if the store
-// had no leader meanwhile: the calls of those fail at once.
+// A replica that has listened for five seconds knows which other replicas are gone, even if
+// the store had no leader meanwhile: calls of those replicas fail immediately.
 func TestGoneReplicaIsKnown(t *testing.T) {
 	for name, leaderless := range map[string]bool{"the store works": false, "the store has no leader meanwhile": true} {
 		t.Run(name, func(t *testing.T) {

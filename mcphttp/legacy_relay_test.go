@@ -24,8 +24,8 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// Two replicas that serve a session ask under different ids, or the answer to one
-// question would be taken for the answer to the other.
+// Two replicas that serve the same session use different IDs for their questions. Otherwise,
+// the answer to one question could be taken for the answer to another.
 func TestSharedQuestionIDs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, two, _ := twins(t, store.NewMemory(nil), tools)
@@ -44,8 +44,8 @@ func TestSharedQuestionIDs(t *testing.T) {
 	})
 }
 
-// The answer to a question, and a cancellation, find the call at the replica that
-// serves it, wherever they arrive, and also in a batch.
+// Answers and cancellations reach the replica that serves the call, wherever they arrive and
+// even in a batch.
 func TestSharedAnswers(t *testing.T) {
 	for version, form := range map[string]string{"2025-11-25": "%s", "2025-03-26": `[{"jsonrpc":"2.0","method":"notifications/progress"},%s]`} {
 		bubble(t, version, func(t *testing.T) { testSharedAnswers(t, version, form) })
@@ -66,8 +66,8 @@ func testSharedAnswers(t *testing.T, version, form string) {
 	}
 }
 
-// A call that asks can be finished while its replica shuts down: the answers to its
-// questions are let in.
+// A call that asks questions can complete while its replica shuts down, because answers are
+// still accepted.
 func TestShutdownTakesAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		handler := newHandler(t, tools(), nil)
@@ -96,7 +96,7 @@ func TestShutdownTakesAnswers(t *testing.T) {
 	})
 }
 
-// heldStore is a store that takes its time to write values.
+// heldStore is a store whose Put blocks until held is closed.
 type heldStore struct {
 	*store.Memory
 	held chan struct{}
@@ -107,7 +107,8 @@ func (s *heldStore) Put(ctx context.Context, key string, value []byte, version u
 	return s.Memory.Put(ctx, key, value, version, ttl)
 }
 
-// Who has its session can use it at every replica: it is saved before it is told.
+// A client that knows its session ID can use the session at every replica: the session is
+// stored before its ID is sent.
 func TestSharedSessionIsSavedFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := mcp.NewMux("test", "v1", &mcp.MuxOptions{Logger: quiet, Instructions: strings.Repeat("long ", 4000)})
@@ -126,11 +127,11 @@ func TestSharedSessionIsSavedFirst(t *testing.T) {
 	})
 }
 
-// deafStore is a store whose topics are heard late, or not at all.
+// deafStore is a store whose topics deliver messages late or not at all.
 type deafStore struct {
 	*store.Memory
-	hears chan struct{} // Subscribe waits until it is closed
-	loses bool          // every message, which is reported
+	hears chan struct{} // Subscribe blocks until it is closed
+	loses bool          // drops every message and reports the loss
 }
 
 func (s *deafStore) Subscribe(ctx context.Context, topic string) (store.Subscription, error) {
@@ -155,8 +156,8 @@ func (l lossy) Next(ctx context.Context) ([]byte, error) {
 	return nil, store.ErrOverflow
 }
 
-// The answer to a question is kept until the replica that asks has it, also if that replica
-// was not told of it.
+// The answer to a question is stored until the asking replica has received it, even if that
+// replica missed the notification.
 func TestSharedAnswersAreKept(t *testing.T) {
 	for name, shared := range map[string]func() *deafStore{
 		"told before it listens": func() *deafStore { return &deafStore{hears: make(chan struct{})} },
@@ -191,8 +192,8 @@ func TestSharedAnswersAreKept(t *testing.T) {
 	}
 }
 
-// A replica that has the stream of a session sends the updates of what the session has
-// subscribed to at another replica, also if it has lost the message that says so.
+// The replica that has the stream of a session sends updates for subscriptions made at
+// another replica, even if it lost the message about them.
 func TestSharedSubscriptionsAreKept(t *testing.T) {
 	for name, loses := range map[string]bool{"told": false, "told in vain": true} {
 		t.Run(name, func(t *testing.T) {
@@ -206,7 +207,7 @@ func TestSharedSubscriptionsAreKept(t *testing.T) {
 				own := read(t, one.do(one.request(t.Context(), http.MethodGet, "", h)))
 				own.next()
 				whole(t, two.post(`{"jsonrpc":"2.0","id":3,"method":"resources/subscribe","params":{"uri":"test://doc"}}`, h))
-				for range 2 { // it may have changed before the replica knew
+				for range 2 { // the resource may have changed before the replica knew
 					if got := within(t, time.Minute, "an update", messages(own)); !strings.Contains(got, "test://doc") {
 						t.Errorf("got %s", got)
 					}
@@ -223,8 +224,8 @@ func subscribe(uri string) string {
 	return `{"jsonrpc":"2.0","id":3,"method":"resources/subscribe","params":{"uri":"` + uri + `"}}`
 }
 
-// What a client changes at one replica is not undone by a change at another one that has not
-// heard of the first: the stream sends the updates of both subscriptions.
+// A change by a client at one replica is not undone by a change at another replica that has
+// not heard of the first: the stream sends updates for both subscriptions.
 func TestSharedChangesAreMerged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := &deafStore{Memory: store.NewMemory(nil), hears: make(chan struct{})}
@@ -234,7 +235,7 @@ func TestSharedChangesAreMerged(t *testing.T) {
 		}
 		one, two, _ := twins(t, shared, func() *mcp.Mux { return mux })
 		h := one.open("2025-11-25")
-		answersHello(t, two, h) // from now on, both have the session
+		answersHello(t, two, h) // from now on, both replicas have the session
 		for _, change := range []struct {
 			at   *site
 			body string
@@ -251,7 +252,7 @@ func TestSharedChangesAreMerged(t *testing.T) {
 		own := read(t, one.do(one.request(t.Context(), http.MethodGet, "", h)))
 		close(shared.hears)
 		synctest.Wait()
-		for len(own.events) > 0 { // what the stream may have missed before
+		for len(own.events) > 0 { // changes that the stream may have missed
 			own.next()
 		}
 		var updates []string
@@ -269,8 +270,8 @@ func TestSharedChangesAreMerged(t *testing.T) {
 	})
 }
 
-// A client that does not read its stream, to which the changes of another replica are sent,
-// holds up no answer of others.
+// A client that does not read its stream, on which changes of another replica are sent, does
+// not delay responses to other clients.
 func TestSharedChangesOfSlowReader(t *testing.T) {
 	for name, loses := range map[string]bool{"told": false, "catching up": true} {
 		bubble(t, name, func(t *testing.T) {
@@ -298,8 +299,8 @@ func TestSharedChangesOfSlowReader(t *testing.T) {
 	}
 }
 
-// Two replicas may change a session at the same time: one of them hears of the other's
-// change before it has stored its own.
+// Two replicas may change a session concurrently: one of them hears of the other's change
+// before it has stored its own.
 func TestSharedChangesOverlap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux, hold := tools(), make(chan struct{})
@@ -307,7 +308,7 @@ func TestSharedChangesOverlap(t *testing.T) {
 		var listens atomic.Int32
 		mux.Use(mcp.NewMiddleware(func(next mcp.Handler) mcp.Handler {
 			return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
-				if req.Method == mcp.MethodListen && listens.Add(1) == 3 { // of the stream, of resources/subscribe, and then of the stream
+				if req.Method == mcp.MethodListen && listens.Add(1) == 3 { // by the stream, resources/subscribe, and the stream
 					<-hold
 				}
 				return next.ServeMCP(ctx, req)
@@ -326,7 +327,7 @@ func TestSharedChangesOverlap(t *testing.T) {
 		close(hold)
 		subscribing.Wait()
 		synctest.Wait()
-		for len(own.events) > 0 { // what the stream may have missed before
+		for len(own.events) > 0 { // changes that the stream may have missed
 			own.next()
 		}
 		for _, uri := range []string{"test://doc", "test://one"} {
@@ -340,7 +341,7 @@ func TestSharedChangesOverlap(t *testing.T) {
 	})
 }
 
-// questionStore counts the questions that it has.
+// questionStore counts the questions it stores.
 type questionStore struct {
 	*store.Memory
 	mu        sync.Mutex
@@ -365,7 +366,7 @@ func (s *questionStore) note(key string, has bool) {
 	}
 }
 
-// left returns how many questions there are, and how many there have been.
+// left returns the number of questions now and the number ever stored.
 func (s *questionStore) left() (now, ever int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -377,8 +378,8 @@ func (s *questionStore) left() (now, ever int) {
 	return now, len(s.questions)
 }
 
-// A question that ends without an answer leaves the store, or a client could fill it by
-// calls that it cancels.
+// A question that ends without an answer is removed from the store. Otherwise, a client
+// could fill the store with calls that it cancels.
 func TestSharedQuestionsEnd(t *testing.T) {
 	for name, end := range map[string]func(s *site, h header){
 		"cancelled": func(s *site, h header) {
@@ -402,7 +403,7 @@ func TestSharedQuestionsEnd(t *testing.T) {
 	}
 }
 
-// garbledStore has values that are others than were put, once it has one for all.
+// garbledStore returns value for every key, once value is set.
 type garbledStore struct {
 	store.Store
 	value atomic.Pointer[string]
@@ -416,7 +417,7 @@ func (s *garbledStore) Get(ctx context.Context, key string) ([]byte, uint64, err
 	return data, version, err
 }
 
-// A value in the store that is no answer is not served as one.
+// A stored value that is not an answer is not used as one.
 func TestSharedAnswerIsGarbled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared, mux := store.NewMemory(nil), tools()
@@ -438,7 +439,7 @@ func TestSharedAnswerIsGarbled(t *testing.T) {
 	})
 }
 
-// A replica that cannot read how a session has changed says so, and goes on as before.
+// A replica that cannot read a change to a session logs that and continues as before.
 func TestSharedSessionIsGarbled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared, log, mux := store.NewMemory(nil), new(logged), tools()
@@ -464,8 +465,8 @@ func TestSharedSessionIsGarbled(t *testing.T) {
 	})
 }
 
-// An answer that the store has is taken as soon as it can be read, also if that failed when
-// the replica was told of it, and also if that was told only when the client has repeated it.
+// A stored answer is used once it can be read, even if reading it failed when the replica
+// was notified, or if the replica was notified only after the client resent the answer.
 func TestSharedAnswersAreReadLater(t *testing.T) {
 	for _, fault := range []string{"read", "publish"} {
 		t.Run(fault, func(t *testing.T) {
@@ -502,7 +503,7 @@ func TestSharedAnswersAreReadLater(t *testing.T) {
 	}
 }
 
-// An answer of a MiB is relayed to the replica that asked, and no longer one.
+// An answer of up to 1 MiB is relayed to the replica that asked. A longer one is not.
 func TestRelayedAnswerBounds(t *testing.T) {
 	const empty = `{"action":"accept","content":{"name":""}}`
 	for size, relayed := range map[int]bool{1 << 20: true, 1<<20 + 1: false} {
@@ -523,19 +524,19 @@ func TestRelayedAnswerBounds(t *testing.T) {
 	}
 }
 
-// A cancellation is relayed if its request has an ID of 256 bytes at most, with 200 bytes
-// of its reason. A session may send a hundred in a minute.
+// A cancellation is relayed if the ID of its request has at most 256 bytes, with at most 200
+// bytes of its reason. A session may send a hundred per minute.
 func TestRelayedCancellationBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, two, shared := meteredTwins(t)
 		session := one.open("2025-11-25")
-		whole(t, two.post(call(2, "hello"), session)) // it knows the session now
+		whole(t, two.post(call(2, "hello"), session)) // from now on, this replica has the session
 		cancel := func(id, reason string) int {
 			return shared.written(func() {
 				two.post(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%q,"reason":%q}}`, id, reason), session)
 			})
 		}
-		for size, relayed := range map[int]bool{254: true, 255: false} { // and its quotation marks
+		for size, relayed := range map[int]bool{254: true, 255: false} { // plus two quotation marks
 			if n := cancel(strings.Repeat("x", size), ""); (n > 0) != relayed {
 				t.Errorf("an ID of %d bytes: %d bytes were written", size, n)
 			}
@@ -568,7 +569,7 @@ func TestRelayedCancellationBounds(t *testing.T) {
 // pass lets time pass.
 func pass(d time.Duration) { <-time.After(d) }
 
-// A replica whose last session has ended receives the answers of the next one.
+// After its last session has ended, a replica still receives answers for the next one.
 func TestRelayAfterTheLastSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, two, _ := meteredTwins(t)
@@ -595,7 +596,7 @@ func messages(r *reader) <-chan string {
 	return next
 }
 
-// stuck is a store that does not answer, once it is told so.
+// stuck is a store that can be made to hang or to fail.
 type stuck struct {
 	*store.Memory
 	isStuck, isBroken atomic.Bool
@@ -640,8 +641,8 @@ func (s *stuck) Read(ctx context.Context, log string, position uint64, limit int
 	return s.Memory.Read(ctx, log, position, limit)
 }
 
-// A store has ten seconds to take an answer. Otherwise that is logged, and the client is told
-// to send its answer again.
+// A store must accept an answer within ten seconds. Otherwise, that is logged, and the
+// client is told to resend its answer.
 func TestRelayToStuckStore(t *testing.T) {
 	for name, took := range map[string]time.Duration{"stuck": 10 * time.Second, "broken": 0} {
 		synctest.Test(t, func(t *testing.T) {
@@ -667,8 +668,7 @@ func TestRelayToStuckStore(t *testing.T) {
 	}
 }
 
-// Events that cannot be read are not replayed, and the client learns that it should try
-// again later.
+// If events cannot be read, they are not replayed, and the client is told to retry later.
 func TestResumeWithBrokenStore(t *testing.T) {
 	for _, inFlight := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -690,7 +690,7 @@ func TestResumeWithBrokenStore(t *testing.T) {
 				t.Fatalf("the first event is %+v", first)
 			}
 			if !inFlight {
-				for _, ok := events.next(); ok; _, ok = events.next() { // until the stream is done
+				for _, ok := events.next(); ok; _, ok = events.next() { // until the stream ends
 				}
 			}
 			shared.isBroken.Store(true)
@@ -708,7 +708,8 @@ func TestResumeWithBrokenStore(t *testing.T) {
 	}
 }
 
-// A session that another replica has opened has streams that can be resumed like any other.
+// A replica that adopts a session from another replica has streams that can be resumed like
+// any other.
 func TestResumeAtAdoptingReplica(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, two, _ := meteredTwins(t)
@@ -731,7 +732,8 @@ func TestResumeAtAdoptingReplica(t *testing.T) {
 	})
 }
 
-// While Shutdown waits for a request, only what helps it to end is accepted.
+// While Shutdown waits for a request, only messages that help the request to complete are
+// accepted.
 func TestShutdownAcceptsHelp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := tools()
@@ -772,8 +774,8 @@ func TestShutdownAcceptsHelp(t *testing.T) {
 	})
 }
 
-// A client that waits at one replica for what another one sends is kept by heartbeats,
-// from the start.
+// A client that waits at one replica for messages from another gets heartbeats from the
+// start.
 func TestFollowedStreamBeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := store.NewMemory(nil)
@@ -819,8 +821,8 @@ func TestFollowedStreamBeats(t *testing.T) {
 	})
 }
 
-// A question is not asked if the store does not take who asks it, which is logged: the answer
-// may arrive at another replica.
+// If the store cannot record which replica asks a question, the question is not asked, and
+// that is logged: the answer may arrive at another replica.
 func TestQuestionWithBrokenStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := &stuck{Memory: store.NewMemory(nil)}
@@ -845,7 +847,7 @@ func TestQuestionWithBrokenStore(t *testing.T) {
 	})
 }
 
-// metered is a store that counts what is written to it, and can be down.
+// metered is a store that counts the bytes written to it, and can be down.
 type metered struct {
 	*store.Memory
 
@@ -868,7 +870,7 @@ func (m *metered) count(n int) error {
 	return nil
 }
 
-// written is how many bytes were written while it ran.
+// written returns the number of bytes written while a function ran.
 func (m *metered) written(while func()) int {
 	_ = m.count(0)
 	m.mu.Lock()
@@ -916,7 +918,7 @@ func (m *metered) Append(ctx context.Context, log string, data []byte, keep stor
 }
 
 func (m *metered) Publish(ctx context.Context, topic string, message []byte) error {
-	if topic == "psi/alive" { // of the process, not of what a client does
+	if topic == "psi/alive" { // sent by the process, not caused by clients
 		return m.Memory.Publish(ctx, topic, message)
 	}
 	if err := m.count(len(message)); err != nil {
@@ -932,7 +934,7 @@ func (m *metered) Drop(ctx context.Context, log string) error {
 	return m.Memory.Drop(ctx, log)
 }
 
-// meteredTwins are two replicas that share a store.
+// meteredTwins returns two replicas that share a store.
 func meteredTwins(t *testing.T) (one, two *site, shared *metered) {
 	t.Helper()
 	shared = newMetered()
@@ -952,14 +954,14 @@ func answer(id, result string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"result":%s}`, id, result)
 }
 
-// S17: an answer that was not asked for is not relayed to other replicas, and neither is a second
-// answer to a question.
+// S17: an unsolicited answer is not relayed to other replicas, nor is a second answer to a
+// question.
 func TestFindingS17UnsolicitedAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, two, shared := meteredTwins(t)
 		session := one.open("2025-11-25")
 		id := questionID(t, read(t, one.post(call(1, "ask"), session)).message())
-		whole(t, two.post(call(2, "hello"), session)) // it knows the session now
+		whole(t, two.post(call(2, "hello"), session)) // from now on, this replica has the session
 		huge := `{"action":"accept","content":{"name":"` + strings.Repeat("x", 1<<20) + `"}}`
 		ids := []string{"1", "", "psi-1", id + "0", id[:len(id)-1], strings.Repeat("x", 1000), "../" + id}
 		if n := shared.written(func() {
@@ -988,8 +990,8 @@ func TestFindingS17UnsolicitedAnswers(t *testing.T) {
 	})
 }
 
-// S17: an answer that is too long for the replicas is an error for the tool that asked,
-// which does not wait any longer.
+// S17: an answer that is too long to be relayed becomes an error for the tool that asked,
+// which stops waiting.
 func TestFindingS17LongAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, two, shared := meteredTwins(t)
@@ -1009,8 +1011,8 @@ func TestFindingS17LongAnswer(t *testing.T) {
 	})
 }
 
-// S17: the answer to a question is passed on wherever it was asked: in a call, and on the
-// session's own stream.
+// S17: an answer is relayed whether the question was asked in a call or on the standalone
+// stream.
 func TestFindingS17Pings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := store.NewMemory(nil)
@@ -1031,8 +1033,8 @@ func TestFindingS17Pings(t *testing.T) {
 	})
 }
 
-// S17: cancellations are passed on, without being stored, as far as a client that means
-// them may have use for it.
+// S17: cancellations are relayed without being stored, up to the limits that a well-behaved
+// client needs.
 func TestFindingS17Cancellations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := newMetered()
@@ -1063,7 +1065,7 @@ func TestFindingS17Cancellations(t *testing.T) {
 	})
 }
 
-// S30: log lines name sessions by a digest.
+// S30: logs identify sessions by a digest.
 func TestFindingS30LogsWithoutSessionIDs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log logged

@@ -20,7 +20,7 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// watched is a store of which the logs can be counted, and which can fail.
+// watched is a store whose logs can be counted, and which can be made to fail.
 type watched struct {
 	*store.Memory
 
@@ -76,7 +76,7 @@ func (w *watched) fail(down bool) {
 	w.down = down
 }
 
-// twins are two replicas that share a store.
+// twins returns two replicas that share a store.
 func twins(t *testing.T, shared store.Store, mux func() *mcp.Mux) (one, two *site, first *mcphttp.Handler) {
 	opts := mcphttp.Options{Store: shared, SessionIdle: 10 * time.Minute, Heartbeat: -1}
 	a, b := opts, opts
@@ -93,8 +93,8 @@ func answersHello(t *testing.T, s *site, h header) int {
 	return res.status
 }
 
-// A session that is used lives on in the store, however long ago it was opened, and
-// one that is idle does not.
+// A session in use remains in the store, however long ago it was opened. An idle session
+// does not.
 func TestSharedSessionLives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, two, _ := twins(t, store.NewMemory(nil), tools)
@@ -116,7 +116,7 @@ func TestSharedSessionLives(t *testing.T) {
 	})
 }
 
-// A session whose stream is open lives on in the store.
+// A session whose stream is open remains in the store.
 func TestSharedStreamLives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, two, _ := twins(t, store.NewMemory(nil), tools)
@@ -129,8 +129,7 @@ func TestSharedStreamLives(t *testing.T) {
 	})
 }
 
-// A session that one replica has ended is not known to the others, also if they have
-// served it.
+// Once one replica has ended a session, the others reject it, even if they have served it.
 func TestSharedSessionEnds(t *testing.T) {
 	ends := map[string]func(*testing.T, *site, *mcphttp.Handler, header){
 		"DELETE": func(_ *testing.T, s *site, _ *mcphttp.Handler, h header) {
@@ -164,8 +163,8 @@ func TestSharedSessionEnds(t *testing.T) {
 	}
 }
 
-// What ends here, and not for good, goes on there: a shutdown, and a place that is
-// needed for others.
+// A session that a replica drops during shutdown or to make room for others can be continued
+// from the store.
 func TestSharedSessionGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, two, first := twins(t, store.NewMemory(nil), tools)
@@ -195,8 +194,7 @@ func TestSharedSessionGoesOn(t *testing.T) {
 	})
 }
 
-// A session that is deleted is deleted, also if its client does not wait for the
-// answer.
+// A session is deleted even if its client does not wait for the response.
 func TestSharedSessionEndsWithoutClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, two, first := twins(t, store.NewMemory(nil), tools)
@@ -212,7 +210,7 @@ func TestSharedSessionEndsWithoutClient(t *testing.T) {
 	})
 }
 
-// A store that does not answer is no reason for a client to give its session up.
+// A store that does not respond does not make a client give up its session.
 func TestSharedStoreDown(t *testing.T) {
 	shared := newWatched()
 	one, two, _ := twins(t, shared, tools)
@@ -227,8 +225,7 @@ func TestSharedStoreDown(t *testing.T) {
 	}
 }
 
-// A session that ends while one of its requests is being served is not saved again by that
-// request.
+// A request in flight does not store its session again after the session has ended.
 func TestSharedSessionStaysEnded(t *testing.T) {
 	for _, body := range []string{subscribe("test://doc"), "[" + subscribe("test://doc") + "]"} {
 		bubble(t, body[:1], func(t *testing.T) {
@@ -260,7 +257,7 @@ func TestSharedSessionStaysEnded(t *testing.T) {
 	}
 }
 
-// heldAppend takes records only after hold is closed.
+// heldAppend accepts records only after hold is closed.
 type heldAppend struct {
 	*watched
 	hold chan struct{}
@@ -271,7 +268,7 @@ func (h *heldAppend) Append(ctx context.Context, log string, data []byte, keep s
 	return h.watched.Append(ctx, log, data, keep)
 }
 
-// An event that the store takes after the session has ended does not stay there.
+// An event that the store accepts after its session has ended is removed.
 func TestEndedSessionFreesLateEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := &heldAppend{newWatched(), make(chan struct{})}
@@ -290,8 +287,8 @@ func TestEndedSessionFreesLateEvents(t *testing.T) {
 	})
 }
 
-// The events of a session go with it: those of requests that were answered, of one
-// that is being served, and of its own stream.
+// The events of a session are removed with it: those of completed requests, of one in
+// flight, and of the standalone stream.
 func TestEndedSessionFreesEvents(t *testing.T) {
 	for _, end := range []string{"DELETE", "Close"} {
 		t.Run(end, func(t *testing.T) {
@@ -333,7 +330,7 @@ func TestEndedSessionFreesEvents(t *testing.T) {
 	}
 }
 
-// A handshake that takes its time is not taken for a session that another replica has ended.
+// A slow handshake is not mistaken for a session that another replica has ended.
 func TestSlowHandshakeIsNoEndedSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := func() *mcp.Mux {
@@ -342,7 +339,7 @@ func TestSlowHandshakeIsNoEndedSession(t *testing.T) {
 				return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 					if req.Method == mcp.MethodDiscover {
 						select {
-						case <-time.After(6 * time.Minute): // longer than between two sweeps
+						case <-time.After(6 * time.Minute): // longer than a sweep interval
 						case <-ctx.Done():
 							return nil, context.Cause(ctx)
 						}
@@ -362,8 +359,8 @@ func TestSlowHandshakeIsNoEndedSession(t *testing.T) {
 	})
 }
 
-// A replica whose handler cannot subscribe now to what the session has subscribed to at another
-// replica tries again, and then sends an update that it may have missed.
+// If a replica's handler cannot subscribe to a resource that the session subscribed to at
+// another replica, the replica retries, and then sends an update in case it missed one.
 func TestSharedSubscriptionIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := tools()
@@ -371,7 +368,7 @@ func TestSharedSubscriptionIsTriedAgain(t *testing.T) {
 		mux.Use(func(next mcp.Handler) mcp.Handler {
 			return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 				if req.Method == mcp.MethodListen {
-					if n := listens.Add(1); n == 2 || n == 3 { // the first is of the stream
+					if n := listens.Add(1); n == 2 || n == 3 { // the first is for the stream
 						return nil, errors.New("not now")
 					}
 				}
@@ -384,7 +381,7 @@ func TestSharedSubscriptionIsTriedAgain(t *testing.T) {
 		own := read(t, one.do(one.request(t.Context(), http.MethodGet, "", h)))
 		own.next()
 		whole(t, two.post(subscribe("test://doc"), h))
-		for range 2 { // it may have changed before the replica could subscribe
+		for range 2 { // the resource may have changed before the replica could subscribe
 			for !strings.Contains(within(t, time.Minute, "an update", messages(own)), "test://doc") {
 			}
 			mux.ResourceUpdated("test://doc")

@@ -17,7 +17,8 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// lateStore is a store whose next answer is late: it is of the time when it was asked.
+// lateStore is a store whose next Get can be delayed: it returns the value at the time of
+// the call.
 type lateStore struct {
 	*store.Memory
 	late atomic.Pointer[chan struct{}]
@@ -31,8 +32,8 @@ func (s *lateStore) Get(ctx context.Context, key string) ([]byte, uint64, error)
 	return data, version, err
 }
 
-// What a client changes at one replica while its first request at another one is looked up
-// in the store holds there, too: subscriptions and the log level.
+// Changes that a client makes at one replica, while another replica looks up the session for
+// its first request, apply there, too: subscriptions and the log level.
 func TestSharedSessionChangesWhileItIsRestored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := store.NewMemory(nil)
@@ -63,8 +64,8 @@ func TestSharedSessionChangesWhileItIsRestored(t *testing.T) {
 	})
 }
 
-// A replica that hears of nothing yet when a client changes its session elsewhere knows of
-// that when it gets the stream.
+// A replica that does not hear of anything yet when a client changes its session at another
+// replica knows of the change once it gets the stream.
 func TestSharedSessionChangesBeforeItIsHeard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		deaf, mux := &deafStore{Memory: store.NewMemory(nil), hears: make(chan struct{})}, tools()
@@ -86,7 +87,7 @@ func TestSharedSessionChangesBeforeItIsHeard(t *testing.T) {
 	})
 }
 
-// A log level is stored as it was set, also if a change at another replica comes between.
+// A log level is stored as it was set, even if a change at another replica intervenes.
 func TestSharedLevelOverlaps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := store.NewMemory(nil)
@@ -112,7 +113,7 @@ func TestSharedLevelOverlaps(t *testing.T) {
 	})
 }
 
-// reporting has a tool that logs.
+// reporting returns a mux with a tool that logs.
 func reporting() *mcp.Mux {
 	mux := tools()
 	mux.Tool("report", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {

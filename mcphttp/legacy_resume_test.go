@@ -19,7 +19,7 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// polling adds a tool that closes its stream whenever the test says so.
+// polling adds a tool that closes its stream when the test tells it to.
 func polling(mux *mcp.Mux) (step chan bool) {
 	step = make(chan bool)
 	mux.Tool("poll", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
@@ -35,14 +35,13 @@ func polling(mux *mcp.Mux) (step chan bool) {
 	return step
 }
 
-// comeBack resumes the stream of a request from an event on.
+// comeBack resumes the stream of a request after an event.
 func (s *site) comeBack(h header, id string) *reader {
 	s.t.Helper()
 	return read(s.t, s.do(s.request(s.t.Context(), http.MethodGet, "", with(h, header{"Last-Event-ID": id}))))
 }
 
-// A stream that was come back to can be closed again: the GET that had it ends, and
-// nothing of it stays behind.
+// A resumed stream can be closed again: its GET ends, and nothing of it is left behind.
 func TestCloseStreamAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := tools()
@@ -71,8 +70,8 @@ func TestCloseStreamAgain(t *testing.T) {
 	})
 }
 
-// A client that is told to come back before the response has begun is told not to use the
-// network connection again, which the server closes.
+// A client that is told to reconnect before the response has begun is also told not to reuse
+// the network connection, which the server closes.
 func TestCloseStreamAtOnce(t *testing.T) {
 	mux := tools()
 	closed := make(chan error, 1)
@@ -117,8 +116,8 @@ func TestShutdownEndsFollowing(t *testing.T) {
 	})
 }
 
-// Who comes back for a stream takes it from the GET that had it, which ends: its client
-// may have gone without a word, and nothing more is said there.
+// A client that resumes a stream takes it over from the GET that had it. That GET ends, and
+// nothing more is sent on it: its client may have disconnected silently.
 func TestComeBackTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := tools()
@@ -147,7 +146,7 @@ func TestComeBackTwice(t *testing.T) {
 	})
 }
 
-// Shutdown takes no longer than it may, whatever listens.
+// Shutdown does not exceed the deadline of its context, whatever is listening.
 func TestShutdownIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := tools()
@@ -175,8 +174,8 @@ func TestShutdownIsBounded(t *testing.T) {
 	})
 }
 
-// The stream of an SSEHandler ends with the authentication of its caller, as other
-// streams do.
+// The stream of an SSEHandler ends when the authentication of its caller expires, like other
+// streams.
 func TestSSEEndsWithItsCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newSSEHandler(t, tools())
@@ -194,7 +193,7 @@ func TestSSEEndsWithItsCaller(t *testing.T) {
 	})
 }
 
-// chatty adds a tool that says something of a size before its answer.
+// chatty adds a tool that sends progress of a given size before its result.
 func chatty(mux *mcp.Mux, size int) *mcp.Mux {
 	mux.Tool("chatty", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
 		mcp.Progress(ctx, 1, 2, strings.Repeat("x", size))
@@ -203,13 +202,13 @@ func chatty(mux *mcp.Mux, size int) *mcp.Mux {
 	return mux
 }
 
-// firstID makes a call, and returns the id of the first event of its stream.
+// firstID makes a call and returns the ID of the first event of its stream.
 func (s *site) firstID(id int, tool string, h header) string {
 	s.t.Helper()
 	return events(s.t, s.post(call(id, tool), h), 0)[0].LastEventID
 }
 
-// S29: what one caller has kept does not keep anything from being kept of others.
+// S29: the stored events of one caller do not prevent those of others from being stored.
 func TestFindingS29OthersCanResume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log logged
@@ -251,7 +250,7 @@ func TestFindingS29OthersCanResume(t *testing.T) {
 	})
 }
 
-// S29: a store that is full is reported once, not with each event.
+// S29: a full store is logged once, not for every event.
 func TestFindingS29OneWarning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log logged
@@ -277,7 +276,8 @@ func TestFindingS29OneWarning(t *testing.T) {
 	})
 }
 
-// S29: streams that say nothing for long do not count, for their events have expired.
+// S29: streams that have been silent for long do not count, because their events have
+// expired.
 func TestFindingS29ExpiredEventsDoNotCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := newWatched()
@@ -302,7 +302,7 @@ func TestFindingS29ExpiredEventsDoNotCount(t *testing.T) {
 			t.Errorf("%d streams were forgotten although there was room", got-dropped)
 		}
 		<-time.After(2 * time.Minute)
-		s.do(s.request(t.Context(), http.MethodDelete, "", session)) // drops what is known of
+		s.do(s.request(t.Context(), http.MethodDelete, "", session)) // drops the streams it knows
 		synctest.Wait()
 		if got := shared.dropped() - dropped; got > 7 {
 			t.Errorf("the session knew of %d streams, most of which have expired", got)
@@ -311,8 +311,8 @@ func TestFindingS29ExpiredEventsDoNotCount(t *testing.T) {
 	})
 }
 
-// C-M10: a client that comes back to another replica is served the rest of its call,
-// however long that takes.
+// C-M10: a client that reconnects to another replica gets the rest of its call, however long
+// that takes.
 func TestFindingCM10ResumeAtAnotherReplica(t *testing.T) {
 	for _, patience := range []time.Duration{0, time.Second, 4 * time.Minute} {
 		bubble(t, patience.String(), func(t *testing.T) {
@@ -347,8 +347,8 @@ func TestFindingCM10ResumeAtAnotherReplica(t *testing.T) {
 	}
 }
 
-// C-M10: a stream of which nothing more comes is not followed for ever, and neither one
-// whose session ends, or when the server shuts down.
+// C-M10: a replica stops following a stream if nothing more arrives, if its session ends, or
+// if the server shuts down.
 func TestFindingCM10FollowingEnds(t *testing.T) {
 	for name, end := range map[string]func(s *site, h *mcphttp.Handler, session header){
 		"nothing comes": func(*site, *mcphttp.Handler, header) { <-time.After(10 * time.Minute) },
@@ -389,14 +389,13 @@ func TestFindingCM10FollowingEnds(t *testing.T) {
 	}
 }
 
-// Mutation 52: a stream that a client has come back to ends when the server does not wait
-// for its call any more.
+// Mutation 52: a resumed stream ends when the server stops waiting for its call.
 func TestFindingM52ResumedStreamEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := tools()
 		mux.Tool("stubborn", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
 			mcp.Progress(ctx, 1, 2, "")
-			<-time.After(time.Hour) // without a look at ctx
+			<-time.After(time.Hour) // ignores ctx
 			return "", nil
 		}, nil))
 		h := newHandler(t, mux, nil)

@@ -20,7 +20,7 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// A session from its handshake to its end.
+// A session from the handshake to its end.
 func TestSessionLifecycle(t *testing.T) {
 	handler := newHandler(t, tools(), nil)
 	s := serve(t, handler)
@@ -42,7 +42,7 @@ func TestSessionLifecycle(t *testing.T) {
 	}
 }
 
-// What a client of the legacy era can do wrong.
+// The responses to requests that a legacy client should not send.
 func TestLegacyErrors(t *testing.T) {
 	s := serve(t, newHandler(t, tools(), nil))
 	h := s.open("2025-11-25")
@@ -116,7 +116,7 @@ func TestSessionPrincipal(t *testing.T) {
 	}
 }
 
-// T35: an id that is in use is refused, and its owner unharmed.
+// T35: a request whose ID is in use is rejected, and the request that uses it is unaffected.
 func TestDuplicateID(t *testing.T) {
 	mux := tools()
 	began := make(chan struct{})
@@ -140,8 +140,8 @@ func TestDuplicateID(t *testing.T) {
 	}
 }
 
-// T48: in the legacy era only notifications/cancelled cancels; what is cancelled
-// is not answered.
+// T48: in the legacy era, only notifications/cancelled cancels a request. A cancelled
+// request gets no response.
 func TestLegacyCancel(t *testing.T) {
 	mux := tools()
 	began, ended := waiting(mux)
@@ -170,8 +170,8 @@ func TestLegacyCancel(t *testing.T) {
 	}
 }
 
-// The questions of a call go on the stream of its POST, without a GET (T50); a
-// handler that asks twice is asked for twice.
+// The questions of a call are sent on the stream of its POST, without a GET (T50). A handler
+// may ask more than once.
 func TestAskOnPost(t *testing.T) {
 	s := serve(t, newHandler(t, tools(), nil))
 	h := s.open("2025-06-18")
@@ -193,7 +193,7 @@ func TestAskOnPost(t *testing.T) {
 	}
 }
 
-// A stream can be closed by the server and come back to; every event comes once.
+// A server can close a stream, and the client can resume it. Every event is delivered once.
 func TestPolling(t *testing.T) {
 	mux := tools()
 	goOn := make(chan struct{})
@@ -234,7 +234,7 @@ func TestPolling(t *testing.T) {
 	}
 }
 
-// T25: forged event ids, and those of others, give nothing away.
+// T25: forged event IDs, and those of other sessions, reveal nothing.
 func TestForgedEventIDs(t *testing.T) {
 	s := serve(t, newHandler(t, tools(), nil))
 	ann, bob := s.open("2025-11-25"), s.open("2025-11-25")
@@ -262,8 +262,8 @@ func TestForgedEventIDs(t *testing.T) {
 	}
 }
 
-// T30: a second GET takes the session's stream over at once; what happens in
-// between is not lost.
+// T30: a second GET takes over the session's stream immediately. Changes in between are not
+// lost.
 func TestSecondGet(t *testing.T) {
 	mux := tools()
 	s := serve(t, newHandler(t, mux, nil))
@@ -276,7 +276,7 @@ func TestSecondGet(t *testing.T) {
 		return read(t, res)
 	}
 	first := get(nil)
-	primed, _ := first.next() // T23: there is something to read at once
+	primed, _ := first.next() // T23: something is sent immediately
 	second := get(nil)
 	if _, ok := first.next(); ok {
 		t.Error("the first stream goes on")
@@ -292,8 +292,8 @@ func TestSecondGet(t *testing.T) {
 	}
 }
 
-// T13, T14: a session ends when it has been idle for long enough, but not while a
-// request is served, however long that takes.
+// T13, T14: a session ends after being idle for SessionIdle, but not while a request is
+// being served, however long that takes.
 func TestSessionIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := tools()
@@ -304,7 +304,7 @@ func TestSessionIdle(t *testing.T) {
 		handler := newHandler(t, mux, &mcphttp.Options{SessionIdle: 10 * time.Minute, Heartbeat: -1})
 		s := serve(t, handler)
 		h := s.open("2025-11-25")
-		for range 900 { // fewer than one caller may have
+		for range 900 { // fewer than the limit for one caller
 			s.open("2025-11-25")
 		}
 		for _, version := range []string{"2025-03-26", "2025-11-25"} { // which has no batches
@@ -344,7 +344,7 @@ func isDone(done <-chan struct{}) bool {
 	}
 }
 
-// Beyond the limit, the session that is idle for longest makes room.
+// At the limit, the session that has been idle longest makes room for a new one.
 func TestMaxSessions(t *testing.T) {
 	mux := tools()
 	began, _ := waiting(mux)
@@ -365,7 +365,7 @@ func TestMaxSessions(t *testing.T) {
 	}
 }
 
-// Only 2025-03-26 joins messages to arrays.
+// Only 2025-03-26 supports batches.
 func TestBatch(t *testing.T) {
 	s := serve(t, newHandler(t, tools(), nil))
 	h := s.open("2025-03-26")
@@ -405,7 +405,7 @@ func TestSharedStore(t *testing.T) {
 	}
 }
 
-// identified takes the caller of a request, and its address, from headers.
+// identified reads the caller and the address of a request from headers.
 func identified(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if user := r.Header.Get("User"); user != "" {
@@ -418,8 +418,8 @@ func identified(h http.Handler) http.Handler {
 	})
 }
 
-// tryOpen opens a session for a caller, and returns the header of its requests, which is
-// nil if it is refused.
+// tryOpen opens a session for a caller and returns the header of its requests, or nil if the
+// server rejects it.
 func (s *site) tryOpen(caller header) header {
 	s.t.Helper()
 	res := whole(s.t, s.post(initialize("2025-11-25"), caller))
@@ -443,8 +443,8 @@ func count(h *mcphttp.Handler) (n int) {
 	return n
 }
 
-// S8: one caller who opens session after session loses the oldest of them, and ends
-// those of no other caller.
+// S8: a caller that opens session after session loses its own oldest sessions, and never
+// those of other callers.
 func TestFindingS8OthersKeepTheirSessions(t *testing.T) {
 	type callers struct{ alice, mallory header }
 	for name, who := range map[string]callers{
@@ -480,7 +480,7 @@ func TestFindingS8OthersKeepTheirSessions(t *testing.T) {
 	}
 }
 
-// S8: all addresses of an IPv6 network, and all ports, are one caller.
+// S8: all addresses of an IPv6 network, and all ports, count as one caller.
 func TestFindingS8AddressesOfOneCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHandler(t, tools(), &mcphttp.Options{MaxSessionsPerCaller: 3})
@@ -496,8 +496,8 @@ func TestFindingS8AddressesOfOneCaller(t *testing.T) {
 	})
 }
 
-// S8: where there is no room at all, a caller without sessions gets that of a caller with
-// more, and no caller with fewer loses any.
+// S8: on a full server, a caller without sessions replaces a session of a caller with more,
+// and no caller with fewer loses one.
 func TestFindingS8FullServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHandler(t, tools(), &mcphttp.Options{MaxSessions: 6, MaxSessionsPerCaller: 5})
@@ -522,7 +522,7 @@ func TestFindingS8FullServer(t *testing.T) {
 	})
 }
 
-// S8: a session that came from another replica counts as well.
+// S8: a session restored from another replica counts, too.
 func TestFindingS8RestoredSessions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := store.NewMemory(nil)
@@ -542,7 +542,7 @@ func TestFindingS8RestoredSessions(t *testing.T) {
 	})
 }
 
-// S8: of the deprecated transport, too, one caller cannot have all sessions. Since their
+// S8: on the deprecated transport, too, one caller cannot use up all sessions. Since their
 // streams are open, none of them makes room.
 func TestFindingS8SSE(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -572,8 +572,8 @@ func TestFindingS8SSE(t *testing.T) {
 	})
 }
 
-// abandon makes a request of a session, and its client go when the server has begun to
-// answer.
+// abandon sends a request in a session and disconnects once the server has started to
+// respond.
 func (s *site) abandon(method, body string, h header) {
 	s.t.Helper()
 	ctx, cancel := context.WithCancel(s.t.Context())
@@ -584,8 +584,8 @@ func (s *site) abandon(method, body string, h header) {
 	synctest.Wait()
 }
 
-// W8: a session makes room although a question waits in it, or its stream lingers, if
-// its client has gone; and not while its client waits.
+// W8: a session makes room, even if a question is pending in it or its stream lingers, if
+// its client has disconnected, but not while its client waits.
 func TestFindingW8AbsentClients(t *testing.T) {
 	for name, use := range map[string]func(s *site, h header){
 		"a question":        func(s *site, h header) { s.abandon(http.MethodPost, call(9, "ask"), h) },
@@ -619,7 +619,7 @@ func TestFindingW8AbsentClients(t *testing.T) {
 	}
 }
 
-// W8: what is idle goes before what was left alone.
+// W8: idle sessions are removed before abandoned ones.
 func TestFindingW8IdleFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serve(t, newHandler(t, tools(), &mcphttp.Options{MaxSessions: 2}))
@@ -636,8 +636,8 @@ func TestFindingW8IdleFirst(t *testing.T) {
 	})
 }
 
-// S3: a session can be continued at another replica, by the caller who opened it and by
-// no other.
+// S3: a session can be continued at another replica by the caller that opened it, and by no
+// other.
 func TestFindingS3SessionAtAnotherReplica(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := store.NewMemory(nil)
@@ -654,7 +654,7 @@ func TestFindingS3SessionAtAnotherReplica(t *testing.T) {
 				for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodDelete} {
 					two := serve(t, identified(newHandler(t, tools(), &mcphttp.Options{Store: shared})))
 					if method == http.MethodDelete && want == http.StatusOK {
-						continue // or it would be gone for the others
+						continue // it would end the session for the other callers
 					}
 					body := ""
 					if method == http.MethodPost {
@@ -672,8 +672,8 @@ func TestFindingS3SessionAtAnotherReplica(t *testing.T) {
 	})
 }
 
-// W17, HTTP-15: a request that names a modern version in the header must obey that
-// revision, whatever session it names besides.
+// W17, HTTP-15: a request with a modern version in its header must conform to that revision,
+// whatever session it names.
 func TestFindingW17ModernHeaderWithSession(t *testing.T) {
 	s := serve(t, newHandler(t, tools(), nil))
 	session := s.open("2025-11-25")["Mcp-Session-Id"]

@@ -19,8 +19,8 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// The transport of 2024-11-05: a handler that asks twice works on it as on all
-// others, and changes are told.
+// The transport of 2024-11-05: a handler may ask more than once, as on all transports, and
+// changes are reported.
 func TestSSE(t *testing.T) {
 	mux := tools()
 	h := newSSEHandler(t, mux)
@@ -80,7 +80,7 @@ func TestSSE(t *testing.T) {
 	}
 }
 
-// brokenWriter is a connection that has broken, once it is.
+// brokenWriter is a ResponseWriter whose connection is broken once isBroken is set.
 type brokenWriter struct {
 	*httptest.ResponseRecorder
 	isBroken atomic.Bool
@@ -95,8 +95,9 @@ func (w *brokenWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A session ends with the first message or heartbeat that its stream does not take, though
-// net/http has not noticed yet that the client has gone, and when the program ends it.
+// A session ends with the first message or heartbeat that cannot be written to its stream,
+// even if net/http has not noticed that the client disconnected. It also ends when the
+// program closes it.
 func TestSSEEndsEarly(t *testing.T) {
 	for name, end := range map[string]func(t *testing.T, h *mcphttp.SSEHandler, query string){
 		"a message": func(t *testing.T, h *mcphttp.SSEHandler, query string) {

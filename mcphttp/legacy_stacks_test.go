@@ -15,15 +15,15 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// A stack that has grown stays so for as long as the stream of a session is open, and a server
-// may have thousands. 8 KB are enough for what comes before, initialize included, and 4 KB for
-// the goroutine of net/http that waits for the end of the connection.
+// A stack that has grown does not shrink while the stream of a session is open, and a server
+// may have thousands of streams. 8 KB are enough for everything before the stream, including
+// initialize, and 4 KB for the net/http goroutine that waits for the connection to close.
 func TestStacksOfStreams(t *testing.T) {
 	if raceEnabled || runtime.GOARCH != "amd64" {
 		t.Skip("frames are larger with the race detector, and may be with another processor")
 	}
 	l := listen(t, newHandler(t, adder(), nil))
-	openStream(t, l) // what happens once needs more
+	openStream(t, l) // one-time initialization needs more
 	const streams = 100
 	before := stacks()
 	for range streams {
@@ -34,15 +34,15 @@ func TestStacksOfStreams(t *testing.T) {
 	}
 }
 
-// stacks returns how many bytes all stacks take.
+// stacks returns the size of all stacks in bytes.
 func stacks() int64 {
-	runtime.GC() // shrinks them
+	runtime.GC() // shrinks stacks
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.StackInuse)
 }
 
-// openStream opens a session and its stream on one connection, and reads the head of both
+// openStream opens a session and its stream on one connection, and reads the headers of both
 // responses.
 func openStream(t *testing.T, l *memnet.Listener) {
 	t.Helper()

@@ -16,8 +16,8 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// Old servers say that a resource is missing with a code alone; to a caller of today
-// it is the error of today.
+// Old servers report a missing resource only by an error code. Callers get the current
+// error.
 func TestBareResourceNotFound(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -45,7 +45,7 @@ func TestBareResourceNotFound(t *testing.T) {
 	}
 }
 
-// A client is not asked what its revision has no words for, whatever it declares.
+// A client is not asked questions that its revision does not support, whatever it declares.
 func TestURLQuestionToOldRevision(t *testing.T) {
 	mux := tools()
 	mux.Tool("visit", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {

@@ -14,7 +14,7 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// A negative option means that there is no limit, or that the feature is off.
+// A negative option means no limit, or disables the feature.
 func TestNegativeOptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serve(t, newHandler(t, tools(), &mcphttp.Options{

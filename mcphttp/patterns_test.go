@@ -12,8 +12,8 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// Patterns that can never match a host, or an origin, panic when the handler is made. The
-// golden file has what the panic says to write instead.
+// Patterns that can never match a host or an origin cause a panic when the handler is
+// created. The golden file contains the replacements that the panics suggest.
 func TestPatterns(t *testing.T) {
 	var text strings.Builder
 	for name, options := range map[string]func(string) *mcphttp.Options{
@@ -34,7 +34,7 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
-// panicOf returns the text that a function panics with, "ok" if it does not.
+// panicOf returns the text that a function panics with, or "ok" if it does not.
 func panicOf(f func()) (text string) {
 	defer func() {
 		if v := recover(); v != nil {

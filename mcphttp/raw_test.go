@@ -23,7 +23,7 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// listen serves h over HTTP/1 and unencrypted HTTP/2, for clients that write bytes.
+// listen serves h over HTTP/1 and unencrypted HTTP/2, for clients that write raw bytes.
 func listen(t *testing.T, h http.Handler, configure ...func(*http.Server)) *memnet.Listener {
 	t.Helper()
 	l := memnet.Listen()
@@ -48,7 +48,7 @@ func dialRaw(t *testing.T, l *memnet.Listener) net.Conn {
 	return conn
 }
 
-// http2Client is a client whose requests go over HTTP/2 without TLS.
+// http2Client returns a client that uses HTTP/2 without TLS.
 func http2Client(t *testing.T, l *memnet.Listener) *site {
 	t.Helper()
 	client := l.Client()
@@ -59,8 +59,7 @@ func http2Client(t *testing.T, l *memnet.Listener) *site {
 	return &site{t: t, client: client}
 }
 
-// rawRequest is a request of HTTP/1.1 as bytes, with a body of which length bytes are
-// announced.
+// rawRequest returns an HTTP/1.1 request as raw bytes, with a Content-Length of length.
 func rawRequest(method, body string, length int, h header) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: application/json, text/event-stream\r\n", method)
@@ -73,7 +72,7 @@ func rawRequest(method, body string, length int, h header) string {
 	return b.String() + "\r\n" + body
 }
 
-// within returns what a channel gives in time.
+// within returns the next value of a channel, which must arrive within limit.
 func within[T any](t *testing.T, limit time.Duration, what string, c <-chan T) (v T) {
 	t.Helper()
 	select {
@@ -84,15 +83,15 @@ func within[T any](t *testing.T, limit time.Duration, what string, c <-chan T) (
 	return v
 }
 
-// frames is a connection of HTTP/2 in the hands of a test, which gives no response any
-// room: its initial window is 0.
+// frames is an HTTP/2 connection controlled by a test. Its initial window is 0, so the
+// server cannot send any response body.
 type frames struct {
 	t     *testing.T
 	conn  net.Conn
 	reset chan time.Time // when a stream was reset
 }
 
-// The types and flags of frames that are needed here.
+// The frame types and flags used here.
 const (
 	frameHeaders, frameReset, frameSettings = 1, 3, 4
 	flagEndStream, flagEndHeaders, flagAck  = 1, 4, 1
@@ -138,7 +137,7 @@ func (f *frames) read() {
 	}
 }
 
-// request sends a request; its body follows unless it is "".
+// request sends a request, followed by its body unless body is "".
 func (f *frames) request(stream uint32, method, body string, h header) {
 	f.t.Helper()
 	fields := []string{":method", method, ":scheme", "http", ":authority", "localhost", ":path", "/mcp"}
@@ -150,7 +149,7 @@ func (f *frames) request(stream uint32, method, body string, h header) {
 	}
 	var block bytes.Buffer
 	for i := 0; i < len(fields); i += 2 {
-		block.WriteByte(0) // a literal that is not indexed
+		block.WriteByte(0) // a literal without indexing
 		for _, s := range fields[i : i+2] {
 			block.WriteByte(byte(len(s)))
 			block.WriteString(s)
@@ -164,8 +163,8 @@ func (f *frames) request(stream uint32, method, body string, h header) {
 	f.frame(0, flagEndStream, stream, []byte(body))
 }
 
-// flood sends a request again and again, without reading, until the server closes the
-// connection, and returns when it did.
+// flood sends a request repeatedly, without reading, until the server closes the connection.
+// The returned channel receives the time of that.
 func flood(conn net.Conn, request string) <-chan time.Time {
 	closed := make(chan time.Time, 1)
 	go func() {
@@ -189,7 +188,7 @@ func optionsWith(shared store.Store) *mcphttp.Options {
 	return &mcphttp.Options{Store: shared, Heartbeat: -1, Logger: quiet}
 }
 
-// logged is what is logged, by several goroutines.
+// logged collects the log output of several goroutines.
 type logged struct {
 	mu   sync.Mutex
 	text bytes.Buffer

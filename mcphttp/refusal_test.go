@@ -20,7 +20,8 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// refusals has tools that refuse, at once and after something was streamed.
+// refusals returns a mux with tools that reject calls, immediately or after streaming
+// something.
 func refusals() *mcp.Mux {
 	mux := tools()
 	scope := mcp.NewInsufficientScopeError("files:read", "files:write")
@@ -35,8 +36,8 @@ func refusals() *mcp.Mux {
 	return mux
 }
 
-// A refusal that HTTP has a word for is said in HTTP as well, in both eras, as long
-// as nothing else was said before.
+// A rejection with an HTTP equivalent also gets that HTTP status, in both eras, unless
+// something else was sent before.
 func TestRefusals(t *testing.T) {
 	s := serve(t, newHandler(t, refusals(), nil))
 	session := s.open("2025-11-25")
@@ -87,7 +88,7 @@ func TestRefusals(t *testing.T) {
 	})
 }
 
-// One message of a batch that is refused does not decide the status of them all.
+// The rejection of one message in a batch does not determine the status of the batch.
 func TestRefusalInBatch(t *testing.T) {
 	s := serve(t, newHandler(t, refusals(), nil))
 	h := s.open("2025-03-26")
@@ -123,8 +124,8 @@ func TestRetryAfterSurvivesTheWire(t *testing.T) {
 	}
 }
 
-// A long-lived stream ends with the authentication of its caller, who resumes it with a new
-// one and misses nothing.
+// A long-lived stream ends when the authentication of its caller expires. The caller resumes
+// it with new credentials and misses nothing.
 func TestListenEndsWithAuthentication(t *testing.T) {
 	for _, version := range []string{mcp.LatestVersion, mcp.LegacyVersions()[0]} {
 		t.Run(version, func(t *testing.T) {
@@ -165,8 +166,8 @@ func TestListenEndsWithAuthentication(t *testing.T) {
 	}
 }
 
-// A page that is not let in learns nothing from its browser, so the log of the server says
-// why, and a page cannot fill it.
+// A rejected page gets no reason from its browser, so the server logs the reason. A page
+// cannot flood the log.
 func TestFindingI10RefusalsAreLogged(t *testing.T) {
 	var log bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&log, nil))

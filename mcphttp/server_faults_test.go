@@ -18,7 +18,7 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// faulty is a store with a fault, once it has one.
+// faulty is a store in which a test can cause faults.
 type faulty struct {
 	store.Store
 
@@ -74,13 +74,13 @@ func (s *faulty) Append(ctx context.Context, log string, data []byte, keep store
 	return s.Store.Append(ctx, log, data, keep)
 }
 
-// Requests that need a store fail with 503 and a line in the log while it is down, full, slow
-// or read-only, and within ten seconds. All others are served.
+// While a store is down, full, slow or read-only, requests that need it fail with 503 and a
+// log line, within ten seconds. All others are served.
 func TestFaultyStore(t *testing.T) {
 	down := fail(errors.New("no connection"))
 	for name, c := range map[string]struct {
 		read, write *func(context.Context) error
-		restored    int // the status of a request of a session of another replica
+		restored    int // the status of a request in a session of another replica
 	}{
 		"down":      {down, down, http.StatusServiceUnavailable},
 		"full":      {nil, fail(store.ErrFull), http.StatusOK},
@@ -136,8 +136,8 @@ func TestFaultyStore(t *testing.T) {
 	}
 }
 
-// A client is told that its session has ended only when the store does not have it any more.
-// Until then it may try again.
+// A client is told that its session has ended only once the store no longer has it. Until
+// then, the client may retry.
 func TestFaultyStoreEndsSession(t *testing.T) {
 	for name, fault := range map[string]*func(context.Context) error{"down": fail(errors.New("no connection")), "slow": &answersNothing} {
 		bubble(t, name, func(t *testing.T) {
@@ -147,7 +147,7 @@ func TestFaultyStoreEndsSession(t *testing.T) {
 			for _, test := range []struct {
 				fault  *func(context.Context) error
 				status int
-				call   int // the status of one after it
+				call   int // the status of a later call
 			}{
 				{fault, http.StatusServiceUnavailable, http.StatusOK},
 				{nil, http.StatusNoContent, http.StatusNotFound},
@@ -166,7 +166,7 @@ func TestFaultyStoreEndsSession(t *testing.T) {
 	}
 }
 
-// Events that the store does not remove hold nothing up: they expire there.
+// Events that the store fails to remove do not block anything: they expire there.
 func TestFaultyStoreKeepsEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := &faulty{Store: store.NewMemory(nil)}

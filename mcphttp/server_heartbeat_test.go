@@ -26,8 +26,8 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// A heartbeat that finds the client gone before anything else was said on the stream
-// of its call ends nothing but itself.
+// A heartbeat that finds the client gone, before anything else was sent on the stream of its
+// call, has no other effect.
 func TestFirstHeartbeatToNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := tools()
@@ -50,7 +50,7 @@ func TestFirstHeartbeatToNobody(t *testing.T) {
 	})
 }
 
-// Each stream has a heartbeat of its own, whatever other streams start and end.
+// Each stream has its own heartbeat, whatever other streams start and end.
 func TestHeartbeatsAreApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serve(t, newHandler(t, tools(), &mcphttp.Options{Heartbeat: time.Minute}))
@@ -80,7 +80,7 @@ func TestHeartbeatsAreApart(t *testing.T) {
 			t.Errorf("the second stream had its heartbeats at %v, want %v", at, want)
 		}
 		want = []time.Duration{10 * time.Second, 70 * time.Second, 130 * time.Second, 190 * time.Second}
-		// Who reads late gets what was written at once.
+		// The first heartbeat was written before its reader started.
 		if at := <-got; len(at) != 4 || !slices.Equal(at[1:], want[1:]) {
 			t.Errorf("the first stream had its heartbeats at %v, want %v", at, want)
 		}
@@ -88,8 +88,8 @@ func TestHeartbeatsAreApart(t *testing.T) {
 	})
 }
 
-// A response writer that panics harms its own request only, also on the goroutines of
-// heartbeats and of the first bytes of a session's own stream.
+// A ResponseWriter that panics affects only its own request, including on the goroutines
+// that write heartbeats and the first bytes of a standalone stream.
 func TestHeartbeatWriterPanics(t *testing.T) {
 	for _, version := range []string{mcp.LatestVersion, "2025-11-25", "2025-06-18"} {
 		t.Run(version, func(t *testing.T) {
@@ -116,7 +116,7 @@ func TestHeartbeatWriterPanics(t *testing.T) {
 					defer func() { _ = recover() }() // as net/http does
 					handler.ServeHTTP(panickingWriter{httptest.NewRecorder()}, r)
 				}()
-				if !strings.Contains(logged.String(), "panicked") { // the process goes on
+				if !strings.Contains(logged.String(), "panicked") { // the process continues
 					t.Errorf("logged was %q", logged.String())
 				}
 			})
@@ -124,13 +124,14 @@ func TestHeartbeatWriterPanics(t *testing.T) {
 	}
 }
 
-// closedWriter is one of a middleware that notices at once that its client has gone.
+// closedWriter is a ResponseWriter of middleware that notices immediately that its client
+// has disconnected.
 type closedWriter struct{ *httptest.ResponseRecorder }
 
 func (closedWriter) Write([]byte) (int, error) { return 0, net.ErrClosed }
 
-// The first heartbeat of a stream writes two events. It does not write the second one if
-// the client is gone when it writes the first one.
+// The first heartbeat of a stream writes two events. If the client is gone when it writes
+// the first, it does not write the second.
 func TestHeartbeatWriterBreaks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux, log := tools(), new(logged)
@@ -147,7 +148,7 @@ func TestHeartbeatWriterBreaks(t *testing.T) {
 	})
 }
 
-// hooked is a response writer that lets a test look at each write before it is done.
+// hooked is a ResponseWriter that calls a function before each write.
 type hooked struct {
 	*httptest.ResponseRecorder
 	before func(part string)
@@ -158,7 +159,7 @@ func (w *hooked) Write(p []byte) (int, error) {
 	return w.ResponseRecorder.Write(p)
 }
 
-// waitFor waits until a goroutine is in a function, or, if gone, until none is.
+// waitFor waits until a goroutine runs a function or, if gone is set, until none does.
 func waitFor(function string, gone bool) {
 	for buf := make([]byte, 1<<20); ; runtime.Gosched() {
 		if strings.Contains(string(buf[:runtime.Stack(buf, true)]), function) != gone {
@@ -167,8 +168,8 @@ func waitFor(function string, gone bool) {
 	}
 }
 
-// Mutation 57: nothing is written after the answer, also if a heartbeat was due while
-// that was written.
+// Mutation 57: nothing is written after the response, even if a heartbeat became due while
+// it was written.
 func TestFindingM57NoHeartbeatAfterTheAnswer(t *testing.T) {
 	const heartbeat = "endpoint.(*EventWriter).Beat("
 	h := newHandler(t, tools(), &mcphttp.Options{Heartbeat: time.Millisecond})
@@ -190,8 +191,8 @@ func TestFindingM57NoHeartbeatAfterTheAnswer(t *testing.T) {
 	}
 }
 
-// Mutation 59: what has ended while it had a heartbeat has no other, and nothing of it is
-// left.
+// Mutation 59: a stream that ends during a heartbeat has no further heartbeat, and nothing
+// refers to it.
 func TestFindingM59HeartbeatsEnd(t *testing.T) {
 	h := newHandler(t, tools(), &mcphttp.Options{Heartbeat: time.Millisecond})
 	left := weak.Make(serveUntilHeartbeat(t, h))
@@ -204,8 +205,8 @@ func TestFindingM59HeartbeatsEnd(t *testing.T) {
 	t.Error("the response is still in use")
 }
 
-// serveUntilHeartbeat serves the own stream of a session that ends while the stream has a
-// heartbeat, and returns the response.
+// serveUntilHeartbeat serves the standalone stream of a session, which ends during a
+// heartbeat of the stream, and returns the response.
 func serveUntilHeartbeat(t *testing.T, h *mcphttp.Handler) *hooked {
 	t.Helper()
 	s := &site{t: t}
@@ -220,7 +221,7 @@ func serveUntilHeartbeat(t *testing.T, h *mcphttp.Handler) *hooked {
 		if !strings.Contains(part, "keep-alive") {
 			return
 		}
-		if head { // the first is part of the head
+		if head { // the first keep-alive is sent with the header
 			head = false
 			return
 		}
@@ -243,7 +244,7 @@ func serveUntilHeartbeat(t *testing.T, h *mcphttp.Handler) *hooked {
 	return w
 }
 
-// The server keeps nothing of requests that are over, also while their session has a stream.
+// The server keeps nothing of completed requests, even while their session has a stream.
 func TestRequestsAreForgotten(t *testing.T) {
 	h := newHandler(t, tools(), nil)
 	var last weak.Pointer[http.Request]
@@ -266,7 +267,7 @@ func TestRequestsAreForgotten(t *testing.T) {
 	}
 }
 
-// untilCollected waits until nothing refers to a value.
+// untilCollected waits until a value has been garbage collected.
 func untilCollected[T any](t *testing.T, what string, p weak.Pointer[T]) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); p.Value() != nil; runtime.GC() {
@@ -276,7 +277,7 @@ func untilCollected[T any](t *testing.T, what string, p weak.Pointer[T]) {
 	}
 }
 
-// slowPrincipal is a context whose lookup of the principal blocks.
+// slowPrincipal is a context in which looking up the principal blocks.
 type slowPrincipal struct {
 	context.Context
 	asked, told chan struct{}
@@ -291,8 +292,8 @@ func (c slowPrincipal) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// Mutation 62: a call that comes to be served after Shutdown has given up waiting is
-// cancelled like those before it.
+// Mutation 62: a call that starts after Shutdown has stopped waiting is cancelled like
+// earlier ones.
 func TestFindingM62LateCallIsCancelled(t *testing.T) {
 	mux := tools()
 	began, ended := waiting(mux)

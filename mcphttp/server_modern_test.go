@@ -19,7 +19,8 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// What was streamed decides the form of the answer, as far as the client takes it.
+// If messages are streamed before a response, it is sent as a stream, otherwise as JSON, as
+// far as the client accepts that.
 func TestModernForms(t *testing.T) {
 	s := serve(t, newHandler(t, tools(), nil))
 	body, h := callModern("hello")
@@ -43,7 +44,7 @@ func TestModernForms(t *testing.T) {
 	}
 }
 
-// T29: the Accept and Content-Type headers of real clients.
+// T29: the Accept and Content-Type headers that real clients send.
 func TestNegotiation(t *testing.T) {
 	s := serve(t, newHandler(t, tools(), nil))
 	cases := []struct {
@@ -59,7 +60,7 @@ func TestNegotiation(t *testing.T) {
 		{"TEXT/Event-Stream;q=0.5, application/*;q=0", "hello", 200, "text/event-stream"},
 		{"application/json;q=0.9, text/event-stream;charset=utf-8", "steps", 200, "text/event-stream"},
 		{"text/html", "hello", 406, "application/json"},
-		{"application/*;q=0, application/json", "hello", 200, "application/json"}, // the closest one counts, in any order
+		{"application/*;q=0, application/json", "hello", 200, "application/json"}, // the most specific type counts, in any order
 		{"*/*;q=0, application/*", "hello", 200, "application/json"},
 	}
 	for _, c := range cases {
@@ -79,7 +80,7 @@ func TestNegotiation(t *testing.T) {
 	}
 }
 
-// T62: headers say what the body says, or the request is refused.
+// T62: a request whose headers do not match its body is rejected.
 func TestHeaders(t *testing.T) {
 	mux := tools()
 	mux.Tool("größe", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "", nil }, nil))
@@ -139,8 +140,8 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// Bad input gets the status and the code that the specification names, and an
-// answer that names the request wherever that could be read.
+// Invalid input gets the status and the code that the specification requires, and a response
+// with the ID of the request if the ID could be read.
 func TestModernErrors(t *testing.T) {
 	s := serve(t, newHandler(t, tools(), &mcphttp.Options{MaxBody: 4096}))
 	_, h := callModern("hello")
@@ -197,7 +198,7 @@ func TestModernErrors(t *testing.T) {
 	}
 }
 
-// T33: a body without a length is bounded, too.
+// T33: a body of unknown length is limited, too.
 func TestChunkedBodyIsBounded(t *testing.T) {
 	s := serve(t, newHandler(t, tools(), &mcphttp.Options{MaxBody: 1000}))
 	body, h := callModern("hello")
@@ -214,7 +215,7 @@ type readCloser struct{ *strings.Reader }
 
 func (readCloser) Close() error { return nil }
 
-// T48: in the modern era, to disconnect is to cancel.
+// T48: in the modern era, disconnecting cancels the request.
 func TestDisconnectCancels(t *testing.T) {
 	mux := tools()
 	began, ended := waiting(mux)
@@ -231,7 +232,7 @@ func TestDisconnectCancels(t *testing.T) {
 	<-ended
 }
 
-// T16: a notification after the answer fails, and nothing is written.
+// T16: a notification after the response fails, and nothing is written.
 func TestLateNotification(t *testing.T) {
 	mux := tools()
 	late := make(chan error)
@@ -254,8 +255,8 @@ func TestLateNotification(t *testing.T) {
 	}
 }
 
-// T24: a request that takes two minutes and says nothing keeps its connection
-// alive by comments.
+// T24: a request that takes two minutes and sends nothing keeps its connection alive with
+// comments.
 func TestHeartbeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := tools()
@@ -287,7 +288,7 @@ func TestHeartbeat(t *testing.T) {
 	})
 }
 
-// T21: the server's WriteTimeout does not cut streams.
+// T21: http.Server.WriteTimeout does not cut off streams.
 func TestWriteTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := tools()
@@ -320,7 +321,7 @@ func TestSlowReader(t *testing.T) {
 		mux := tools()
 		s := serve(t, newHandler(t, mux, &mcphttp.Options{WriteTimeout: 5 * time.Second}))
 		body, h := modern("subscriptions/listen", "", `"notifications":{"toolsListChanged":true,"resourceSubscriptions":["test://doc"]}`)
-		stuck := s.post(body, h) // whose body is not read
+		stuck := s.post(body, h) // its body is not read
 		reading := read(t, s.post(body, h))
 		reading.message()
 		before := time.Now()
@@ -345,7 +346,7 @@ func TestSlowReader(t *testing.T) {
 	})
 }
 
-// T22: response writers that middleware has wrapped.
+// T22: ResponseWriters that are wrapped by middleware.
 func TestWrappedWriters(t *testing.T) {
 	inner := newHandler(t, tools(), nil)
 	for _, c := range []struct {
@@ -384,7 +385,7 @@ type unwrapper struct {
 
 func (u unwrapper) Unwrap() http.ResponseWriter { return u.inner }
 
-// A handler can give up as handlers of net/http do. Any other panic is logged.
+// A handler can panic with http.ErrAbortHandler, as in net/http. Any other panic is logged.
 func TestAbortHandler(t *testing.T) {
 	mux := tools()
 	mux.Tool("abort", mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) { panic(http.ErrAbortHandler) }))
@@ -405,7 +406,7 @@ func TestAbortHandler(t *testing.T) {
 	}
 }
 
-// T47: a handler's context is that of the POST that carried its request.
+// T47: the context of a handler derives from the POST that carried its request.
 func TestContext(t *testing.T) {
 	type key struct{}
 	mux := tools()
@@ -430,7 +431,7 @@ func TestContext(t *testing.T) {
 	}
 }
 
-// T64: without a promise of the author, nothing may be shared between callers.
+// T64: unless the author allows it, nothing may be shared between callers.
 func TestCacheHints(t *testing.T) {
 	public := mcp.NewMux("public", "v1", &mcp.MuxOptions{ListCache: mcp.CacheFor(time.Minute, mcp.CachePublic)})
 	public.Mount("private_", tools())
@@ -442,7 +443,7 @@ func TestCacheHints(t *testing.T) {
 	}
 }
 
-// Notifications reach their handlers, and are taken with an empty 202 (T30).
+// Notifications reach their handlers and are answered with an empty 202 (T30).
 func TestNotification(t *testing.T) {
 	mux := tools()
 	got := make(chan string, 1)

@@ -15,8 +15,8 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// T18: a client that asks for a large answer and does not read it is disconnected, too,
-// however the answer is sent; one that reads gets all of it, and keeps the connection.
+// T18: a client that requests a large response and does not read it is disconnected, too,
+// however the response is sent. A client that reads gets all of it and keeps the connection.
 func TestSlowReaderOfAnAnswer(t *testing.T) {
 	const size = 1 << 20
 	mux := tools()
@@ -24,7 +24,7 @@ func TestSlowReaderOfAnAnswer(t *testing.T) {
 	for name, accept := range map[string]string{"JSON": "application/json", "an event stream": "text/event-stream"} {
 		for _, era := range []string{"modern", "legacy"} {
 			if era == "legacy" && name == "JSON" {
-				accept += ", text/event-stream" // it has to accept both
+				accept += ", text/event-stream" // clients must accept both
 			}
 			t.Run(era+", "+name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
@@ -42,7 +42,7 @@ func TestSlowReaderOfAnAnswer(t *testing.T) {
 						<-took
 					}
 					h = with(h, header{"Accept": accept})
-					stuck := s.post(body, h) // whose body is not read
+					stuck := s.post(body, h) // its body is not read
 					if got := <-took; got != 5*time.Second {
 						t.Errorf("the handler had to do with a client that does not read for %v, want 5s", got)
 					}

@@ -17,8 +17,8 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// T10: Shutdown ends subscriptions and streams in good order, waits for requests
-// as long as it may, and returns.
+// T10: Shutdown ends subscriptions and streams cleanly, waits for requests until its context
+// is done, and returns.
 func TestShutdown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := tools()
@@ -72,8 +72,8 @@ func TestShutdown(t *testing.T) {
 	})
 }
 
-// A request that outlives Shutdown, because the store is slow, restores no session: no
-// one would end it.
+// A request that outlives Shutdown, because the store is slow, restores no session: nothing
+// would end it.
 func TestShutdownRestoresNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := store.NewMemory(nil)
@@ -99,7 +99,7 @@ func TestShutdownRestoresNothing(t *testing.T) {
 	})
 }
 
-// The router puts the endpoints together.
+// A Router combines the endpoints.
 func TestRouter(t *testing.T) {
 	r := mcphttp.NewRouter(tools(), &mcphttp.RouterOptions{Options: &mcphttp.Options{Logger: quiet}})
 	s := serve(t, r)

@@ -14,14 +14,14 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// Neither the server, which names headers, nor the author of an argument can make the
-// client send a header that is not that of an argument.
+// Neither the server, which names headers, nor the author of an argument can make the client
+// send any header but the argument's own.
 func TestHeaderSmuggling(t *testing.T) {
 	mux := mcp.NewMux("test", "v1", &mcp.MuxOptions{Logger: quiet})
 	echo := mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
 		return mcp.TextResult(string(req.Arguments())), nil
 	})
-	names := map[string]string{ // of tools, to that of the header
+	names := map[string]string{ // header names by tool name
 		"plain": "Region", "credentials": "Authorization", "session": "Mcp-Session-Id",
 	}
 	for tool, key := range names {

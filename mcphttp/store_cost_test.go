@@ -17,7 +17,7 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// A stepCounter counts the steps of a store.
+// A stepCounter counts the operations of a store.
 type stepCounter struct {
 	store.Store
 
@@ -66,7 +66,7 @@ func (c *stepCounter) Subscribe(ctx context.Context, topic string) (store.Subscr
 	return c.Store.Subscribe(ctx, topic)
 }
 
-// A modern call that asks nothing takes no step of any store, whatever is shared.
+// A modern call that asks no questions uses no store, even if one is shared.
 func TestModernCallsTouchNoStore(t *testing.T) {
 	for version, touches := range map[string]bool{mcp.LatestVersion: false, mcp.LegacyVersions()[0]: true} {
 		t.Run(version, func(t *testing.T) {
@@ -93,7 +93,8 @@ func TestModernCallsTouchNoStore(t *testing.T) {
 	}
 }
 
-// Sessions are extended in the store together, twice in SessionIdle, whenever they were opened.
+// Sessions are extended in the store together, twice per SessionIdle, whenever they were
+// opened.
 func TestSessionsAreExtendedTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const others = 20
@@ -109,7 +110,7 @@ func TestSessionsAreExtendedTogether(t *testing.T) {
 		if n := shared.puts.Load() - opened; n != 1+others {
 			t.Errorf("%d records were written in the first half of SessionIdle, want one for each session", n)
 		}
-		pass(5 * time.Minute) // in which the others are not used
+		pass(5 * time.Minute) // the other sessions are idle meanwhile
 		if n := shared.puts.Load() - opened; n != 1+others+1 {
 			t.Errorf("%d records were written in all of SessionIdle, want one more", n)
 		}

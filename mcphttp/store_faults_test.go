@@ -23,11 +23,11 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// faultyStore is a store of which one operation fails.
+// faultyStore is a store in which one operation fails.
 type faultyStore struct {
 	*store.Memory
 	mu     sync.Mutex
-	broken string // the operation
+	broken string // the operation that fails
 }
 
 var storeOperations = []string{"Get", "Put", "Take", "Append", "Read", "Drop", "Publish", "Subscribe", "Next"}
@@ -128,13 +128,13 @@ type scene struct {
 	id      string // of the last event
 	asked   string // the ID of the last question
 	begun   sync.WaitGroup
-	leave   context.CancelFunc // ends the last request that was sent
+	leave   context.CancelFunc // cancels the most recent request
 
 	mu   sync.Mutex
-	news []string // what was received and logged since the last step
+	news []string // received or logged since the last step
 }
 
-// Write notes what is logged, but for events of a session that ends at the same time.
+// Write records log output, except about events of a session that ends at the same time.
 func (s *scene) Write(p []byte) (int, error) {
 	if !strings.Contains(string(p), "the session has ended") {
 		s.note("  log: " + string(p))
@@ -154,7 +154,7 @@ var (
 	anySession = regexp.MustCompile(`session=\S+ `)
 )
 
-// send makes a request to a replica. What it receives is noted as it comes.
+// send sends a request to a replica and records what it receives, as it arrives.
 func (s *scene) send(replica int, method, body string, h header) {
 	ctx, cancel := context.WithCancel(s.t.Context())
 	s.leave = cancel
@@ -162,7 +162,7 @@ func (s *scene) send(replica int, method, body string, h header) {
 	s.begun.Go(func() {
 		res, err := s.sites[replica].client.Do(r)
 		if err != nil {
-			return // the end of the scene
+			return // the scene has ended
 		}
 		defer res.Body.Close()
 		s.mu.Lock()
@@ -185,7 +185,7 @@ func (s *scene) send(replica int, method, body string, h header) {
 	})
 }
 
-// known keeps the IDs that the next steps need, and replaces them.
+// known saves the IDs that the next steps need, and replaces them in the text.
 func (s *scene) known(text string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -203,25 +203,25 @@ func (s *scene) known(text string) string {
 	return strings.ReplaceAll(text, "\n", `\n`)
 }
 
-// step does a step, and returns what comes of it within some seconds.
+// step performs a step and returns its effects within some seconds.
 func (s *scene) step(do func(*scene)) string {
 	do(s)
 	synctest.Wait()
-	pass(5700 * time.Millisecond) // not when anything else happens
+	pass(5700 * time.Millisecond) // at a different time than anything else
 	synctest.Wait()
 	for i := range s.served {
 		s.note(s.state(i))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	slices.Sort(s.news) // of goroutines that do not wait for each other
+	slices.Sort(s.news) // goroutines that do not wait for each other report in any order
 	text := strings.Join(slices.Compact(s.news), "")
 	s.news = nil
 	return anySession.ReplaceAllString(text, "")
 }
 
-// state says what a replica keeps, if it keeps anything: requests in flight and streams,
-// those with a client, and those with events.
+// state describes what a replica holds, if anything: requests in flight and streams,
+// including how many streams have a client or events.
 func (s *scene) state(replica int) string {
 	var attached, kept int
 	all := mcphttp.Internal(seam.Key{}).Streams(s.served[replica])
@@ -295,8 +295,8 @@ var storeScene = []struct {
 	{"call once more", func(s *scene) { s.send(0, http.MethodPost, call(5, "hello"), nil) }},
 }
 
-// Whichever operation of the store fails during a step, what clients receive and what is
-// logged is in the golden file: the conversation without a fault, and what differs from it.
+// Whichever store operation fails during a step, the golden file contains what clients
+// receive and what is logged: the conversation without a fault, and how it differs with one.
 func TestStoreFaults(t *testing.T) {
 	play := func(broken string, at int) (outcomes []string) {
 		synctest.Test(t, func(t *testing.T) {

@@ -20,7 +20,8 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// oddResponses are what a server may answer to a POST: status, content type and body.
+// oddResponses are responses that a server may send to a POST: status, content type and
+// body.
 var oddResponses = []struct{ status, kind, body string }{
 	{"200", "application/json", `{"jsonrpc":"2.0","id":1,"result":{"a":1}}`},
 	{"200", "application/json; charset=utf-8", `{"jsonrpc":"2.0","id":1,"error":{"code":7,"message":"no","data":[1]}}`},
@@ -55,13 +56,13 @@ var oddResponses = []struct{ status, kind, body string }{
 	{"501", "", ``}, {"502", "text/html", "<html><title>Bad Gateway</title></html>"}, {"503", "", ``}, {"599", "", "\xff\x00"},
 }
 
-// sentinels are the errors that programs look for.
+// sentinels are the errors that programs check for.
 var sentinels = map[string]error{
 	"ErrUnauthorized": mcp.ErrUnauthorized, "ErrUnreadable": mcp.ErrUnreadable, "ErrNotUnderstood": transport.ErrNotUnderstood,
 	"ErrMessageTooLong": mcphttp.ErrMessageTooLong, "DeadlineExceeded": context.DeadlineExceeded,
 }
 
-// describe writes down what a call returned.
+// describe formats the results of a call.
 func describe(m *transport.Message, err error) string {
 	var text strings.Builder
 	if m != nil {
@@ -86,7 +87,7 @@ func describe(m *transport.Message, err error) string {
 	return text.String()
 }
 
-// What a client makes of all that a server may answer, to a call and to a notification.
+// How a client handles all kinds of responses, to a call and to a notification.
 func TestClientTranscripts(t *testing.T) {
 	for _, version := range both {
 		t.Run(version, func(t *testing.T) {

@@ -14,16 +14,16 @@ import (
 	"github.com/go-psi/psi/internal/golden"
 )
 
-// What clients receive on the stream of a session, whatever they do with it in whatever
-// order: open it, leave, come back with the ID of the last event or without, while lists
-// change and time passes.
+// What clients receive on the stream of a session, whatever they do in whatever order: open
+// it, disconnect, or resume with or without the ID of the last event, while lists change and
+// time passes.
 func TestListenTranscripts(t *testing.T) {
 	acts := map[string]func(*scene){
 		"open":   func(s *scene) { s.send(0, http.MethodGet, "", nil) },
 		"resume": func(s *scene) { s.send(0, http.MethodGet, "", header{"Last-Event-ID": s.id}) },
 		"leave":  func(s *scene) { s.leave() },
 		"change": func(s *scene) { s.muxes[0].Tool(fmt.Sprint("t", time.Now().UnixNano()), uncalled) },
-		"wait":   func(*scene) { pass(50 * time.Second) }, // and a little longer: after two of them, nobody listens in place of the client
+		"wait":   func(*scene) { pass(50 * time.Second) }, // and a little longer: after two, nothing listens for the client
 	}
 	var text strings.Builder
 	play := func(plan []string) {
@@ -33,7 +33,7 @@ func TestListenTranscripts(t *testing.T) {
 			s.step(storeScene[1].do)
 			fmt.Fprintf(&text, "> %s\n", strings.Join(plan, ", "))
 			for i, act := range plan {
-				if outcome := s.step(acts[act]); i >= 3 { // other plans begin alike
+				if outcome := s.step(acts[act]); i >= 3 { // other plans begin in the same way
 					text.WriteString(outcome)
 				}
 			}

@@ -20,8 +20,8 @@ import (
 
 var sseSession = regexp.MustCompile(`sessionId=[^\\ ]+`)
 
-// sseScene opens a session of HTTP+SSE, makes a request in it, and returns the response and
-// what then comes on the stream.
+// sseScene opens an HTTP+SSE session, sends a request in it, and returns the response and
+// what then arrives on the stream.
 func sseScene(t *testing.T, method, body string, h header) (text string) {
 	synctest.Test(t, func(t *testing.T) {
 		handler := mcphttp.NewSSEHandler(refusals(), &mcphttp.Options{Logger: quiet, Heartbeat: -1})
@@ -53,8 +53,7 @@ func sseScene(t *testing.T, method, body string, h header) (text string) {
 	return sseSession.ReplaceAllString(text, "sessionId=...")
 }
 
-// What a server of HTTP+SSE answers to requests of which the method, one header or the body
-// is another.
+// The responses of an HTTP+SSE server to requests with a changed method, header or body.
 func TestSSETranscripts(t *testing.T) {
 	for name, test := range map[string]struct{ method, body string }{
 		"get": {http.MethodGet, ""}, "post": {http.MethodPost, call(1, "late")},

@@ -18,7 +18,7 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// streamAnswers are what a server can do with a GET: refuse it with a status, abort it, or
+// streamAnswers are what a server can do with a GET: reject it with a status, abort it, or
 // send events for a while.
 var streamAnswers = map[string]string{
 	"nothing": "", "comment": ": hello\n\n", "note": "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"}\n\n", "id": "id: %d\ndata:\n\n", "only-id": "id: %d\n\n",
@@ -29,8 +29,9 @@ var streamAnswers = map[string]string{
 	"response": "data: {\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{}}\n\n", "nonsense": "data: nonsense\n\n",
 }
 
-// A streamServer answers each GET as the next word of its plan says, and the later ones as
-// the last word does. "note+20s" keeps the stream open for 20 seconds. The tenth stays open.
+// A streamServer answers each GET according to the next word of its plan, and later GETs
+// according to the last word. "note+20s" keeps the stream open for 20 seconds. The tenth
+// stays open.
 type streamServer struct {
 	plan []string
 
@@ -60,7 +61,7 @@ func (s *streamServer) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	word, lasts, _ := strings.Cut(s.plan[min(n, len(s.plan)-1)], "+")
-	w.Header().Set("Connection", "close") // net/http would try again itself on a connection that it has
+	w.Header().Set("Connection", "close") // net/http would retry on a reused connection
 	if status, err := strconv.Atoi(word); err == nil {
 		w.WriteHeader(status)
 		return
@@ -81,8 +82,8 @@ func (s *streamServer) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// When a client comes back to a stream that has ended, and what it makes of the answers,
-// for the stream of a session and for that of a call.
+// When a client resumes a stream that has ended, and how it handles the responses, for the
+// stream of a session and that of a call.
 func TestStreamTranscripts(t *testing.T) {
 	for name, plans := range map[string]string{
 		"session": `405, 400, 401, 404, 406, 429, 500, 501, 503, 302, abort, nothing, comment, note, id, only-id, the-same-id, no-id, soon, late, never, cut, cut-after, other, message, long, response, nonsense,
@@ -134,7 +135,7 @@ func playStreams(t *testing.T, isCall bool, plan string) string {
 		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Minute)
 		_, err := l.Call(ctx, toolCall(7, "2025-11-25", "a"))
 		cancel()
-		synctest.Wait() // what came before is received in another goroutine
+		synctest.Wait() // earlier messages are received in another goroutine
 		server.notef("call: %v", err)
 	} else {
 		pass(90 * time.Minute)

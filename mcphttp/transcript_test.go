@@ -20,7 +20,7 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// oddHeaders are what the headers of a request may be. "" is none.
+// oddHeaders are possible values of request headers. "" omits the header.
 var oddHeaders = map[string][]string{
 	"Accept":               {"", "application/json", "text/event-stream", "*/*", "text/*;q=0.5", "application/json;q=0", "text/html", "application/json;q=x, text/event-stream;q=0.000"},
 	"Content-Type":         {"", "text/plain", "application/json; charset=utf-8", "application/json-patch+json", "application/json;"},
@@ -41,11 +41,11 @@ var oddBodies = []string{
 	`[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","method":"notifications/x"}]`, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`,
 }
 
-// changing is what differs each time.
+// changing matches values that differ each time.
 var changing = regexp.MustCompile(`(Mcp-Session-Id: )\S+|("requestState":)"[^"]*"`)
 
-// transcribe makes a request, and writes down the response; of a stream that does not end,
-// its beginning.
+// transcribe sends a request and formats the response. Of a stream that does not end, it
+// formats the beginning.
 func (s *site) transcribe(method, body string, h header) string {
 	ctx, cancel := context.WithTimeout(s.t.Context(), 20*time.Second)
 	defer cancel()
@@ -71,7 +71,7 @@ func (s *site) transcribe(method, body string, h header) string {
 	return changing.ReplaceAllString(b.String(), "$1$2...") + " " + strings.ReplaceAll(changing.ReplaceAllString(string(text[:n]), "$1$2..."), "\n", `\n`)
 }
 
-// What a server answers to requests of which the method, one header or the body is another.
+// The responses of a server to requests with a changed method, header or body.
 func TestTranscripts(t *testing.T) {
 	modernBody, modernHeader := callModern("hello")
 	listBody, listHeader := modern("tools/list", "", "")

@@ -17,15 +17,15 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// inBubbles counts the goroutines of synctest's bubbles. runtime.NumGoroutine counts
-// more: those of the runtime that come and go.
+// inBubbles returns the number of goroutines in synctest bubbles. runtime.NumGoroutine also
+// counts goroutines of the runtime, which come and go.
 func inBubbles() int {
 	stacks := make([]byte, 8<<20)
 	return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), ", synctest bubble ")
 }
 
-// T13: clients that come and never go, in all the ways there are, leave nothing
-// behind when their time is over.
+// T13: clients that connect in any way and never disconnect leave nothing behind after they
+// time out.
 func TestTrap13NothingIsLeftOfVisitors(t *testing.T) {
 	visitors := map[string]func(t *testing.T, s *site){
 		"a handshake and no DELETE": func(_ *testing.T, s *site) { s.open("2025-11-25") },
@@ -75,7 +75,7 @@ func TestTrap13NothingIsLeftOfVisitors(t *testing.T) {
 	}
 }
 
-// T24: streams on which nothing happens are kept alive, too.
+// T24: idle streams are kept alive, too.
 func TestTrap24IdleStreamsBeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serve(t, newHandler(t, tools(), &mcphttp.Options{Heartbeat: 15 * time.Second}))

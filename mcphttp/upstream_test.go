@@ -17,9 +17,9 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// A server behind a proxy is replaced: meanwhile the proxy answers with a page, and then
-// there is another server, which knows no sessions of the old one. The Upstream notices
-// both, and its listener hears of what is new.
+// A server behind a proxy is replaced: meanwhile the proxy answers with a page, and then a
+// new server runs that does not know the sessions of the old one. The Upstream notices both,
+// and its listener is told what changed.
 func TestUpstreamBehindAProxy(t *testing.T) {
 	for _, version := range []string{mcp.LatestVersion, mcp.LegacyVersions()[0]} {
 		t.Run(version, func(t *testing.T) {

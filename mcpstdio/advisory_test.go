@@ -12,7 +12,7 @@ import (
 	"github.com/go-psi/psi/mcpstdio"
 )
 
-// Tests of public advisories have their names, and docs/evidence/advisories.md lists them.
+// Tests of public advisories are named after them. docs/evidence/advisories.md lists them.
 
 // lineOf reads as one line of a given length, without a line break.
 type lineOf struct{ left int }
@@ -29,8 +29,8 @@ func (l *lineOf) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// The Ruby SDK, as a server and as a client, buffered a line until its end, which may never
-// come.
+// The Ruby SDK, as a server and as a client, buffered a line until its end, which might
+// never come.
 func TestAdvisoryCVE_2026_63119(t *testing.T) {
 	const limit, length = 1 << 20, 64 << 20
 	long := &lineOf{length}

@@ -62,7 +62,7 @@ var behaviours = map[string]func() int{
 		<-terminated
 		return 0
 	},
-	"parent": func() int { // leaves a process behind that has its pipes
+	"parent": func() int { // leaves a process behind that holds its pipes
 		startHelper("sleeper")
 		return serve()
 	},
@@ -71,13 +71,13 @@ var behaviours = map[string]func() int{
 		<-time.After(forever)
 		return 0
 	},
-	"mute": func() int { // has no output any more
+	"mute": func() int { // closes its output
 		fmt.Fprintln(os.Stderr, "silence falls")
 		os.Stdout.Close()
 		io.Copy(io.Discard, os.Stdin)
 		return 0
 	},
-	"dying": func() int { // says why it ends when its tool is called
+	"dying": func() int { // explains why it exits when its tool is called
 		mux := mcp.NewMux("dying", "v1", nil)
 		mux.Tool("hello", mcp.ToolFunc(func(context.Context, struct{}) (string, error) {
 			fmt.Fprintln(os.Stderr, "panic: cannot connect with postgres://admin:hunter2@10.0.0.5/prod")
@@ -93,10 +93,10 @@ var behaviours = map[string]func() int{
 		return 0
 	},
 	"halting": halting,
-	"old": func() int { // T61: exits when it does not know a method
+	"old": func() int { // T61: exits when it gets an unknown method
 		return serveUnless("server/discover", func() { os.Exit(4) })
 	},
-	"silent": func() int { // T61: does not answer what it does not know
+	"silent": func() int { // T61: does not answer unknown methods
 		return serveUnless("server/discover", func() {})
 	},
 }
@@ -128,8 +128,7 @@ func program(name string) *exec.Cmd {
 	return cmd
 }
 
-// startHelper starts a process that inherits our standard files, and file 3 if there is
-// one.
+// startHelper starts a process that inherits the standard files, and file 3 if there is one.
 func startHelper(name string) {
 	cmd := program(name)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
@@ -143,8 +142,8 @@ func startHelper(name string) {
 
 func hasWitness() bool { return os.Getenv("MCPSTDIO_TEST_WITNESS") != "" }
 
-// witnessed gives a command a file 3. The channel dead receives what was written to it when
-// no process has the file open any more.
+// witnessed gives a command a file 3. Once no process has the file open, the channel dead
+// receives what was written to it.
 func witnessed(t *testing.T, cmd *exec.Cmd) (dead <-chan string) {
 	t.Helper()
 	r, w, err := os.Pipe()
@@ -172,8 +171,8 @@ func serveTo(in io.Reader, out io.Writer) int {
 	return 0
 }
 
-// serveUnless calls refuse for lines that contain a word, and serves from the first other
-// line on.
+// serveUnless calls refuse for lines that contain word, and serves from the first other line
+// on.
 func serveUnless(word string, refuse func()) int {
 	in := bufio.NewReader(os.Stdin)
 	for {
@@ -280,7 +279,8 @@ func echoes(t *testing.T, conn *mcp.Conn, text string) {
 	}
 }
 
-// soon receives from a channel, and fails the test if nothing comes in a reasonable time.
+// soon receives from a channel, and fails the test if nothing arrives within a reasonable
+// time.
 func soon[T any](t *testing.T, c <-chan T, what string) (v T) {
 	t.Helper()
 	select {
@@ -337,8 +337,8 @@ func TestFindingS20Environment(t *testing.T) {
 	}
 }
 
-// A nil Env is not the whole environment: the program does not learn what to do, and is not
-// a server.
+// A nil Env does not pass the whole environment: the program is not told what to do, and is
+// not a server.
 func TestFindingS20NilEnvironment(t *testing.T) {
 	t.Setenv(behaviourVariable, "serve")
 	cmd := program("serve")
@@ -350,7 +350,8 @@ func TestFindingS20NilEnvironment(t *testing.T) {
 	}
 }
 
-// The standard error in an ExitError neither controls a terminal nor starts a line of a log.
+// The standard error in an ExitError can neither control a terminal nor start a line of a
+// log.
 func TestFindingS32ExitError(t *testing.T) {
 	stderr := "fatal\r\x1b[2J\x1b]0;title\a \u009b31m \u202egnp.exe\nERROR all is lost\n\tat main"
 	err := &mcpstdio.ExitError{Err: errors.New("exit status 1"), Stderr: stderr}

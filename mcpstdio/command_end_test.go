@@ -51,8 +51,8 @@ func TestCommandExits(t *testing.T) {
 	}
 }
 
-// A connection whose server exits with status 0 ends with an error as well. A server that has
-// closed its output is ended.
+// A connection whose server exits with status 0 ends with an error, too. A server that has
+// closed its output is terminated.
 func TestCommandMute(t *testing.T) {
 	mcptest.NoLeaks(t)
 	cmd := program("mute")
@@ -111,7 +111,8 @@ func TestCommandTerminated(t *testing.T) {
 	}
 }
 
-// Processes that a server leaves behind end with it, whether it is closed or exits.
+// Processes that a server leaves behind end with it, whether its connection is closed or it
+// exits.
 func TestCommandHelpers(t *testing.T) {
 	for _, how := range []string{"close", "exit"} {
 		t.Run(how, func(t *testing.T) {
@@ -165,7 +166,7 @@ func TestCommandClosedWhileCalling(t *testing.T) {
 	}
 }
 
-// Close returns when a Receiver calls it, and when it is called several times.
+// Close returns even if a Receiver calls it, or if it is called several times.
 func TestCommandClosedFromReceiver(t *testing.T) {
 	mcptest.NoLeaks(t)
 	opts := quietly()

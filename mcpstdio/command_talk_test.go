@@ -109,7 +109,7 @@ func TestCommandConcurrently(t *testing.T) {
 	calls.Wait()
 }
 
-// T5: a byte order mark, banners, other prints, CRLF and blank lines.
+// T5: a byte order mark, banners, other output, CRLF and blank lines.
 func TestCommandBanner(t *testing.T) {
 	var log notes
 	conn := connect(t, program("banner"), &mcpstdio.CommandOptions{Logger: log.logger()})
@@ -124,8 +124,8 @@ func TestCommandBanner(t *testing.T) {
 	}
 }
 
-// T61: servers that exit, or do not answer, when they do not know a method. The first needs
-// a new process.
+// T61: servers that exit, or do not answer, on an unknown method. The first kind needs a new
+// process.
 func TestCommandProbe(t *testing.T) {
 	for _, name := range []string{"old", "silent"} {
 		t.Run(name, func(t *testing.T) {
@@ -181,7 +181,7 @@ func TestCommandNotStarted(t *testing.T) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
-	elsewhere := program("serve") // the error of fork is that the program does not exist
+	elsewhere := program("serve") // fork reports that the program does not exist
 	elsewhere.Dir = "/no/such/directory"
 	if _, err := mcpstdio.NewCommand(elsewhere, nil).Connect(t.Context(), nil); err == nil || !strings.Contains(err.Error(), elsewhere.Dir) {
 		t.Errorf("in a directory that does not exist: got %v", err)

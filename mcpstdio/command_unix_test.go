@@ -42,8 +42,8 @@ func host() int {
 	return 0
 }
 
-// logging is a server that logs much when its input has ended, and reports the result to its
-// witness.
+// logging is a server that logs a lot after its input has ended, and reports the result to
+// its witness.
 func logging() int {
 	in := &lastLogger{in: os.Stdin}
 	status := serveTo(in, nil)
@@ -72,7 +72,7 @@ func (l *lastLogger) Read(b []byte) (int, error) {
 }
 
 // escape is a server that leaves a process behind that holds its pipes but is not in its
-// group.
+// process group.
 func escape(behaviour string) int {
 	cmd := program(behaviour)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.NewFile(3, "leash"), os.Stdout, os.Stderr
@@ -97,7 +97,7 @@ func talk() int {
 }
 
 // T9b: the host is killed. Its server reads the end of its input and exits, although its log
-// is not read any more.
+// is no longer read.
 func TestCommandHostKilled(t *testing.T) {
 	cmd := program("host")
 	dead := witnessed(t, cmd)
@@ -115,7 +115,7 @@ func TestCommandHostKilled(t *testing.T) {
 }
 
 // A process that left the group and holds the pipes delays neither Close nor the error after
-// an exit, even if it goes on writing.
+// an exit, even if it keeps writing.
 func TestCommandEscaped(t *testing.T) {
 	for _, test := range []struct{ name, behaviour, how string }{
 		{"close", "escape", "close"}, {"exit", "escape", "exit"},
@@ -150,7 +150,7 @@ func TestCommandEscaped(t *testing.T) {
 	}
 }
 
-// The attributes of the command are kept. A session is a process group as well.
+// The SysProcAttr of the command is kept. A session is also a process group.
 func TestCommandSession(t *testing.T) {
 	cmd := program("serve")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -178,7 +178,7 @@ func TestCommandCycles(t *testing.T) {
 		if i%2 == 0 {
 			mcp.Call[string](t.Context(), conn, "exit", nil)
 		}
-		if i%4 != 0 { // every other of those that exited is never closed
+		if i%4 != 0 { // every other command that exited is never closed
 			conn.Close()
 		}
 		<-conn.Done()
@@ -192,7 +192,7 @@ func TestCommandCycles(t *testing.T) {
 			t.Fatal("it started")
 		}
 	}
-	// Pipes that were not closed are released a moment after the end.
+	// Pipes that were not closed are released shortly after the exit.
 	for deadline := time.Now().Add(5 * time.Second); descriptors(t) > before && time.Now().Before(deadline); {
 		<-time.After(time.Millisecond)
 	}

@@ -21,8 +21,8 @@ func pinger() *mcp.Mux {
 	return mux
 }
 
-// The main function of a server program calls Serve. Serve returns when the client closes its
-// end, in this example at once.
+// The main function of a server program calls Serve. Serve returns when the client closes
+// its end, which is immediately in this example.
 func ExampleServe() {
 	if err := mcpstdio.Serve(context.Background(), pinger()); err != nil {
 		fmt.Println(err)

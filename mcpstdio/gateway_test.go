@@ -15,8 +15,9 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// The last words of a command behind a gateway are for its operator, not for its callers,
-// however these are connected: when it ends during a call, and for every call after that.
+// The last standard error output of a command behind a gateway is for its operator, not for
+// its callers, whatever their connection: when it exits during a call, and for every later
+// call.
 func TestFindingU1CommandBehindAGateway(t *testing.T) {
 	for _, version := range []string{mcp.LatestVersion, "2025-11-25"} {
 		t.Run(version, func(t *testing.T) {

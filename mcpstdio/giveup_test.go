@@ -23,10 +23,10 @@ import (
 	"github.com/go-psi/psi/mcpstdio"
 )
 
-// answerInHalves answers "vendor/m" with long lines. It writes the second half of a line only
-// after another message has come. It calls tell when the client has begun to read the first
-// half, which no pipe or socket can buffer, and when "vendor/silence" has come, which it does
-// not answer.
+// answerInHalves answers "vendor/m" with long lines. It writes the second half of a line
+// only after another message has arrived. It calls tell when the client has begun to read
+// the first half, which no pipe or socket can buffer, and when "vendor/silence" has arrived,
+// which it does not answer.
 func answerInHalves(in io.Reader, out io.Writer, tell func()) {
 	lines := bufio.NewReader(in)
 	text := strings.Repeat("x", 2<<20)
@@ -89,8 +89,8 @@ func haltingServers(t *testing.T, told signals) map[string]transport.Transport {
 	}
 }
 
-// A call that is cancelled while a line is read returns at once, and other calls get their
-// answers.
+// A call that is cancelled while a line is being read returns immediately, and other calls
+// get their answers.
 func TestGiveUpWithinALine(t *testing.T) {
 	mcptest.NoLeaks(t)
 	told := make(signals, 10)
@@ -113,7 +113,7 @@ func TestGiveUpWithinALine(t *testing.T) {
 				soon(t, told, "the first call")
 				answered := startCall(t.Context(), wire, 100*i+99, "vendor/m")
 				soon(t, told, "half a line")
-				giveUp(cause) // and a line that says so makes the server go on
+				giveUp(cause) // the notification about it makes the server continue
 				if err := soon(t, gaveUp, "giving up"); !errors.Is(err, cause) {
 					t.Errorf("the call ended with %v", err)
 				}
@@ -138,7 +138,7 @@ func startCall(ctx context.Context, wire transport.Conn, id int64, method string
 	return ended
 }
 
-// Calls get their own answers although others are cancelled at any time.
+// Calls get their own answers, even if others are cancelled at any time.
 func TestGiveUpRandomly(t *testing.T) {
 	address, _ := listenAndServe(t, server(nil), nil)
 	for name, transport := range map[string]transport.Transport{
@@ -155,7 +155,7 @@ func TestGiveUpRandomly(t *testing.T) {
 			var calls sync.WaitGroup
 			for c := range 8 {
 				calls.Go(func() {
-					for i := range 5 * (c + 1) { // in the end one alone
+					for i := range 5 * (c + 1) { // the last call is alone
 						ctx, cancel := context.WithTimeout(t.Context(), rand.N(2*time.Millisecond))
 						text := fmt.Sprint(c, i, strings.Repeat("x", rand.N(100_000)))
 						got, err := mcp.Call[string](ctx, conn, "echo", echo{text})
@@ -172,7 +172,7 @@ func TestGiveUpRandomly(t *testing.T) {
 	}
 }
 
-// The server's exit ends calls that wait and the connection.
+// If the server exits, pending calls and the connection end.
 func TestExitBetweenCalls(t *testing.T) {
 	mcptest.NoLeaks(t)
 	for i := range 5 {
@@ -206,7 +206,7 @@ func TestExitBetweenCalls(t *testing.T) {
 	}
 }
 
-// Close ends pending calls, also when some of them are cancelled at that moment.
+// Close ends pending calls, even if some of them are cancelled at that moment.
 func TestCloseWhileGivingUp(t *testing.T) {
 	mcptest.NoLeaks(t)
 	for range 2 {

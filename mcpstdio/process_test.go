@@ -20,8 +20,8 @@ import (
 	"github.com/go-psi/psi/mcpstdio"
 )
 
-// childVariable makes the test binary a server, which prints something after serving or does
-// not.
+// childVariable makes the test binary a server. Its value decides whether the server prints
+// something after serving.
 const (
 	childVariable = "MCPSTDIO_TEST_CHILD"
 	talkative     = "talkative"
@@ -87,7 +87,7 @@ func start(t *testing.T, child string, stderr io.Writer) *process {
 	return p
 }
 
-// call calls a tool and returns the line of the answer.
+// call calls a tool and returns the line with the answer.
 func (p *process) call(members string) string {
 	p.t.Helper()
 	if _, err := fmt.Fprintln(p.in, request(1, "tools/call", members)); err != nil {
@@ -100,7 +100,7 @@ func (p *process) call(members string) string {
 	return line
 }
 
-// end closes the child's input and returns the rest of its output, and how it ended.
+// end closes the child's input and returns the rest of its output and its exit error.
 func (p *process) end() (string, error) {
 	p.t.Helper()
 	p.in.Close()
@@ -128,7 +128,7 @@ func TestStrayPrints(t *testing.T) {
 	}
 }
 
-// T9b: standard error is not read any more. The server goes on.
+// T9b: standard error is no longer read. The server continues.
 func TestBrokenStderr(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -147,7 +147,7 @@ func TestBrokenStderr(t *testing.T) {
 	}
 }
 
-// Standard output is not read any more while an answer is written. The server ends with its
+// Standard output is no longer read while an answer is written. The server ends with its
 // input, and is not killed by a signal.
 func TestBrokenStdout(t *testing.T) {
 	p := start(t, silent, io.Discard)

@@ -15,7 +15,7 @@ import (
 	"github.com/go-psi/psi/mcpstdio"
 )
 
-// The error of connecting to a command that answers nothing says what was tried, for how
+// The error of connecting to a command that answers nothing states what was tried, for how
 // long, and what the command wrote to its standard error.
 func TestFindingU14SilentCommand(t *testing.T) {
 	stderr := &awaited{words: "GB\n", come: make(chan struct{})}
@@ -45,7 +45,7 @@ func TestFindingU14SilentCommand(t *testing.T) {
 	}
 }
 
-// awaited is a writer that tells when words have been written to it.
+// awaited is a writer that signals when words have been written to it.
 type awaited struct {
 	words string
 	come  chan struct{}

@@ -119,7 +119,7 @@ func TestListenerDrains(t *testing.T) {
 	soon(t, started, "the call")
 	go func() {
 		defer close(release)
-		for { // until nobody is let in any more
+		for { // until new clients are rejected
 			other, err := net.Dial("unix", address)
 			if err != nil {
 				return
@@ -136,7 +136,7 @@ func TestListenerDrains(t *testing.T) {
 	}
 }
 
-// A client beyond the bound is served when another one has left.
+// A client beyond the limit is served once another one has disconnected.
 func TestListenerBound(t *testing.T) {
 	mcptest.NoLeaks(t)
 	address, _ := listenAndServe(t, server(nil), &mcpstdio.ListenerOptions{MaxConns: 1})
@@ -158,7 +158,7 @@ func TestListenerBound(t *testing.T) {
 	echoes(t, second, "my turn")
 }
 
-// A client that does not read its answers is disconnected.
+// A client that does not read its responses is disconnected.
 func TestListenerSlowReader(t *testing.T) {
 	mcptest.NoLeaks(t)
 	address, _ := listenAndServe(t, server(nil), &mcpstdio.ListenerOptions{
@@ -180,7 +180,7 @@ func TestListenerSlowReader(t *testing.T) {
 	}
 }
 
-// flakyListener returns errors first.
+// flakyListener first returns errors from Accept.
 type flakyListener struct {
 	net.Listener
 	errs []error
@@ -195,7 +195,7 @@ func (l *flakyListener) Accept() (net.Conn, error) {
 	return l.Listener.Accept()
 }
 
-// Accept is tried again after a temporary error, not after another.
+// Accept is retried after a temporary error, but not after any other.
 func TestListenerErrors(t *testing.T) {
 	mcptest.NoLeaks(t)
 	broken := errors.New("broken")
@@ -240,7 +240,7 @@ func TestSocketSendInterrupted(t *testing.T) {
 	if err := soon(t, sent, "giving up"); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	for i := range 2 { // nothing of these
+	for i := range 2 { // none of these is sent
 		if err := wire.Send(ctx, envelope(i+1)); !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v", err)
 		}
@@ -276,11 +276,11 @@ func quietStream() *mcpstdio.StreamOptions {
 	return &mcpstdio.StreamOptions{Logger: slog.New(slog.DiscardHandler)}
 }
 
-// attack is a message that runs the tool of deleter.
+// attack returns a message that calls the tool of deleter.
 func attack() string { return request(1, "tools/call", `"name":"delete",`) + "\n" }
 
-// A web page can make its browser send any body to any port, after a head that it cannot
-// change. The lines of the body are not served, on any network.
+// A web page can make its browser send any body to any port, after a request head that the
+// page cannot change. The lines of the body are not served, on any network.
 func TestFindingS1WebPage(t *testing.T) {
 	mcptest.NoLeaks(t)
 	mux, calls := deleter()
@@ -340,7 +340,7 @@ func TestFindingS1OtherProtocols(t *testing.T) {
 				ended <- string(said)
 			}()
 			said := soon(t, ended, "the end of the connection")
-			if strings.HasSuffix(first, "]\n") || strings.HasSuffix(first, "}\n") { // those are told why
+			if strings.HasSuffix(first, "]\n") || strings.HasSuffix(first, "}\n") { // these get an error
 				said = strings.Replace(said, `"code":-32700`, "", 1)
 			} else if said != "" {
 				t.Errorf("it was answered %q", said)
@@ -373,8 +373,8 @@ func TestFindingS1SlowClients(t *testing.T) {
 	}
 }
 
-// A program on standard input and output may be behind a socket as well, for example of inetd
-// or socat. Input that begins as the request of a web page ends it.
+// A program on standard input and output may be behind a socket, too, for example of inetd
+// or socat. If the input begins like the request of a web page, serving ends.
 func TestFindingS1WebPageToServer(t *testing.T) {
 	page := "POST / HTTP/1.1\r\nHost: 127.0.0.1:7000\r\nContent-Type: text/plain\r\n\r\n" + attack()
 	for name, first := range map[string]string{
@@ -499,8 +499,8 @@ func TestFindingW18Silence(t *testing.T) {
 	}
 }
 
-// drain serves a connection whose one request is served by slow, and stops the server while
-// that runs. What ServeListener returns comes on ended.
+// drain serves a connection with one request, which is served by slow, and stops the server
+// during that request. The result of ServeListener is sent on ended.
 func drain(t *testing.T, slow func(ctx context.Context)) (conn net.Conn, ended <-chan error) {
 	t.Helper()
 	entered, returned := make(chan struct{}), make(chan error, 1)
@@ -527,8 +527,8 @@ func drain(t *testing.T, slow func(ctx context.Context)) (conn net.Conn, ended <
 	return conn, returned
 }
 
-// ServeListener returns when what it has begun has ended, so that a program may close what its
-// handlers use.
+// ServeListener returns only after everything it started has ended, so a program may close
+// what its handlers use.
 func TestServeListenerWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
@@ -564,8 +564,8 @@ func TestCancelledWhileDraining(t *testing.T) {
 	})
 }
 
-// A request that arrives while the server drains is refused at once: a peer need not wait for
-// the end of the stream, and knows that it was not served.
+// A request that arrives while the server drains is rejected immediately: a peer need not
+// wait for the end of the stream, and knows that the request was not served.
 func TestRefusedWhileDraining(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})

@@ -23,7 +23,8 @@ import (
 	"github.com/go-psi/psi/mcpstdio"
 )
 
-// messages reads all messages of a stream. A refused message is its error code.
+// messages reads all messages of a stream. A rejected message is represented by its error
+// code.
 func messages(t *testing.T, s transport.Stream) []string {
 	t.Helper()
 	var all []string
@@ -57,7 +58,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// T1: a line may be long. A line that is too long is an error, and the stream goes on.
+// T1: a line may be long. A line that is too long is an error, and the stream continues.
 func TestLongLines(t *testing.T) {
 	long := `"` + strings.Repeat("x", 10<<20) + `"`
 	got := messages(t, mcpstdio.NewStream(strings.NewReader("1\n"+long+"\n2\n"), io.Discard, nil))
@@ -76,7 +77,7 @@ func TestConcurrentWrites(t *testing.T) {
 	const writers, size = 100, 128 << 10
 	r, w := io.Pipe()
 	s := mcpstdio.NewStream(strings.NewReader(""), w, nil)
-	messages(t, s) // at its end, the reader flushes no more
+	messages(t, s) // at its end, the reader no longer flushes
 	go func() {
 		defer w.Close()
 		var wg sync.WaitGroup
@@ -123,8 +124,8 @@ func (w *writes) String() string {
 	return fmt.Sprintf("%q", w.all)
 }
 
-// Answers are held back while another line waits, and written at once otherwise. C-L11: in
-// the bubble no time passes, so the flush timer does not fire.
+// Answers are buffered while another line waits, and written immediately otherwise. C-L11:
+// in the bubble no time passes, so the flush timer does not fire.
 func TestFlush(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out writes
@@ -150,7 +151,7 @@ func TestFlush(t *testing.T) {
 	})
 }
 
-// Messages held back for the answer to a line are written even if there is none.
+// Messages buffered until a line is answered are written even if there is no answer.
 func TestFlushWithoutAnswer(t *testing.T) {
 	in, feed := io.Pipe()
 	got, out := io.Pipe()
@@ -160,7 +161,7 @@ func TestFlushWithoutAnswer(t *testing.T) {
 	if err := s.Write(t.Context(), []byte("held back")); err != nil {
 		t.Fatal(err)
 	}
-	s.Read(t.Context()) // a notification, say
+	s.Read(t.Context()) // for example a notification
 	go s.Read(t.Context())
 	if line, err := bufio.NewReader(got).ReadString('\n'); err != nil || line != "held back\n" {
 		t.Errorf("got %q, %v", line, err)
@@ -180,8 +181,8 @@ func TestNoLineBreaks(t *testing.T) {
 	}
 }
 
-// Two peers that write to each other at once, without buffers in between, do not block each
-// other.
+// Two peers that write to each other concurrently, without buffers in between, do not block
+// each other.
 func TestBothWaysAtOnce(t *testing.T) {
 	in1, out1 := io.Pipe()
 	in2, out2 := io.Pipe()
@@ -233,7 +234,7 @@ type brokenWriter struct{}
 
 func (brokenWriter) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
 
-// An error of writing is final, and reported to every writer from then on.
+// A write error is final, and is returned to every later writer.
 func TestBrokenWriter(t *testing.T) {
 	s := mcpstdio.NewStream(strings.NewReader(""), brokenWriter{}, nil)
 	messages(t, s)
@@ -305,7 +306,7 @@ func TestServeLongMessages(t *testing.T) {
 }
 
 // A message that is too long fails the call that it answers, wherever its ID is. If it is a
-// request, it is refused with its ID. The stream goes on.
+// request, it is rejected with its ID. The stream continues.
 func TestFindingW2TooLong(t *testing.T) {
 	long := strings.Repeat(`x\"id\":1}`, 1<<14)
 	for _, answer := range []string{

@@ -14,10 +14,11 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// Tests of public advisories are named after them. docs/evidence/advisories.md lists them.
+// Tests of public advisories are named after them. They are listed in
+// docs/evidence/advisories.md.
 
-// mcp-server-kubernetes left tools out of its list, but ran them for callers that knew their
-// names.
+// mcp-server-kubernetes omitted tools from its list, but ran them for callers that knew
+// their names.
 func TestAdvisoryCVE_2026_46519(t *testing.T) {
 	var ran atomic.Int64
 	mux := mcp.NewMux("cluster", "v1", quiet())

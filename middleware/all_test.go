@@ -15,7 +15,7 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// everything is all server middleware, configured to reject nothing.
+// everything returns all server middleware, configured to reject nothing.
 func everything() []mcp.Middleware {
 	l := slog.New(slog.DiscardHandler)
 	return []mcp.Middleware{
@@ -30,8 +30,8 @@ func everything() []mcp.Middleware {
 	}
 }
 
-// With all middleware, on both sides and around a tool, everything works as without:
-// progress, questions, errors, lists, subscriptions.
+// With all middleware, on the server and around a tool, everything works as without it:
+// progress, questions, errors, lists and subscriptions.
 func TestEverything(t *testing.T) {
 	type form struct {
 		Name string `json:"name"`
@@ -75,7 +75,7 @@ func TestEverything(t *testing.T) {
 	})
 }
 
-// The same for a client.
+// The same holds for the middleware of a client.
 func TestEverythingOfClient(t *testing.T) {
 	mux := serving(mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
 		mcp.Progress(ctx, 1, 2, "half")

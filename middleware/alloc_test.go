@@ -25,7 +25,7 @@ type sumOut struct {
 	Sum int `json:"sum"`
 }
 
-// guarded is a mux with middleware and a typed tool that adds two integers.
+// guarded returns a mux with middleware and a typed tool that adds two integers.
 func guarded(mw ...mcp.Middleware) *mcp.Mux {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Use(mw...)
@@ -33,10 +33,10 @@ func guarded(mw ...mcp.Middleware) *mcp.Mux {
 	return mux
 }
 
-// core is what the transports of this module use.
+// core is the internal API used by the transports of this module.
 var core = mcp.Internal(seam.Key{})
 
-// serveBytes serves one message like a transport.
+// serveBytes serves one message as a transport would.
 func serveBytes(tb testing.TB, h mcp.Handler, dst, message []byte) []byte {
 	m, err := transport.ParseMessage(message)
 	if err != nil {
@@ -58,15 +58,15 @@ func limiter() mcp.Middleware {
 	return middleware.RateLimit(middleware.ByPrincipal, middleware.NewTokenBucket(1e9, time.Second, nil))
 }
 
-// nowhere is a slog handler that formats records and discards them.
+// nowhere returns a slog handler that formats records and discards them.
 func nowhere() slog.Handler {
 	return slog.NewTextHandler(io.Discard, nil) //nolint:sloglint // the handler that it wants does nothing
 }
 
 func to(h slog.Handler) mcp.Middleware { return middleware.Logger(slog.New(h)) }
 
-// The allocations of each middleware. The budgets are measured values, so that they do not
-// grow; the goal for the first is 6.
+// The allocations of each middleware stay within budgets. The budgets are measured values,
+// to prevent growth; the goal for the first is 6.
 func TestAllocations(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates, too")

@@ -41,7 +41,8 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
-// What is denied is not listed, cannot be used under any spelling, and is not told of.
+// Denied items are not listed, cannot be used under any spelling, and cannot be subscribed
+// to.
 func TestAllowAndDeny(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Use(middleware.Allow(middleware.Tool, "get_*"), middleware.Deny(middleware.Tool, "*_secret"), middleware.Deny(middleware.Resource, "r:hr/*"))
@@ -74,7 +75,7 @@ func TestAllowAndDeny(t *testing.T) {
 	})
 }
 
-// Allow and Deny treat all callers alike: what they leave may be cached for all.
+// Allow and Deny treat all callers alike, so the remaining items may be cached for all.
 func TestAllowKeepsCacheScope(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", &mcp.MuxOptions{ListCache: mcp.CacheFor(time.Minute, mcp.CachePublic)})
 	mux.Use(middleware.Allow(middleware.Tool, "a"))
@@ -91,7 +92,7 @@ func TestAllowPanics(t *testing.T) {
 	mustPanic(t, "Deny", func() { middleware.Deny("tools", "a") })
 }
 
-// A part of a mounted server is shown, by the names that it has itself.
+// Only a part of a mounted server is exposed, selected by the names on that server.
 func ExampleAllow() {
 	tool := func() mcp.Handler {
 		return mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "done", nil }, nil)

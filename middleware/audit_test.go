@@ -19,8 +19,8 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// Who called what, with which arguments and outcome, is recorded in every era, also what
-// was rejected; lists are requests, too.
+// An audit records the caller, the tool, the arguments and the outcome in every era,
+// including rejected requests. Lists are requests, too.
 func TestAudit(t *testing.T) {
 	var mu sync.Mutex
 	var records []middleware.AuditRecord
@@ -65,7 +65,8 @@ func TestAudit(t *testing.T) {
 	})
 }
 
-// A key makes digests worthless to those who do not have it. Large integers differ.
+// With a key, digests are useless to anyone who does not have it. Large integers have
+// different digests.
 func TestAuditDigest(t *testing.T) {
 	digest := func(arguments string, opts *middleware.AuditOptions) (digest string) {
 		h := middleware.Audit(func(_ context.Context, r middleware.AuditRecord) { digest = r.Digest }, opts)(answering(mcp.TextResult(""), nil))
@@ -81,7 +82,7 @@ func TestAuditDigest(t *testing.T) {
 	}
 }
 
-// The log says nothing that arguments, errors or URIs could reveal.
+// The log reveals nothing from arguments, errors or URIs.
 func TestAuditLog(t *testing.T) {
 	log := new(bytes.Buffer)
 	mux := mcp.NewMux("m", "v1", quiet())
@@ -96,7 +97,7 @@ func TestAuditLog(t *testing.T) {
 	mustPanic(t, "Audit", func() { middleware.Audit(nil, nil) })
 }
 
-// A line for each request says who has done what.
+// The audit log has one line per request.
 func ExampleAudit() {
 	logger := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey || a.Key == "duration" {

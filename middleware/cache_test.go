@@ -122,7 +122,7 @@ func TestCache(t *testing.T) {
 	}
 }
 
-// If a cursor is rejected, the list is requested from its start.
+// If a cursor is rejected, the list is requested from the start.
 func TestCacheRefusedCursor(t *testing.T) {
 	server := &counted{hints: mcp.CacheFor(time.Minute, mcp.CachePrivate)}
 	h := middleware.NewCache(nil).Middleware(server)
@@ -205,15 +205,15 @@ func toolsOf(t *testing.T, h mcp.Handler) string {
 	return list.Tools[0].Name
 }
 
-// lists is a server with one tool.
+// lists returns a server with one tool.
 func lists(name func() string) mcp.Handler {
 	return mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
 		return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: name()}}, Cacheable: mcp.CacheFor(time.Hour, mcp.CachePublic)}, nil
 	})
 }
 
-// A Cache on two connections does not mix up their servers. A change drops the results of
-// both.
+// A Cache used by two connections does not mix up their servers. A change invalidates the
+// results of both.
 func TestFindingS19CacheOfTwoConnections(t *testing.T) {
 	cache, change := middleware.NewCache(nil), ""
 	git := cache.Middleware(lists(func() string { return "git" + change }))
@@ -237,7 +237,8 @@ func TestFindingS19CacheOfTwoConnections(t *testing.T) {
 	}
 }
 
-// The result of a request in flight when the list changes is not kept: it may be old.
+// If the list changes while a request is in flight, its result is not cached, because it
+// may be outdated.
 func TestFindingCM5CacheOfAnswersUnderWay(t *testing.T) {
 	for name, test := range map[string]struct {
 		change mcp.Change
@@ -266,7 +267,7 @@ func TestFindingCM5CacheOfAnswersUnderWay(t *testing.T) {
 	}
 }
 
-// The same for a resource, and for several requests of one caller at once.
+// The same holds for a resource, and for several requests of one caller.
 func TestFindingCM5CacheOfResources(t *testing.T) {
 	cache, n := middleware.NewCache(nil), 0
 	h := cache.Middleware(mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
@@ -283,8 +284,8 @@ func TestFindingCM5CacheOfResources(t *testing.T) {
 	}
 }
 
-// A request made after a change does not share the response to one made before it, and that
-// response is not kept.
+// A request made after a change does not share the response to a request made before it,
+// and that response is not cached.
 func TestFindingCM5CacheAroundSingleflight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answers := make(chan string)
@@ -322,8 +323,9 @@ func TestFindingCM5CacheAroundSingleflight(t *testing.T) {
 	})
 }
 
-// A server that asks about a resource and lets everybody keep what it reads: cache hints are
-// mandatory, also in results that depend on an answer, which clients must not keep.
+// askingServer returns a transport to a server that asks before a resource is read, and
+// allows everyone to cache the contents. Cache hints are mandatory, even in results that
+// depend on an answer, which clients must not cache.
 func askingServer(t *testing.T, reads *int) transport.Transport {
 	t.Helper()
 	return transport.FromStream(func(context.Context) (transport.Stream, error) {
@@ -355,8 +357,8 @@ func askingServer(t *testing.T, reads *int) transport.Transport {
 	})
 }
 
-// A result that depends on an answer of the user is not kept, although the request that the
-// Cache sees had no answer.
+// A result that depends on an answer of the user is not cached, even though the request
+// seen by the Cache contains no answer.
 func TestCacheKeepsNoAnswers(t *testing.T) {
 	reads, asked := 0, 0
 	client := mcp.NewClient("c", "v1", &mcp.ClientOptions{
@@ -381,8 +383,8 @@ func TestCacheKeepsNoAnswers(t *testing.T) {
 	}
 }
 
-// A caller of a gateway that hears of a change gets what has changed, also if the gateway's own
-// subscription is slower than that of the caller.
+// A caller of a gateway that is notified of a change gets the changed list, even if the
+// gateway's own subscription is slower than the caller's.
 func TestCacheOfAGatewayIsNotBehindItsCallers(t *testing.T) {
 	distant := mcp.NewMux("distant", "v1", &mcp.MuxOptions{ListCache: mcp.CacheFor(time.Hour, mcp.CachePublic)})
 	distant.Tool("first", noop())
@@ -412,8 +414,8 @@ func TestCacheOfAGatewayIsNotBehindItsCallers(t *testing.T) {
 	}
 }
 
-// The update of a directory stands for what is below it, as after a break in the connection:
-// nothing else tells that a file below it has changed.
+// An update of a directory also invalidates the files below it, for example after a
+// connection was interrupted: there is no other notification that they have changed.
 func TestCacheOfFilesBelowADirectory(t *testing.T) {
 	cache, reads := middleware.NewCache(nil), map[string]int{}
 	h := cache.Middleware(mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
@@ -432,8 +434,8 @@ func TestCacheOfFilesBelowADirectory(t *testing.T) {
 	}
 }
 
-// A kept result says for how long it is still fresh: a gateway passes it on to clients, which keep
-// it for that long.
+// A cached result carries the remaining time for which it is fresh, because a gateway
+// passes it on to clients, which cache it for that long.
 func TestCachePassesOnWhatRemains(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := middleware.NewCache(nil).Middleware(lists(func() string { return "t" }))
@@ -448,8 +450,8 @@ func TestCachePassesOnWhatRemains(t *testing.T) {
 	})
 }
 
-// A client whose headers a server refuses looks at the tool as it is now, and not as a Cache has
-// it, which was refused already.
+// If a server rejects the headers of a call, the client requests the tool again and
+// bypasses the Cache, whose version was just rejected.
 func TestCacheAndRefusedHeaders(t *testing.T) {
 	server := mcp.NewMux("m", "v1", &mcp.MuxOptions{ListCache: mcp.CacheFor(time.Hour, mcp.CachePublic)})
 	server.Tool("t", noop())
@@ -483,8 +485,8 @@ func TestCacheAndRefusedHeaders(t *testing.T) {
 	}
 }
 
-// What a connection looks up because a result does not fit the schema of its tool does not come
-// from the cache either.
+// If a result does not match the output schema of its tool, the connection looks the schema
+// up again and bypasses the cache, too.
 func TestCacheAndChangedOutput(t *testing.T) {
 	server := mcp.NewMux("m", "v1", &mcp.MuxOptions{ListCache: mcp.CacheFor(time.Hour, mcp.CachePublic)})
 	server.Tool("t", mcp.ToolFunc(func(context.Context, struct{}) (struct{ N int }, error) { return struct{ N int }{1}, nil }, nil))
@@ -502,8 +504,8 @@ func TestCacheAndChangedOutput(t *testing.T) {
 	}
 }
 
-// A second tool is there once its announcement has arrived, although the list may be kept
-// for an hour: in every era and over every transport, through one subscription.
+// A second tool is listed once its announcement has arrived, even though the list may be
+// cached for an hour: in every era and over every transport, through one subscription.
 func TestFindingU5CacheHearsOfChanges(t *testing.T) {
 	var mux *mcp.Mux
 	newMux := func(*testing.T) mcp.Handler {
@@ -522,7 +524,7 @@ func TestFindingU5CacheHearsOfChanges(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = c.Ping(t.Context()) // a legacy server has then read notifications/initialized
+		_ = c.Ping(t.Context()) // by then, a legacy server has read notifications/initialized
 		for want := 1; want <= 2; want++ {
 			if res, err := c.ListTools(t.Context(), nil); err != nil || len(res.Tools) != want {
 				t.Fatalf("listed %+v, %v; want %d tools", res, err, want)

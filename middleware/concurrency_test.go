@@ -27,7 +27,7 @@ func TestConcurrency(t *testing.T) {
 		})
 		mux := mcp.NewMux("m", "v1", quiet())
 		bound := middleware.Concurrency(1, 2)
-		for _, name := range []string{"a", "b", "c", "d"} { // one bound for all of them
+		for _, name := range []string{"a", "b", "c", "d"} { // one limit for all of them
 			mux.With(bound).Tool(name, work)
 		}
 		errs := map[string]chan error{}
@@ -42,7 +42,7 @@ func TestConcurrency(t *testing.T) {
 		waits, cancel := context.WithCancelCause(t.Context())
 		serve(t.Context(), "a")
 		serve(waits, "b")
-		mux.Tool("more", says("")) // builds the chains anew
+		mux.Tool("more", says("")) // rebuilds the chains
 		serve(t.Context(), "c")
 		serve(t.Context(), "d")
 		if err := <-errs["d"]; !isRateLimited(err) {
@@ -73,7 +73,7 @@ func isRateLimited(err error) bool {
 	return ok && after > 0
 }
 
-// A panic, an error and a cancelled request free their place.
+// A panic, an error and a cancelled request each free their slot.
 func TestConcurrencyGivesBack(t *testing.T) {
 	for _, h := range []mcp.Handler{panicking("boom"), answering(nil, errLost), answering(nil, context.Canceled)} {
 		bound := middleware.Concurrency(1, 0)
@@ -85,7 +85,7 @@ func TestConcurrencyGivesBack(t *testing.T) {
 	}
 }
 
-// Notifications are not rejected, and subscriptions do not hold a place.
+// Notifications are not rejected, and subscriptions do not occupy a slot.
 func TestConcurrencyLeavesAlone(t *testing.T) {
 	bound := middleware.Concurrency(1, 0)
 	full := bound(mcp.HandlerFunc(func(ctx context.Context, _ *mcp.Request) (mcp.Result, error) {

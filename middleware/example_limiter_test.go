@@ -13,7 +13,7 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// A limit for several replicas is kept where all of them can reach it.
+// A limit shared by several replicas is kept in a store that all of them can reach.
 func ExampleNewSharedBucket() {
 	shared := store.NewMemory(nil) // in production, an adapter to an engine
 	report := mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "done", nil }, nil)

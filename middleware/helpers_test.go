@@ -29,9 +29,9 @@ func encoded(method string, res mcp.Result) string {
 	return string(core.AppendResponse(nil, mcptest.NewRequest(method, nil), res, nil))
 }
 
-// listen subscribes and returns the channel of the changes. In the legacy era nothing
-// acknowledges a subscription to lists; a server that answers a ping has read what came
-// before it.
+// listen subscribes and returns the channel of changes. In the legacy era, subscriptions to
+// lists are not acknowledged, but a server that answers a ping has read all earlier
+// messages.
 func listen(t *testing.T, c *mcp.Conn, f mcp.SubscriptionFilter) <-chan mcp.Change {
 	t.Helper()
 	changes := make(chan mcp.Change, 100)
@@ -51,7 +51,7 @@ type discard struct{}
 func (discard) Count(context.Context, string, []middleware.Label, int64)     {}
 func (discard) Observe(context.Context, string, []middleware.Label, float64) {}
 
-// quiet returns options of a mux that logs nothing.
+// quiet returns the options of a mux that logs nothing.
 func quiet() *mcp.MuxOptions {
 	return &mcp.MuxOptions{Logger: slog.New(slog.DiscardHandler)}
 }
@@ -72,7 +72,7 @@ func call(name string) *mcp.Request {
 	return mcptest.NewRequest(mcp.MethodCallTool, &mcp.CallToolParams{Name: name})
 }
 
-// as returns a request of a principal.
+// as sets the principal of a request and returns the request.
 func as(p *mcp.Principal, req *mcp.Request) *mcp.Request {
 	req.Principal = p
 	return req
@@ -105,7 +105,8 @@ func textOf(t *testing.T, res mcp.Result) string {
 	return r.Content[0].(*mcp.TextContent).Text
 }
 
-// server is the server side of a client's connection. It fails a number of times.
+// server is the server side of a client's connection. Its first requests, up to the number
+// in fails, return err.
 type server struct {
 	fails int
 	err   error

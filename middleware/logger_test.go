@@ -88,7 +88,7 @@ func TestLoggerTellsCancelled(t *testing.T) {
 	}
 }
 
-// AddSource works: records have the place where they were logged.
+// AddSource works: records contain the place where they were logged.
 func TestLoggerSource(t *testing.T) {
 	var out bytes.Buffer
 	l := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{AddSource: true}))
@@ -109,7 +109,7 @@ func TestLoggerDefault(t *testing.T) {
 	}
 }
 
-// Both rounds of a request that asks are logged, in every era.
+// If a request asks a question, both rounds are logged, in every era.
 func TestLoggerInEveryEra(t *testing.T) {
 	type form struct {
 		Name string `json:"name"`
@@ -135,7 +135,7 @@ func TestLoggerInEveryEra(t *testing.T) {
 	}
 }
 
-// counting is a slog handler that is not enabled, and counts records nevertheless.
+// counting is a slog handler that is not enabled, but counts records anyway.
 type counting struct {
 	slog.Handler
 	records int

@@ -14,7 +14,7 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// results are results of all kinds, some much longer when encoded.
+// results returns results of all kinds, some of which are much longer when encoded.
 func results() map[string]mcp.Result {
 	long, bytes := strings.Repeat("x", 3000), make([]byte, 3000)
 	controls := strings.Repeat("\x01\"<\u2028", 500)
@@ -43,7 +43,7 @@ func results() map[string]mcp.Result {
 	}
 }
 
-// Exactly the results that are too long in the encoding of the revision are rejected.
+// A result is rejected exactly if it is too long in the encoding of the revision.
 func TestMaxResultIsExact(t *testing.T) {
 	for name, res := range results() {
 		for _, version := range append(mcp.ModernVersions(), mcp.LegacyVersions()...) {

@@ -88,7 +88,7 @@ func TestMetrics(t *testing.T) {
 	mustPanic(t, "Metrics without a meter", func() { middleware.Metrics(nil, nil) })
 }
 
-// Unknown names are not labels; a name that is a label stays one.
+// Unknown names do not become labels. A name that has become a label remains one.
 func TestMetricsNames(t *testing.T) {
 	m := new(meter)
 	fails := false
@@ -130,7 +130,7 @@ func TestMetricsOfSubscription(t *testing.T) {
 	}
 }
 
-// counters is a Meter that prints what it counts.
+// counters is a Meter that prints its counts.
 type counters struct{}
 
 func (counters) Count(_ context.Context, name string, labels []middleware.Label, delta int64) {

@@ -13,7 +13,7 @@ import (
 	"github.com/go-psi/psi/mcp/mcptest"
 )
 
-// trace lists the middleware that one request has passed.
+// trace lists the middleware that one request has passed through.
 type trace struct {
 	method string
 	passed []string
@@ -27,8 +27,8 @@ func note(ctx context.Context, what string) {
 	}
 }
 
-// tracer notes its name before and after a request. The first one that a request passes
-// publishes the trace.
+// tracer notes its name before and after a request. The first tracer of a request publishes
+// the trace.
 func tracer(name string, traces chan<- *trace) mcp.Middleware {
 	return func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
@@ -44,7 +44,8 @@ func tracer(name string, traces chan<- *trace) mcp.Middleware {
 	}
 }
 
-// ordered is a server with items of all kinds, which also mounts itself.
+// ordered returns a server with items of all kinds, which also mounts a server with the
+// same items.
 func ordered(traces chan<- *trace) *mcp.Mux {
 	type in struct {
 		N int `json:"n,omitempty"`
@@ -89,8 +90,8 @@ func ordered(traces chan<- *trace) *mcp.Mux {
 	return mux
 }
 
-// of waits for the next trace of a method. It skips requests that sessions make by
-// themselves.
+// of waits for the next trace of a method. It skips requests that sessions send on their
+// own.
 func of(t *testing.T, traces <-chan *trace, method string) string {
 	t.Helper()
 	deadline := time.After(20 * time.Second)
@@ -182,15 +183,15 @@ func TestOrder(t *testing.T) {
 			t.Error(err)
 		}
 		cancel()
-		c.Close() // which ends the stream of a legacy session
+		c.Close() // also ends the stream of a legacy session
 		if got := of(t, traces, mcp.MethodListen); got != answered {
 			t.Errorf("a subscription passed %q, want %q", got, answered)
 		}
 	})
 }
 
-// So does the first request of a connection: discovery or, in the legacy era, the
-// discovery that initialize makes.
+// Middleware also runs around the first request of a connection: discovery or, in the
+// legacy era, the discovery made by initialize.
 func TestOrderOfDiscovery(t *testing.T) {
 	traces := make(chan *trace, 1000)
 	mux := ordered(traces)
@@ -203,7 +204,7 @@ func TestOrderOfDiscovery(t *testing.T) {
 	}
 }
 
-// Requests of a client pass its middleware in the same order.
+// Requests of a client pass through its middleware in the same order.
 func TestOrderOfClient(t *testing.T) {
 	traces := make(chan *trace, 100)
 	mcptest.Run(t, ordered(make(chan *trace, 1000)), func(t *testing.T, c *mcp.Conn) {

@@ -18,9 +18,9 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// The operator learns why a tool failed, from the log and from the metrics, in every era
-// and on every transport. The client gets the public text only, and of invalid arguments
-// the log has the place, not the value.
+// The operator can see from the log and the metrics why a tool failed, in every era and on
+// every transport. The client sees only the public text. For invalid arguments, the log
+// contains the place but not the value.
 func TestFindingU7OperatorsSeeWhyAToolFailed(t *testing.T) {
 	errDatabase := errors.New("password authentication failed")
 	m := new(meter)
@@ -63,8 +63,8 @@ func TestFindingU7OperatorsSeeWhyAToolFailed(t *testing.T) {
 	})
 }
 
-// A tool that returns the error of its context is cancelled, not failed: nobody is to be
-// called when a user presses stop.
+// A tool that returns the error of its context is cancelled, not failed: a user who presses
+// stop must not trigger an alert.
 func TestFindingU15CancelledToolsAreCancelled(t *testing.T) {
 	for name, end := range map[string]func(ctx context.Context) error{
 		"error": context.Context.Err,
@@ -89,7 +89,7 @@ func TestFindingU15CancelledToolsAreCancelled(t *testing.T) {
 	}
 }
 
-// A tool that gives up on something of its own, while the client waits, has failed.
+// A tool that gives up on its own operation while the client is still waiting has failed.
 func TestFindingU15TimeoutsOfAToolAreFailures(t *testing.T) {
 	l, log := lines()
 	mux := serving(mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
@@ -103,8 +103,8 @@ func TestFindingU15TimeoutsOfAToolAreFailures(t *testing.T) {
 	}
 }
 
-// A tool that a caller was refused has its name as a label, from the first call on. Names
-// that clients make up do not.
+// A tool that rejects a caller has its name as a label from the first call on. Names
+// invented by clients do not.
 func TestFindingU19DeniedToolsHaveALabel(t *testing.T) {
 	m := new(meter)
 	mux := mcp.NewMux("m", "v1", quiet())
@@ -125,7 +125,7 @@ func TestFindingU19DeniedToolsHaveALabel(t *testing.T) {
 	}
 }
 
-// All middleware of this package can be around one handler before it is registered.
+// Every middleware of this package can wrap a handler before it is registered.
 func TestFindingU17MiddlewareKeepsDescriptions(t *testing.T) {
 	for i, mw := range everything() {
 		mux := mcp.NewMux("m", "v1", quiet())
@@ -137,8 +137,9 @@ func TestFindingU17MiddlewareKeepsDescriptions(t *testing.T) {
 	}
 }
 
-// Without authentication, the ID of a task is all that a client needs to read its result and to
-// cancel it. Logs have a digest of it, by which requests about one task are found.
+// Without authentication, the ID of a task is all that a client needs to read its result
+// and to cancel it. Logs contain a digest instead, which identifies the requests about one
+// task.
 func TestIDsOfTasksAreNotLogged(t *testing.T) {
 	const id = "abcdefghijklmnopqrstuvwxyz"
 	for _, method := range []string{"tasks/get", "tasks/update", "tasks/cancel"} {

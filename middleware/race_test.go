@@ -5,5 +5,5 @@
 
 package middleware_test
 
-// The race detector allocates, too.
+// raceEnabled reports whether the race detector, which allocates, is enabled.
 const raceEnabled = true

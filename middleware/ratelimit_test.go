@@ -164,7 +164,7 @@ func TestTokenBucket(t *testing.T) {
 		},
 		"bounded keys": func(t *testing.T) {
 			b := middleware.NewTokenBucket(1, time.Hour, &middleware.TokenBucketOptions{MaxKeys: 2})
-			for _, key := range []string{"a", "b", "a", "c"} { // one makes room
+			for _, key := range []string{"a", "b", "a", "c"} { // one is evicted
 				take(t, b, key)
 			}
 			if take(t, b, "a") == 0 || take(t, b, "c") == 0 || take(t, b, "b") == 0 {
@@ -200,8 +200,7 @@ func TestTokenBucket(t *testing.T) {
 	mustPanic(t, "no time", func() { middleware.NewTokenBucket(1, 0, nil) })
 }
 
-// Clients learn when to retry, in every era and on every transport. The limit applies to
-// all of them together.
+// Clients learn when to retry, in every era and on every transport. They share one limit.
 func TestRateLimitInEveryEra(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Use(middleware.RateLimit(func(_ context.Context, req *mcp.Request) string {
@@ -268,7 +267,7 @@ func ExampleRateLimit() {
 	// too many requests; try again in 1m0s (code 429)
 }
 
-// allowed returns how many of a number of requests under a key pass at once.
+// allowed returns how many of the given number of requests with a key pass immediately.
 func allowed(t *testing.T, b *middleware.TokenBucket, key string, requests int) (passed int) {
 	t.Helper()
 	for range requests {
@@ -281,8 +280,8 @@ func allowed(t *testing.T, b *middleware.TokenBucket, key string, requests int) 
 	return passed
 }
 
-// A caller that makes the bucket forget its key by using others gains nothing, and takes
-// hardly anything from new callers.
+// A caller that gets its key evicted by using other keys gains nothing, and takes little
+// from new callers.
 func TestFindingS25EvictionForgivesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := middleware.NewTokenBucket(60, time.Hour, &middleware.TokenBucketOptions{MaxKeys: 64})
@@ -313,14 +312,14 @@ func TestFindingS25EvictionForgivesNothing(t *testing.T) {
 	})
 }
 
-// Keys with full buckets make room first.
+// Keys with full buckets are evicted first.
 func TestFindingS25FullBucketsMakeRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := middleware.NewTokenBucket(60, time.Minute, &middleware.TokenBucketOptions{MaxKeys: 64})
 		allowed(t, b, "mallory", 60)
 		for i := range 10_000 {
 			allowed(t, b, fmt.Sprint("bogus ", i), 1)
-			<-time.After(20 * time.Millisecond) // a bucket is full again after a second
+			<-time.After(20 * time.Millisecond) // a bucket refills in a second
 			if i%25 == 0 {
 				allowed(t, b, "mallory", 60)
 			}
@@ -342,7 +341,7 @@ func TestFindingS25LargeBurst(t *testing.T) {
 	}
 }
 
-// limits counts what is taken from each key.
+// limits counts the tokens taken from each key.
 type limits map[string]int
 
 func (l limits) Take(_ context.Context, key string) (time.Duration, error) {
@@ -350,8 +349,8 @@ func (l limits) Take(_ context.Context, key string) (time.Duration, error) {
 	return 0, nil
 }
 
-// Unknown tools and methods share one key. Known ones have their own, from the first call
-// on.
+// Unknown tools and methods share one key. Known tools and methods have their own, from the
+// first call on.
 func TestFindingS25UnknownToolsShareAKey(t *testing.T) {
 	for name, listed := range map[string]bool{"first called": false, "first listed": true} {
 		t.Run(name, func(t *testing.T) {
@@ -391,7 +390,7 @@ func TestFindingS25UnknownToolsShareAKey(t *testing.T) {
 	}
 }
 
-// The limit of a tool includes its first calls, even concurrent ones.
+// The limit of a tool applies from its first calls on, even concurrent ones.
 func TestFindingS25FirstCallsOfATool(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Use(middleware.RateLimit(middleware.ByTool, middleware.NewTokenBucket(2, time.Hour, nil)))

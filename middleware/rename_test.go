@@ -15,7 +15,7 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// saying is a server of tools that say their names and what they were given.
+// saying returns a server with tools that return their names and the argument q.
 func saying(names ...string) *mcp.Mux {
 	mux := mcp.NewMux("m", "v1", quiet())
 	for _, name := range names {
@@ -39,7 +39,8 @@ func listed(t *testing.T, c *mcp.Conn) string {
 	return strings.Join(names, " ")
 }
 
-// What a new name lists, it calls, and nothing else is reached by an old or a doubled one.
+// Calling a listed name reaches the tool that is listed under it. Former names, and names
+// that are used twice, reach nothing else.
 func TestRename(t *testing.T) {
 	for name, test := range map[string]struct {
 		rename mcp.Middleware
@@ -87,8 +88,7 @@ func TestRename(t *testing.T) {
 	}
 }
 
-// Questions go on under the new name, and members that this package does not know are
-// passed on.
+// Questions continue under the new name, and members unknown to this package are passed on.
 func TestRenameKeepsTheRequest(t *testing.T) {
 	type form struct {
 		Name string `json:"name"`
@@ -119,7 +119,8 @@ func TestRenamePanics(t *testing.T) {
 	mustPanic(t, "RenameFunc", func() { middleware.RenameFunc(nil, strings.ToLower) })
 }
 
-// A mounted server gets names that a model can tell apart, and loses what is not wanted.
+// The tools of a mounted server get names that a model can tell apart, and unwanted tools
+// are removed.
 func ExampleRename() {
 	tool := func(text string) mcp.Handler {
 		return mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return text, nil }, nil)
@@ -154,7 +155,7 @@ func ExampleRename() {
 	// found 3 <nil>
 }
 
-// Names with dots become names that every model provider accepts.
+// Names with dots are replaced by names that every model provider accepts.
 func ExampleRenameFunc() {
 	underscores := func(name string) string { return strings.ReplaceAll(name, ".", "__") }
 	dots := func(name string) string { return strings.ReplaceAll(name, "__", ".") }

@@ -17,7 +17,7 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// tellsID is a tool that returns the ID of its request.
+// tellsID returns a tool that returns the ID of its request.
 func tellsID() mcp.Handler {
 	return mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) { return middleware.RequestIDFrom(ctx), nil }, nil)
 }
@@ -55,8 +55,8 @@ func TestRequestID(t *testing.T) {
 	}
 }
 
-// T46, T47: the ID is that of the request's header, in every era, and the requests of its
-// handler do not have it.
+// T46, T47: the ID is taken from the header of the request, in every era. Requests sent by
+// its handler do not carry it.
 func TestRequestIDInEveryEra(t *testing.T) {
 	upstream := mcptest.Dial(t, mcp.InProcess(serving(tellsID(), middleware.RequestID(nil))), nil)
 	mux := serving(tellsID(), middleware.RequestID(nil))

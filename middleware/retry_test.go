@@ -20,7 +20,7 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// Transient reports whether the error is temporary.
+// judged is an error that reports whether it is temporary.
 type judged bool
 
 func (judged) Error() string     { return "judged" }
@@ -97,7 +97,7 @@ func TestRetryWhen(t *testing.T) {
 	}
 }
 
-// Delays grow up to their maximum, respect the server's, and are skipped if they are
+// Delays grow up to the maximum, respect the server's delays, and are skipped if they are
 // useless.
 func TestRetryPauses(t *testing.T) {
 	opts := &middleware.RetryOptions{Attempts: 5, MinDelay: time.Second, MaxDelay: 3 * time.Second}
@@ -150,7 +150,8 @@ func TestRetryPauses(t *testing.T) {
 	})
 }
 
-// Calls of tools are retried as long as this server lists them as read-only or idempotent.
+// Calls of tools are retried as long as the server lists the tools as read-only or
+// idempotent.
 func TestRetryTools(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		list := &mcp.ListToolsResult{Tools: []*mcp.Tool{

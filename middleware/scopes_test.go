@@ -18,7 +18,7 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// below lets "a" imply "a:…".
+// below reports whether granted implies required: "a" implies "a:…".
 func below(granted, required string) bool {
 	return granted == required || strings.HasPrefix(required, granted+":")
 }
@@ -58,7 +58,8 @@ func TestRequireScopes(t *testing.T) {
 	mustPanic(t, "RequireScopesBy(nil)", func() { middleware.RequireScopesBy(nil, "a") })
 }
 
-// Around a tool it protects the tool, even where it is mounted, and nothing else.
+// Applied to one tool, RequireScopes protects that tool, even where it is mounted, and
+// nothing else.
 func TestRequireScopesOfOneTool(t *testing.T) {
 	child := mcp.NewMux("child", "v1", quiet())
 	child.With(middleware.RequireScopes("admin")).Tool("reset", says("done"))
@@ -85,7 +86,8 @@ func TestRequireScopesOfOneTool(t *testing.T) {
 	}
 }
 
-// notes is a server of whose items some need a scope. A mounted one is among them.
+// notes returns a server some of whose items need a scope, including those of a mounted
+// server.
 func notes(implies func(granted, required string) bool) *mcp.Mux {
 	inner := hidingNothing("reset")
 	mux := hidingNothing("admin", "public")
@@ -99,7 +101,7 @@ func notes(implies func(granted, required string) bool) *mcp.Mux {
 	return mux
 }
 
-// hidingNothing is a server with an item of every kind for each name.
+// hidingNothing returns a server with an item of every kind for each name.
 func hidingNothing(names ...string) *mcp.Mux {
 	mux := mcp.NewMux("notes", "v1", &mcp.MuxOptions{Logger: quiet().Logger, ListCache: mcp.CacheFor(0, mcp.CachePublic)})
 	for _, name := range names {
@@ -119,7 +121,7 @@ func hidingNothing(names ...string) *mcp.Mux {
 	return mux
 }
 
-// Items are hidden from those who lack their scopes, and so is what they offer.
+// Items and their completions are hidden from callers that lack the scopes.
 func TestFindingU2HideAndRefuseByScope(t *testing.T) {
 	requests := map[string]func(name string) any{
 		mcp.MethodCallTool:     func(name string) any { return &mcp.CallToolParams{Name: name} },
@@ -165,7 +167,7 @@ func TestFindingU2HideAndRefuseByScope(t *testing.T) {
 	mustPanic(t, "RequireScopesFor(nil)", func() { middleware.RequireScopesFor(nil, nil) })
 }
 
-// A URI is judged in each of its forms, and the error names the scopes of all of them.
+// A URI is checked in each of its forms, and the error names the scopes for all of them.
 func TestRequireScopesForSpellings(t *testing.T) {
 	client := &mcptest.Client{Principal: &mcp.Principal{Subject: "s", Scopes: []string{"notes"}}}
 	c := client.Connect(t, notes(nil))
@@ -246,8 +248,8 @@ func ExampleRequireScopes() {
 	// <nil>
 }
 
-// scopeReader is a server whose resources depend on the scopes of the caller's token, and take
-// a second.
+// scopeReader is a server whose resources depend on the scopes of the caller's token and
+// take a second to read.
 var scopeReader = mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
 	<-time.After(time.Second)
 	ttl := int64(60_000)
@@ -258,7 +260,8 @@ var scopeReader = mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp
 	}, nil
 })
 
-// A result for a token is not that for another token of the same caller with other scopes.
+// A result for one token is not returned for another token of the same caller with other
+// scopes.
 func TestScopesAreNotShared(t *testing.T) {
 	for name, mw := range map[string]mcp.Middleware{
 		"Cache": middleware.NewCache(nil).Middleware, "Singleflight": middleware.Singleflight(),

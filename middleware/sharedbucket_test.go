@@ -17,7 +17,7 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// meteredValues counts what reaches a store, and can fail.
+// meteredValues counts the operations that reach a store, and can fail.
 type meteredValues struct {
 	store.Values
 
@@ -33,7 +33,7 @@ func (c *meteredValues) Get(ctx context.Context, key string) ([]byte, uint64, er
 	return c.Values.Get(ctx, key)
 }
 
-// passes returns how many of n requests pass, spread over the replicas.
+// passes returns how many of n requests pass when they are spread over the replicas.
 func passes(t *testing.T, n int, replicas ...*middleware.SharedBucket) (passed int) {
 	t.Helper()
 	for i := range n {
@@ -48,7 +48,7 @@ func passes(t *testing.T, n int, replicas ...*middleware.SharedBucket) (passed i
 	return passed
 }
 
-// Replicas share a limit, whichever of them the requests come to.
+// Replicas share a limit, whichever of them receives the requests.
 func TestSharedBucket(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := &meteredValues{Values: store.NewMemory(nil)}
@@ -69,7 +69,7 @@ func TestSharedBucket(t *testing.T) {
 	})
 }
 
-// Never more requests pass than the limit allows. Lots that nobody uses are lost.
+// The number of requests that pass never exceeds the limit. Unused lots are lost.
 func TestSharedBucketError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		values := store.NewMemory(nil)
@@ -78,7 +78,7 @@ func TestSharedBucketError(t *testing.T) {
 		for range 3 {
 			replicas = append(replicas, middleware.NewSharedBucket(values, 10, time.Second, opts))
 		}
-		passes(t, 3, replicas...) // each has taken a lot of 5, and used one of it
+		passes(t, 3, replicas...) // each has taken a lot of 5 and used one of it
 		if n := passes(t, 100, replicas[0]); n != 9 {
 			t.Errorf("%d requests passed at the first replica, want 9: 4 of its lot, and 5 that the others have left", n)
 		}
@@ -144,9 +144,9 @@ func TestSharedBucketWithoutStore(t *testing.T) {
 	}
 }
 
-// A burst of more time than there is does not overflow.
+// A burst that covers more time than a duration can hold does not overflow.
 func TestSharedBucketLargeBurst(t *testing.T) {
-	opts := &middleware.SharedBucketOptions{Burst: 4000} // in 456 years
+	opts := &middleware.SharedBucketOptions{Burst: 4000} // takes 456 years to refill
 	b := middleware.NewSharedBucket(store.NewMemory(nil), 1, 1000*time.Hour, opts)
 	for i := range 100 {
 		if wait, err := b.Take(t.Context(), "k"); wait != 0 || err != nil {
@@ -155,7 +155,7 @@ func TestSharedBucketLargeBurst(t *testing.T) {
 	}
 }
 
-// A lot of one means that each request is a step of the store; 0 means a sixteenth of the burst.
+// A lot of 1 means one store operation per request; 0 means a sixteenth of the burst.
 func TestSharedBucketLot(t *testing.T) {
 	for lot, want := range map[int]int32{0: 16, 1: 160, 4: 40, 1000: 1} {
 		shared := &meteredValues{Values: store.NewMemory(nil)}
@@ -169,7 +169,7 @@ func TestSharedBucketLot(t *testing.T) {
 	}
 }
 
-// aheadValues is a store that a replica uses whose clock is ahead by an hour: the times in
+// aheadValues is a store as used by a replica whose clock is an hour ahead: the times in
 // its values, which are their first eight bytes, are an hour later.
 type aheadValues struct{ store.Values }
 
@@ -190,8 +190,8 @@ func shifted(value []byte, by time.Duration) []byte {
 	return append(binary.BigEndian.AppendUint64(nil, at), value[8:]...)
 }
 
-// Beside a replica whose clock is ahead the others get the tokens that it leaves, and all of
-// them together no more than the limit.
+// If the clock of one replica is ahead, the other replicas get the tokens that it leaves.
+// Together, they do not exceed the limit.
 func TestSharedBucketClockAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := store.NewMemory(nil)
@@ -217,7 +217,7 @@ func TestSharedBucketClockAhead(t *testing.T) {
 	})
 }
 
-// A clock that was ahead does not close the limit for longer than a full bucket takes to refill.
+// A clock that was ahead blocks requests no longer than a full bucket takes to refill.
 func TestSharedBucketClockWasAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := store.NewMemory(nil)

@@ -17,7 +17,7 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// slowly is a server that takes a second, or until its context ends.
+// slowly is a server that takes a second, or less if its context is done.
 type slowly struct {
 	calls, ended atomic.Int32
 	res          mcp.Result
@@ -92,8 +92,8 @@ func TestSingleflight(t *testing.T) {
 	}
 }
 
-// A caller that leaves does not affect the others. When all have left, the request is
-// cancelled, and later callers make a new one.
+// A caller that leaves does not affect the others. If all have left, the request is
+// cancelled and later callers send a new one.
 func TestSingleflightCancel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &slowly{res: &mcp.ListToolsResult{}}
@@ -137,7 +137,7 @@ func TestSingleflightCancel(t *testing.T) {
 	})
 }
 
-// All callers get the panic.
+// A panic reaches all callers.
 func TestSingleflightPanic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &slowly{panics: "boom"}

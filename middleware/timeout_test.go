@@ -16,7 +16,7 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// cooperative is a tool that returns when its context is done.
+// cooperative returns a tool that returns when its context is done.
 func cooperative() mcp.Handler {
 	return mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
 		<-ctx.Done()
@@ -61,7 +61,7 @@ func TestTimeout(t *testing.T) {
 	mustPanic(t, "Timeout(0)", func() { middleware.Timeout(0) })
 }
 
-// A cancelled request does not fail with a timeout.
+// Cancelling a request does not make it fail with a timeout.
 func TestTimeoutAndCancel(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errLost)

@@ -16,8 +16,7 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// What the middleware of a client does instead of sending a request, or more than that, is
-// traced.
+// Cache hits and retries by client middleware are traced.
 func TestClientTrace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got []string

@@ -18,8 +18,8 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// withSkills returns a server with two skills, one of which is hidden, as is a file of the
-// other.
+// withSkills returns a server with two skills, one of which is hidden. A file of the other
+// is hidden, too.
 func withSkills(t *testing.T, opts *skills.Options, mw func(isHidden func(kind middleware.Kind, name string) bool) mcp.Middleware) *mcp.Mux {
 	catalog, err := skills.FS(fstest.MapFS{
 		"refunds/SKILL.md":           {Data: []byte("---\nname: refunds\ndescription: d\n---\n")},
@@ -53,7 +53,7 @@ func directory(ctx context.Context, c *mcp.Conn, uri string) (string, error) {
 	return string(raw), err
 }
 
-// What is hidden by its URI is hidden in the methods of skills, too.
+// Items hidden by their URIs are also hidden in the methods of skills.
 func TestVisibleSkills(t *testing.T) {
 	for name, mw := range map[string]func(isHidden func(kind middleware.Kind, name string) bool) mcp.Middleware{
 		"Visible": func(isHidden func(kind middleware.Kind, name string) bool) mcp.Middleware {
@@ -99,8 +99,8 @@ func TestVisibleSkills(t *testing.T) {
 	}
 }
 
-// wantSameRefusal wants the error for what is hidden to be that for what does not exist, or
-// one about scopes.
+// wantSameRefusal checks that the error for a hidden item is the same as for one that does
+// not exist, or that it is about scopes.
 func wantSameRefusal(t *testing.T, how string, unknown, hidden error, unknownName, hiddenName string) {
 	t.Helper()
 	if hidden == nil {
@@ -118,7 +118,7 @@ func wantSameRefusal(t *testing.T, how string, unknown, hidden error, unknownNam
 	}
 }
 
-// Entries of skills that depend on the caller are not shared.
+// Entries of skills that depend on the caller are marked as private.
 func TestVisibleSkillsArePrivate(t *testing.T) {
 	ttl := int64(1000)
 	mux := withSkills(t, &skills.Options{Cache: mcp.Cacheable{TTLMs: &ttl, CacheScope: mcp.CachePublic}}, func(func(middleware.Kind, string) bool) mcp.Middleware {
@@ -140,7 +140,7 @@ func TestVisibleSkillsArePrivate(t *testing.T) {
 	}
 }
 
-// The cursor of a page does not name a hidden skill or file that the page ends with.
+// The cursor of a page does not reveal a hidden skill or file at the end of the page.
 func TestVisibleSkillsCursors(t *testing.T) {
 	mux := withSkills(t, &skills.Options{PageSize: 1}, func(isHidden func(middleware.Kind, string) bool) mcp.Middleware {
 		return middleware.Visible(func(_ context.Context, kind middleware.Kind, name string) bool { return !isHidden(kind, name) })
@@ -171,7 +171,8 @@ func TestVisibleSkillsCursors(t *testing.T) {
 	}
 }
 
-// A page of a directory that has nothing but hidden files is empty: the directory exists.
+// If all files on a page of a directory are hidden, the page is empty, because the
+// directory exists.
 func TestVisibleSkillsPages(t *testing.T) {
 	mux := withSkills(t, &skills.Options{PageSize: 1}, func(func(middleware.Kind, string) bool) mcp.Middleware {
 		return middleware.Deny(middleware.Resource, "*/secret.md")
@@ -193,7 +194,8 @@ func TestVisibleSkillsPages(t *testing.T) {
 	t.Error("the pages do not end")
 }
 
-// What is hidden of a connection to a server with skills is hidden in the methods of skills.
+// Items hidden on a connection to a server with skills are also hidden in the methods of
+// skills.
 func TestVisibleSkillsOfConnection(t *testing.T) {
 	mux := withSkills(t, nil, func(func(middleware.Kind, string) bool) mcp.Middleware {
 		return func(next mcp.Handler) mcp.Handler { return next }

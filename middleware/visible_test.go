@@ -17,7 +17,7 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// hiding is a server with items for admins only.
+// hiding returns a server with items that only admins can see.
 func hiding() *mcp.Mux {
 	mux := mcp.NewMux("hiding", "v1", &mcp.MuxOptions{ListCache: mcp.CacheFor(0, mcp.CachePublic)})
 	mux.Use(middleware.Visible(func(ctx context.Context, _ middleware.Kind, name string) bool {
@@ -33,7 +33,7 @@ func hiding() *mcp.Mux {
 	return mux
 }
 
-// T45: a hidden item is in no list, and requests for it fail exactly as for an unknown one.
+// T45: a hidden item is not listed, and requests for it fail exactly as for an unknown one.
 func TestVisible(t *testing.T) {
 	requests := []struct {
 		method string
@@ -81,7 +81,7 @@ func TestVisible(t *testing.T) {
 	}
 }
 
-// A subscription has no updates of hidden resources.
+// A subscription does not include updates of hidden resources.
 func TestVisibleListen(t *testing.T) {
 	c := (&mcptest.Client{Principal: &mcp.Principal{Subject: "guest"}}).Connect(t, hiding())
 	s, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ResourceSubscriptions: []string{"test:///admin", "test:///public"}}, func(mcp.Change) {})
@@ -108,8 +108,8 @@ func ExampleVisible() {
 	// Output: unknown tool "admin_reset" (code -32602)
 }
 
-// tree is a mux with a tree of resources. Those with "secret" in their names are hidden from
-// everyone but root. All results may be cached for everyone.
+// tree returns a mux with a tree of resources. Those with "secret" in their names are
+// hidden from everyone but root. All results may be cached for everyone.
 func tree() *mcp.Mux {
 	mux := mcp.NewMux("tree", "v1", &mcp.MuxOptions{Logger: quiet().Logger, ListCache: mcp.CacheFor(time.Minute, mcp.CachePublic)})
 	mux.Use(middleware.Visible(func(ctx context.Context, _ middleware.Kind, name string) bool {
@@ -120,7 +120,7 @@ func tree() *mcp.Mux {
 	return mux
 }
 
-// files are the resources of a tree. A directory is read as several contents.
+// files serves the resources of a tree. Reading a directory returns several contents.
 type files struct{}
 
 func (files) ServeMCP(_ context.Context, req *mcp.Request) (mcp.Result, error) {
@@ -142,7 +142,7 @@ func asSubject(name string) *mcptest.Client {
 	return &mcptest.Client{Principal: &mcp.Principal{Subject: name}}
 }
 
-// Results of reading are private with Visible: a shared cache would serve them to callers
+// Visible makes the results of reads private: a shared cache would serve them to callers
 // from which they are hidden.
 func TestFindingS16VisibleIsPrivate(t *testing.T) {
 	for _, h := range []mcp.Handler{tree(), middleware.Visible(func(context.Context, middleware.Kind, string) bool { return true })(tree())} {
@@ -152,7 +152,7 @@ func TestFindingS16VisibleIsPrivate(t *testing.T) {
 		} {
 			res, err := h.ServeMCP(t.Context(), as(&mcp.Principal{Subject: "root"}, mcptest.NewRequest(method, params)))
 			if mcp.CodeOf(err) == mcp.CodeMethodNotFound {
-				continue // it has none
+				continue // not supported
 			}
 			if scope := cacheScope(res); err != nil || scope != mcp.CachePrivate {
 				t.Errorf("%s: %q, %v", method, scope, err)
@@ -183,7 +183,8 @@ func cacheScope(res mcp.Result) string {
 	return ""
 }
 
-// A shared cache in front of a server with Visible keeps nothing for others.
+// A shared cache in front of a server with Visible does not serve the results of one caller
+// to others.
 func TestFindingS16SharedCache(t *testing.T) {
 	h := middleware.NewCache(nil).Middleware(tree())
 	read := func(subject string) error {
@@ -196,7 +197,8 @@ func TestFindingS16SharedCache(t *testing.T) {
 	wantCode(t, read("guest"), mcp.CodeInvalidParams)
 }
 
-// A completion contains no value that makes the URI of a hidden resource, and no count.
+// A completion contains neither values that result in the URI of a hidden resource nor a
+// total.
 func TestFindingS18VisibleCompletion(t *testing.T) {
 	complete := func(uri, argument string, chosen map[string]string) *mcp.CompleteParams {
 		return &mcp.CompleteParams{
@@ -213,7 +215,7 @@ func TestFindingS18VisibleCompletion(t *testing.T) {
 		"second variable": {complete(template, "path", map[string]string{"dir": "docs"}), "[open sub/]", "[open secret sub/ sub/secret]"},
 		"without context": {complete(template, "path", nil), "[open sub/]", "[open secret sub/ sub/secret]"},
 		"below hidden":    {complete(template, "path", map[string]string{"dir": "secrets"}), "[]", "[open secret sub/ sub/secret]"},
-		// The URIs of the values are not known, not even for root.
+		// The URIs of the values are unknown, even for root.
 		"by a URI": {complete("tree:///docs/open", "path", nil), "[]", "[]"},
 	} {
 		for subject, want := range map[string]string{"guest": test.guest, "root": test.root} {
@@ -227,7 +229,7 @@ func TestFindingS18VisibleCompletion(t *testing.T) {
 	}
 }
 
-// The total counts hidden values, so it is removed.
+// The total is removed, because it includes hidden values.
 func TestFindingS18VisibleCompletionTotal(t *testing.T) {
 	h := middleware.Visible(func(_ context.Context, _ middleware.Kind, name string) bool { return name != "a:7" })(mcp.HandlerFunc(
 		func(context.Context, *mcp.Request) (mcp.Result, error) {
@@ -241,7 +243,7 @@ func TestFindingS18VisibleCompletionTotal(t *testing.T) {
 	}
 }
 
-// A subscription to a directory has no updates of hidden resources below it.
+// A subscription to a directory does not include updates of hidden resources below it.
 func TestFindingS18CM18VisibleUpdates(t *testing.T) {
 	for subject, sees := range map[string]bool{"root": true, "guest": false} {
 		mux := tree()
@@ -263,7 +265,7 @@ func TestFindingS18CM18VisibleUpdates(t *testing.T) {
 	}
 }
 
-// updatesUntil returns the URIs of updates up to the last one.
+// updatesUntil returns the URIs of updates up to and including last.
 func updatesUntil(t *testing.T, changes <-chan mcp.Change, last string) []string {
 	t.Helper()
 	var uris []string
@@ -279,7 +281,7 @@ func updatesUntil(t *testing.T, changes <-chan mcp.Change, last string) []string
 	}
 }
 
-// The function of Visible may log, even about the subscription that it filters.
+// The function passed to Visible may log, even about the subscription that it filters.
 func TestFindingCM18VisibleLogs(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Use(middleware.Visible(func(ctx context.Context, _ middleware.Kind, name string) bool {
@@ -297,7 +299,7 @@ func TestFindingCM18VisibleLogs(t *testing.T) {
 	})
 }
 
-// A resource with several contents lacks the hidden ones.
+// If a resource has several contents, the hidden ones are omitted.
 func TestFindingS18VisibleContents(t *testing.T) {
 	for subject, want := range map[string]int{"root": 3, "guest": 2} {
 		asSubject(subject).Run(t, tree(), func(t *testing.T, c *mcp.Conn) {
@@ -309,8 +311,8 @@ func TestFindingS18VisibleContents(t *testing.T) {
 	}
 }
 
-// A hidden resource cannot be read by another spelling of its URI: the handler would get
-// the same variables.
+// A hidden resource cannot be read under another spelling of its URI that would give the
+// handler the same variables.
 func TestFindingS18VisibleSpelling(t *testing.T) {
 	const hidden = "tree:///hr/b/secret-\u00df.txt"
 	mux := mcp.NewMux("m", "v1", quiet())
@@ -340,7 +342,7 @@ func TestFindingS18VisibleSpelling(t *testing.T) {
 	})
 }
 
-// The same for a mounted server.
+// The same holds for spellings used by a mounted server.
 func TestFindingS18VisibleSpellingOfServers(t *testing.T) {
 	hide := middleware.Visible(func(_ context.Context, _ middleware.Kind, name string) bool { return !strings.Contains(name, "secret") })
 	list := &mcp.ListResourcesResult{Resources: []*mcp.Resource{{URI: "a:open"}, {URI: "a:%73ecret"}, nil}}
@@ -355,8 +357,8 @@ func TestFindingS18VisibleSpellingOfServers(t *testing.T) {
 	}
 }
 
-// All methods that reach the middleware of a registration: each fails as if the item did
-// not exist, or for lack of a scope.
+// Every method that reaches the middleware of a registration fails as if the item did not
+// exist, or with an error about the missing scope.
 func TestFindingS6MethodsOfRegistrations(t *testing.T) {
 	hide := middleware.Visible(func(_ context.Context, _ middleware.Kind, name string) bool { return !strings.Contains(name, "secret") })
 	guard := middleware.RequireScopes("admin")
@@ -389,7 +391,8 @@ func TestFindingS6MethodsOfRegistrations(t *testing.T) {
 	}
 }
 
-// The function decides by the one spelling that templates write, whatever digits encode a byte.
+// The function is called with the spelling that templates produce, however a byte is
+// encoded in the URI.
 func TestVisibleSpellings(t *testing.T) {
 	for uri, want := range map[string]string{
 		"tree:///hr/%70": "tree:///hr/p", "tree:///hr/%7e": "tree:///hr/~", "tree:///hr/%0a": "tree:///hr/%0A", "tree:///hr/\u00e9": "tree:///hr/%C3%A9",

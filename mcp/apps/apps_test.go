@@ -39,7 +39,8 @@ func text(s string) func(context.Context, struct{}) (string, error) {
 	return func(context.Context, struct{}) (string, error) { return s, nil }
 }
 
-// airline returns a server with a page, a tool for both sides, one for models and one for apps.
+// airline returns a server with a page, a tool for both the model and the app, and tools
+// for only one of them.
 func airline(opts *apps.Options) *mcp.Mux {
 	mux := mcp.NewMux("airline", "v1.0.0", &mcp.MuxOptions{Logger: slog.New(slog.DiscardHandler)})
 	mux.Resource(seats, apps.Page(files(), "seats.html", opts))
@@ -67,7 +68,7 @@ func call(ctx context.Context, c *mcp.Conn, tool string) error {
 	return err
 }
 
-// A page can be read by every client, with its files in it and what it needs.
+// Every client can read a page, including its inlined files and its metadata.
 func TestPage(t *testing.T) {
 	opts := &apps.Options{
 		CSP: &apps.CSP{ConnectDomains: []string{"https://api.example"}}, Permissions: apps.Permissions{Camera: true},
@@ -102,7 +103,7 @@ func TestPage(t *testing.T) {
 	})
 }
 
-// The metadata of a tool arrives, in the eras that know it.
+// The metadata of a tool reaches clients of both eras.
 func TestTool(t *testing.T) {
 	mcptest.Run(t, airline(nil), func(t *testing.T, c *mcp.Conn) {
 		for tool, err := range c.Tools(t.Context(), nil) {
@@ -144,7 +145,7 @@ func TestToolMeta(t *testing.T) {
 	}
 }
 
-// Mistakes of the program panic, and say what is wrong.
+// Programming errors panic with a message that says what is wrong.
 func TestMistakes(t *testing.T) {
 	page := func(html string, csp *apps.CSP) func() {
 		return func() { apps.Page(fstest.MapFS{"a.html": {Data: []byte(html)}}, "a.html", &apps.Options{CSP: csp}) }
@@ -180,7 +181,8 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// What a page may load is what its CSP has.
+// Page accepts references to the origins declared in the CSP, and references that load
+// nothing.
 func TestDeclaredOrigins(t *testing.T) {
 	csp := &apps.CSP{ResourceDomains: []string{"https://cdn.example", "https://*.images.example"}, FrameDomains: []string{"video.example"}}
 	for _, tag := range []string{
@@ -191,7 +193,7 @@ func TestDeclaredOrigins(t *testing.T) {
 	}
 }
 
-// A template is executed whenever the page is read.
+// A template is executed each time the page is read.
 func TestTemplate(t *testing.T) {
 	page := template.Must(template.New("hello").Parse("<!doctype html><p>{{.}}</p><script src=seats.js></script>"))
 	visits := 0
@@ -213,7 +215,7 @@ func TestTemplate(t *testing.T) {
 	}
 }
 
-// The model and the app each have their tools.
+// The model and the app can call only the tools that are visible to them.
 func TestVisibility(t *testing.T) {
 	client := &mcptest.Client{Options: mcp.ClientOptions{Extensions: []mcp.ClientExtension{apps.Client()}}}
 	client.Run(t, airline(nil), func(t *testing.T, c *mcp.Conn) {
@@ -236,7 +238,7 @@ func TestVisibility(t *testing.T) {
 	})
 }
 
-// keepable returns a server whose list of tools may be cached.
+// keepable returns a server whose tool list may be cached.
 func keepable() *mcp.Mux {
 	mux := airline(nil)
 	mux.Use(func(next mcp.Handler) mcp.Handler {
@@ -251,12 +253,12 @@ func keepable() *mcp.Mux {
 	return mux
 }
 
-// showsPages is a client that shows pages.
+// showsPages returns a client that can show pages.
 func showsPages() *mcptest.Client {
 	return &mcptest.Client{Options: mcp.ClientOptions{Extensions: []mcp.ClientExtension{apps.Client()}}}
 }
 
-// What is cached for the model is not what a page gets, and the other way round.
+// Lists cached for the model are not returned to pages, nor the other way round.
 func TestVisibilityWithCache(t *testing.T) {
 	showsPages().Run(t, keepable(), func(t *testing.T, c *mcp.Conn) {
 		c.Use(middleware.NewCache(nil).Middleware)
@@ -271,7 +273,8 @@ func TestVisibilityWithCache(t *testing.T) {
 	})
 }
 
-// A gateway with a cache does not show what a server hides from clients without pages.
+// A gateway with a cache does not reveal the tools that a server hides from clients without
+// pages.
 func TestHideAppToolsBehindCache(t *testing.T) {
 	mux := keepable()
 	mux.Use(apps.HideAppTools())
@@ -291,7 +294,7 @@ func TestHideAppToolsBehindCache(t *testing.T) {
 	})
 }
 
-// A list that a page and the model request at the same time is not shared.
+// Concurrent list requests from a page and the model do not share a response.
 func TestVisibilityWithSingleflight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := airline(nil)
@@ -328,7 +331,7 @@ func TestVisibilityWithSingleflight(t *testing.T) {
 	})
 }
 
-// A server can hide tools for apps from clients that show no pages.
+// A server can hide the tools for apps from clients that cannot show pages.
 func TestHideAppTools(t *testing.T) {
 	mux := airline(nil)
 	mux.Use(apps.HideAppTools())
@@ -371,7 +374,7 @@ func TestVisibilityUnknown(t *testing.T) {
 	}
 }
 
-// A tool is looked for in the lists once, on any page, and found again if it was not there.
+// All pages of the tool list are read once, and again if a tool is not found.
 func TestVisibilityWithoutList(t *testing.T) {
 	mux := mcp.NewMux("many", "v1.0.0", &mcp.MuxOptions{PageSize: 1})
 	mux.Tool("a", mcp.ToolFunc(text("a"), nil))
@@ -397,8 +400,8 @@ func TestVisibilityWithoutList(t *testing.T) {
 	}
 }
 
-// What a caller names is not remembered: a tool that is added later, or that only other callers
-// have in their lists, is hidden nevertheless, and callers cannot fill the memory.
+// Tool names sent by callers are not remembered. A tool that is added later, or that is
+// listed only for other callers, is still hidden, and callers cannot exhaust memory.
 func TestNamesOfCallersAreNotRemembered(t *testing.T) {
 	mux := airline(nil)
 	mux.Use(apps.HideAppTools())
@@ -431,7 +434,7 @@ func heap() int64 {
 	return int64(stats.HeapAlloc)
 }
 
-// All files that an element or a style names become part of the page, or are reported.
+// Every file that an element or a style refers to is inlined in the page or reported.
 func TestFilesOfElements(t *testing.T) {
 	const logo = "data:image/png;base64,iVBORw0KGgo="
 	for body, want := range map[string]string{

@@ -13,8 +13,8 @@ import (
 	"github.com/go-psi/psi/mcp/apps"
 )
 
-// A server shows a tool with a page, and hides the tool that only the page calls from clients
-// that show no pages. A host reads the page.
+// A server offers a tool with a page. The tool that only the page calls is hidden from
+// clients that cannot show pages. A host reads the page.
 func Example() {
 	files := fstest.MapFS{ // an embed.FS in a program
 		"seats.html": {Data: []byte("<!doctype html>\n<title>Seats</title>\n<script src=seats.js></script>\n")},

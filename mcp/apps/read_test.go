@@ -16,7 +16,7 @@ import (
 	"github.com/go-psi/psi/mcp/mcptest"
 )
 
-// pageOf returns a server with one page, made by hand.
+// pageOf returns a server with one page that is not registered through package apps.
 func pageOf(listed mcp.Meta, part mcp.ResourceContents) *mcp.Mux {
 	mux := mcp.NewMux("by hand", "v1.0.0", nil)
 	mux.Resource("ui://page", mcp.ResourceFunc(func(context.Context, struct{}) (*mcp.ResourceContents, error) {
@@ -27,7 +27,8 @@ func pageOf(listed mcp.Meta, part mcp.ResourceContents) *mcp.Mux {
 
 const html = "<!doctype html><p>hello</p>"
 
-// What a page needs is in its contents or, if they say nothing, in the list.
+// The metadata of a page is read from its contents or, if they have none, from the resource
+// list.
 func TestReadBothPlaces(t *testing.T) {
 	ui := func(domain string) mcp.Meta { return mcp.Meta{"ui": json.RawMessage(`{"domain":"` + domain + `"}`)} }
 	for _, c := range []struct {
@@ -45,8 +46,8 @@ func TestReadBothPlaces(t *testing.T) {
 	}
 }
 
-// The entry of a page is looked for on every page of the list. A page that is not listed, or
-// whose server has no list, needs nothing.
+// Read looks for the entry of a page on every page of the resource list. A page that is not
+// listed, or whose server has no list, has no metadata.
 func TestReadListedElsewhere(t *testing.T) {
 	wide := mcp.Meta{"ui": json.RawMessage(`{"prefersBorder":true}`)}
 	noLists := func(next mcp.Handler) mcp.Handler {
@@ -118,7 +119,7 @@ func TestMalformedPages(t *testing.T) {
 	}
 }
 
-// A page may do what it has declared, and nothing else.
+// The policy allows a page only what its metadata declares.
 func TestPolicy(t *testing.T) {
 	const end = "; object-src 'none'; form-action 'none'"
 	for want, meta := range map[string]apps.PageMeta{
@@ -151,7 +152,7 @@ func airlineWithFlatKey() *mcp.Mux {
 	return mux
 }
 
-// A mount renames pages and the tools that name them together, in mounts of mounts as well.
+// A mount renames pages together with the tools that refer to them, even in nested mounts.
 func TestMounted(t *testing.T) {
 	newOuter := func(t *testing.T) mcp.Handler {
 		t.Helper()
@@ -197,7 +198,7 @@ func TestMounted(t *testing.T) {
 	}
 }
 
-// The URIs of the pages of a mount belong to it.
+// URIs below the prefix of a mount's pages are reserved for the mount.
 func TestMountedConflict(t *testing.T) {
 	outer := mcp.NewMux("outer", "v1.0.0", nil)
 	outer.Mount("a_", airline(nil))
@@ -207,7 +208,7 @@ func TestMountedConflict(t *testing.T) {
 	}
 }
 
-// Check finds what hosts would find.
+// Check reports the problems that hosts would find.
 func TestCheck(t *testing.T) {
 	if err := apps.Check(t.Context(), airline(nil)); err != nil {
 		t.Error(err)
@@ -233,7 +234,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// A page under another URI than one of pages is refused, and the error says why.
+// A page whose URI does not begin with ui:// cannot be read, and the error says why.
 func TestPageURI(t *testing.T) {
 	mux := mcp.NewMux("wrong", "v1.0.0", nil)
 	mux.Resource("https://airline.example/seats", apps.Page(files(), "seats.html", nil))

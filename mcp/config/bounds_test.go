@@ -14,7 +14,7 @@ import (
 	"github.com/go-psi/psi/mcp/config"
 )
 
-// A file may have 64 MiB, and an environment file 1 MiB.
+// A configuration file may have up to 64 MiB, and an environment file up to 1 MiB.
 func TestSizes(t *testing.T) {
 	const server = `{"mcpServers": {"a": {"command": "x"}}}`
 	for size, fits := range map[int]bool{64 << 20: true, 64<<20 + 1: false} {
@@ -54,7 +54,8 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// Quotes around a value of an environment file are removed if they are a pair, and comments after it.
+// In an environment file, a matching pair of quotes around a value is removed, and so is a
+// comment after it.
 func TestEnvFileQuotes(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -77,7 +78,7 @@ func TestEnvFileQuotes(t *testing.T) {
 	}
 }
 
-// Servers are sorted, wherever they are in the file.
+// Servers are sorted by name, wherever they are in the file.
 func TestOrder(t *testing.T) {
 	file := parse(t, `{"servers": {"b": {}, "a": {}}, "mcpServers": {"d": {}, "c": {}, "0": {}}} // the end`)
 	names := ""
@@ -89,7 +90,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// What looks like a comment, or like a comma before the end, is text within a string.
+// Within a string, text that looks like a comment or like a trailing comma is kept.
 func TestNoComments(t *testing.T) {
 	for text, want := range map[string]string{
 		`"https://a // b"`: "https://a // b", `"a /* b */, ]"`: "a /* b */, ]", `"a \"// b"`: `a "// b`, `"a\\" // c`: `a\`, `"a\\\" /* b"`: `a\" /* b`,
@@ -101,7 +102,7 @@ func TestNoComments(t *testing.T) {
 	}
 }
 
-// The lines of errors are those of the file, comments included.
+// Line numbers in errors are those of the file, including comments.
 func TestLines(t *testing.T) {
 	for _, text := range []string{"{// one\n/* two\n*/ \"servers\": {\n]}", "{\n// two\n// three\n]}"} {
 		if _, err := config.Parse("f", []byte(text)); err == nil || !strings.HasPrefix(err.Error(), "config: f: line 4: ") {
@@ -110,7 +111,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// Servers that were not parsed work without a file.
+// Servers that were not parsed from a file can be used, too.
 func TestHandMade(t *testing.T) {
 	for want, s := range map[string]*config.Server{
 		"config: the server is nil":                                               nil,

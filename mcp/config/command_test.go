@@ -13,7 +13,7 @@ import (
 	"github.com/go-psi/psi/mcp/config"
 )
 
-// A program is looked up in the PATH of the server's own environment, as the hosts do.
+// A program is looked up in the PATH of the server's own environment, as hosts do.
 func TestProgramInPathOfServer(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -49,7 +49,7 @@ func TestProgramInPathOfServer(t *testing.T) {
 	}
 }
 
-// A variable of Windows has parentheses in its name.
+// The name of a Windows variable may contain parentheses.
 func TestVariableOfWindows(t *testing.T) {
 	s := &config.Server{URL: "https://example.com/${env:ProgramFiles(x86)}/${ProgramFiles(x86)}"}
 	if _, err := s.Transport(t.Context(), &config.Options{LookupEnv: vars("ProgramFiles(x86)=C:")}); err != nil {

@@ -24,7 +24,7 @@ func parse(t *testing.T, text string) *config.File {
 	return file
 }
 
-// vars looks up variables of a fixed environment.
+// vars returns a function that looks up variables in a fixed environment.
 func vars(pairs ...string) func(string) (string, bool) {
 	return func(name string) (string, bool) {
 		for _, pair := range pairs {
@@ -36,7 +36,7 @@ func vars(pairs ...string) func(string) (string, bool) {
 	}
 }
 
-// The files of the hosts, each in its dialect, say the same.
+// The files of different hosts, each in its dialect, are parsed to the same server.
 func TestDialects(t *testing.T) {
 	for host, text := range map[string]string{
 		"Claude Desktop": `{"mcpServers": {"a": {"command": "npx", "args": ["-y", "server"], "env": {"KEY": "1"}}}}`,
@@ -109,7 +109,7 @@ func TestSelection(t *testing.T) {
 	}
 }
 
-// A file that cannot be read is an error that says where.
+// If a file cannot be parsed, the error says where.
 func TestMalformedFiles(t *testing.T) {
 	for text, want := range map[string]string{
 		``:                                 "config: mcp.json: line 1: ",
@@ -132,7 +132,7 @@ func TestMalformedFiles(t *testing.T) {
 	}
 }
 
-// A server that cannot be used is an error that names it and the member, when it is used.
+// Using an invalid server fails with an error that names the server and the member.
 func TestMalformedServers(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("bad.env", []byte("GOOD=1\n\nnot a variable\n"), 0o600); err != nil {
@@ -170,7 +170,8 @@ func TestMalformedServers(t *testing.T) {
 	}
 }
 
-// Hosts keep much else in their files: what others wrote there does not make the servers unusable.
+// Hosts store other settings in their files. Odd content written there by others does not
+// make the servers unusable.
 func TestOddFiles(t *testing.T) {
 	for _, text := range []string{
 		`{"mcpServers": {"a": {"command": "x"}}, "history": ["cut in the middle of an emoji: \ud83d"]}`,
@@ -183,14 +184,14 @@ func TestOddFiles(t *testing.T) {
 	}
 }
 
-// A server whose own text is not valid is refused: what it means would be a guess.
+// A server whose own text is invalid is rejected, because its meaning would be a guess.
 func TestOddServer(t *testing.T) {
 	if _, err := parse(t, `{"mcpServers": {"a": {"command": "\ud83d"}}}`).Servers[0].Transport(t.Context(), nil); err == nil {
 		t.Error("a command that is not valid text")
 	}
 }
 
-// The options of an input of VS Code are texts, or objects with a label.
+// The options of a VS Code input may be strings, or objects with a label.
 func TestInputOptions(t *testing.T) {
 	got := parse(t, `{"servers": {}, "inputs": [
 		{"id": "region", "type": "pickString", "default": 1, "options": ["eu", {"label": "United States", "value": "us"}, 7, {"label": "none"}]}
@@ -208,7 +209,7 @@ func TestUnknownServer(t *testing.T) {
 	}
 }
 
-// The user is asked once for an input that several servers use.
+// If several servers use an input, the user is asked for it once.
 func TestInputs(t *testing.T) {
 	file := parse(t, `{
 		"servers": {
@@ -252,7 +253,7 @@ func TestLocations(t *testing.T) {
 	}
 }
 
-// Whatever a file contains, reading it and its servers ends without a panic.
+// Whatever a file contains, parsing it and using its servers does not panic.
 func FuzzParse(f *testing.F) {
 	f.Add(`{"mcpServers": {"a": {"command": "${X:-y}", "args": ["${input:i}"], "env": {"A": null}}}, "inputs": [{"id": "i"}]}`)
 	f.Add("{// x\n\"servers\": {/* y */ \"a\": {\"url\": \"https://x/\", \"headers\": {\"A\": \"\\u0000\"}},},}")

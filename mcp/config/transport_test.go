@@ -21,7 +21,7 @@ import (
 	"github.com/go-psi/psi/mcpstdio"
 )
 
-// isServer is the environment variable that makes the program of the test a server.
+// isServer is the environment variable that turns the test binary into a server.
 const isServer = "CONFIG_TEST_SERVER"
 
 func TestMain(m *testing.M) {
@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// A process is what a command was started with.
+// A process describes how a command was started.
 type process struct {
 	Args []string `json:"args"`
 	Env  []string `json:"env"`
@@ -54,8 +54,8 @@ func connect(t *testing.T, s *config.Server, opts *config.Options) *mcp.Conn {
 	return mcptest.Dial(t, transport, nil)
 }
 
-// A command gets what the file names, with variables replaced, and nothing else of the
-// environment of this process.
+// A command is started as described by the file, with variables replaced, and gets nothing
+// else from the environment of this process.
 func TestCommand(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -104,8 +104,8 @@ func TestCommand(t *testing.T) {
 	}
 }
 
-// A server at a URL gets the headers of the file, and those of the options that the file
-// does not have.
+// A server at a URL receives the headers of the file, and those of the options that the
+// file does not set.
 func TestHeaders(t *testing.T) {
 	headers := make(chan http.Header, 100)
 	mux := mcp.NewMux("server", "v1.0.0", nil)

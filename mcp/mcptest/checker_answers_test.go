@@ -13,8 +13,8 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// Clients ignore answers that come twice and answers to requests that were not made. The
-// wrapped stream reports them.
+// Clients ignore duplicate answers and answers to requests that were not sent. The wrapped
+// stream reports them.
 func TestAnswersOnStreams(t *testing.T) {
 	for name, test := range map[string]struct {
 		answers []string
@@ -53,7 +53,7 @@ func TestAnswersOverHTTP(t *testing.T) {
 		"data: " + once + "\n\n":                                      0,
 		"id: 1\ndata: " + once + "\n\ndata: " + once + "\n\n":         1,
 		"data: " + once + "\n\ndata: " + other + "\n\n: comment\n":    1,
-		`data: {"jsonrpc":"2.0","method":"a"}` + "\n\ndata: " + other: 0, // and then it broke
+		`data: {"jsonrpc":"2.0","method":"a"}` + "\n\ndata: " + other: 0, // then the stream breaks
 	} {
 		r := &reports{TB: t}
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -13,7 +13,7 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// reports records what a checker reports.
+// reports collects the violations that a checker reports.
 type reports struct {
 	testing.TB
 	texts []string
@@ -44,8 +44,9 @@ const (
 	roots       = `legacy send {"jsonrpc":"2.0","id":"q","result":{"roots":[]}}`
 )
 
-// play plays messages to a checker. Each line begins with its direction: call, send,
-// answer or server, after "legacy" if the client speaks that era.
+// play passes messages to a checker and returns its reports. Each line begins with its
+// direction: call, send, answer, giveup or server, preceded by "legacy" if the client uses
+// that era.
 func play(t *testing.T, lines []string) []string {
 	t.Helper()
 	r := &reports{TB: t}
@@ -93,11 +94,11 @@ func logged(level string) string {
 	return note(mcp.NotificationMessage, `{"level":"`+level+`","data":1}`)
 }
 
-// The checker finds what breaks a rule, and nothing before it.
+// The checker reports the message that violates a rule, and none before it.
 func TestCheckerFindsViolations(t *testing.T) {
 	for _, test := range []struct {
 		rule  string
-		lines []string // the last breaks it
+		lines []string // the last line violates the rule
 	}{
 		{"malformed JSON", []string{`server {"jsonrpc":"2.0","method":"a"`}},
 		{"the member result is missing", []string{getTask, answer(`{"resultType":"complete",` + task + `,"status":"completed","ttlMs":null}`)}},
@@ -177,8 +178,8 @@ func TestCheckerFindsViolations(t *testing.T) {
 	}
 }
 
-// What only looks like a violation, because messages cross each other or belong to a
-// session that was lost, is not reported.
+// Messages that only look like violations, because they cross each other or belong to a
+// lost session, are not reported.
 func TestCheckerAllowsCrossingMessages(t *testing.T) {
 	cancelRoots := note(mcp.NotificationCancelled, `{"requestId":"q"}`)
 	for name, lines := range map[string][]string{

@@ -18,7 +18,7 @@ func greet(_ context.Context, in struct {
 	return "Hello, " + in.Name + "!", nil
 }
 
-// The body runs eleven times: in both eras, on every path.
+// The body runs eleven times: in both eras and on every path.
 func ExampleRun() { //nolint:testableexamples // it shows a test
 	mux := mcp.NewMux("greeter", "v1.0.0", nil)
 	mux.Tool("greet", mcp.ToolFunc(greet, nil))

@@ -20,7 +20,7 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// inTest stands for the test function that an example shows: examples have no
+// inTest stands for the test function that an example shows, because examples have no
 // *testing.T. TestExamples runs it.
 func inTest(test func(t *testing.T)) { shown = test }
 
@@ -39,7 +39,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// One connection in memory.
+// Connect opens a single connection in memory.
 func ExampleConnect() { //nolint:testableexamples // it shows a test
 	mux := mcp.NewMux("greeter", "v1.0.0", nil)
 	mux.Tool("greet", mcp.ToolFunc(greet, nil))
@@ -60,7 +60,7 @@ func ExampleConnect() { //nolint:testableexamples // it shows a test
 	})
 }
 
-// A handler without a connection, and the notifications that it sends.
+// Do serves a request without a connection and records the notifications of the handler.
 func ExampleDo() { //nolint:testableexamples // it shows a test
 	mux := mcp.NewMux("importer", "v1.0.0", nil)
 	mux.Tool("import", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
@@ -82,7 +82,7 @@ func ExampleDo() { //nolint:testableexamples // it shows a test
 	})
 }
 
-// A client that answers questions, on behalf of an authenticated caller.
+// The client answers questions and acts on behalf of an authenticated caller.
 func ExampleClient() { //nolint:testableexamples // it shows a test
 	type confirm struct {
 		Sure bool `json:"sure"`
@@ -112,7 +112,7 @@ func ExampleClient() { //nolint:testableexamples // it shows a test
 	})
 }
 
-// A connection with options of its own, on each path.
+// Each path is tested with a connection that has its own options.
 func ExampleDial() { //nolint:testableexamples // it shows a test
 	mux := mcp.NewMux("greeter", "v1.0.0", nil)
 	mux.Tool("greet", mcp.ToolFunc(greet, nil))
@@ -129,8 +129,8 @@ func ExampleDial() { //nolint:testableexamples // it shows a test
 	})
 }
 
-// A server of your own behind its real transport, such as a command: every message is
-// checked against the specification.
+// A server runs behind its real transport, such as a command, and every message is checked
+// against the specification.
 func ExampleCheck() { //nolint:testableexamples // it shows a test
 	mux := mcp.NewMux("greeter", "v1.0.0", nil)
 	mux.Tool("greet", mcp.ToolFunc(greet, nil))
@@ -150,8 +150,8 @@ func ExampleCheck() { //nolint:testableexamples // it shows a test
 	})
 }
 
-// A program whose network fails: its first call is lost. Inside a testing/synctest
-// bubble the timeout takes no time.
+// The network fails and the first call is lost. In a testing/synctest bubble, the timeout
+// takes no time.
 func ExampleFaulty() { //nolint:testableexamples // it shows a test
 	mux := mcp.NewMux("greeter", "v1.0.0", nil)
 	mux.Tool("greet", mcp.ToolFunc(greet, nil))
@@ -177,7 +177,7 @@ func ExampleFaulty() { //nolint:testableexamples // it shows a test
 	})
 }
 
-// A handler that remembers its calls: every run has a new one.
+// If a handler keeps state between calls, every run gets a new one.
 func ExampleRunNew() { //nolint:testableexamples // it shows a test
 	newHandler := func(t *testing.T) mcp.Handler {
 		mux := mcp.NewMux("greeter", "v1.0.0", nil)
@@ -199,7 +199,7 @@ func ExampleRunNew() { //nolint:testableexamples // it shows a test
 	})
 }
 
-// A whole router, with MCP beside other routes.
+// The server is a complete router, with MCP next to other routes.
 func ExampleServe() { //nolint:testableexamples // it shows a test
 	mux := mcp.NewMux("greeter", "v1.0.0", nil)
 	mux.Tool("greet", mcp.ToolFunc(greet, nil))
@@ -224,7 +224,7 @@ func ExampleServe() { //nolint:testableexamples // it shows a test
 	})
 }
 
-// A server that tells web pages its address.
+// A server that publishes its own address is created with its URL.
 func ExampleServeFunc() { //nolint:testableexamples // it shows a test
 	newServer := func(url string) http.Handler {
 		mux := mcp.NewMux("greeter", "v1.0.0", &mcp.MuxOptions{WebsiteURL: url})
@@ -241,7 +241,7 @@ func ExampleServeFunc() { //nolint:testableexamples // it shows a test
 	})
 }
 
-// A caller for a transport without authentication.
+// As sets the caller on a transport without authentication.
 func ExampleAs() { //nolint:testableexamples // it shows a test
 	mux := mcp.NewMux("notes", "v1.0.0", nil)
 	mux.With(middleware.RequireScopes("notes:write")).Tool("write", mcp.ToolFunc(func(context.Context, struct{}) (string, error) {
@@ -274,7 +274,7 @@ func ExampleGolden() { //nolint:testableexamples // it shows a test
 	})
 }
 
-// A recording takes the place of a server, such as one that costs money.
+// A recording replaces a server, for example one that is expensive to call.
 func ExampleReplay() { //nolint:testableexamples // it shows a test
 	inTest(func(t *testing.T) { // func TestConversation(t *testing.T)
 		file, err := os.Open("testdata/greet.jsonl")

@@ -15,7 +15,7 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// asks returns a server with a tool that asks twice.
+// asks returns a server with a tool that asks two questions.
 func asks() *mcp.Mux {
 	mux := mcp.NewMux("asks", "v1", nil)
 	type answer struct {
@@ -37,8 +37,8 @@ func answers(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 	return mcptest.Accept(map[string]string{"text": "x"}), nil
 }
 
-// A call that asks, reports progress and a subscription have the same outcome in every
-// era on every path.
+// A call that asks questions and reports progress, and a subscription, have the same
+// outcome in every era and on every path.
 func TestRunQuestions(t *testing.T) {
 	mux := asks()
 	(&mcptest.Client{Options: mcp.ClientOptions{Elicit: answers}}).Run(t, mux, func(t *testing.T, c *mcp.Conn) {
@@ -54,7 +54,7 @@ func TestRunQuestions(t *testing.T) {
 			default:
 			}
 		})
-		if err = errors.Join(err, c.Ping(t.Context())); err != nil { // a legacy server has then read what came before it
+		if err = errors.Join(err, c.Ping(t.Context())); err != nil { // by then, a legacy server has read all earlier messages
 			t.Fatal(err)
 		}
 		mux.Tool("new", mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) { return nil, nil }))

@@ -29,7 +29,7 @@ type confirm struct {
 	OK bool `json:"ok"`
 }
 
-// calculator is a server with tools that compute, report progress, ask and wait.
+// calculator returns a server with tools that compute, report progress, ask and wait.
 func calculator() *mcp.Mux {
 	mux := mcp.NewMux("calculator", "v1.0.0", nil)
 	mux.Tool("add", mcp.ToolFunc(func(_ context.Context, in addIn) (addOut, error) {
@@ -208,7 +208,7 @@ func TestNewRequestPanics(t *testing.T) {
 	mcptest.NewRequest("tools/call", []int{1})
 }
 
-// failing is a test that records that it failed.
+// failing is a testing.TB that records whether it failed.
 type failing struct {
 	testing.TB
 	cleanup func()
@@ -239,8 +239,8 @@ func TestNoLeaks(t *testing.T) {
 	}
 }
 
-// A connection that was open before, and whose reader hands over to another goroutine
-// while the test runs, is no leak; two readers where there was one are.
+// If the reader of an existing connection hands over to another goroutine during the test,
+// that is not a leak. Two readers where there was one are.
 func TestNoLeaksAllowsSuccessors(t *testing.T) {
 	first, second, stop := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	var running sync.WaitGroup

@@ -18,7 +18,7 @@ import (
 )
 
 // journey returns a server with a tool that asks twice, reports progress, and then waits
-// until it is cancelled. It sends on began before it waits, and on ended afterwards.
+// until it is cancelled. The tool sends on began before it waits, and on ended afterwards.
 func journey() (mux *mcp.Mux, began, ended chan string) {
 	mux = asks()
 	began, ended = make(chan string, 1), make(chan string, 1)
@@ -44,16 +44,16 @@ func journey() (mux *mcp.Mux, began, ended chan string) {
 	return mux, began, ended
 }
 
-// outcome is what one call of the tool leads to.
+// An outcome records the effects of one call of the tool.
 type outcome struct {
 	questions []string
 	answers   string
 	progress  []string
-	cancelled bool // the caller got the error
+	cancelled bool // whether the caller got the error
 	ended     string
 }
 
-// travel calls the tool over a transport and cancels it once it waits.
+// travel calls the tool over a transport and cancels the call once the tool waits.
 func travel(t *testing.T, transport transport.Transport, version, tool string, began, ended <-chan string) outcome {
 	t.Helper()
 	var mu sync.Mutex
@@ -98,7 +98,7 @@ func travel(t *testing.T, transport transport.Transport, version, tool string, b
 	return o
 }
 
-// A gateway between client and server changes nothing: in every combination of eras and
+// A gateway between client and server is transparent: in every combination of eras and
 // paths, questions and progress arrive in order, and so does the cancellation.
 func TestChains(t *testing.T) {
 	mux, began, ended := journey()
@@ -127,8 +127,8 @@ func TestChains(t *testing.T) {
 	}
 }
 
-// A thousand connections on each path leave no goroutine and no descriptor behind.
-// (Package mcpstdio tests those to commands.)
+// A thousand connections on each path leak no goroutine and no file descriptor. (Package
+// mcpstdio tests connections to commands.)
 func TestManyConnections(t *testing.T) {
 	cycles := 1000
 	if testing.Short() || raceEnabled {
@@ -158,15 +158,15 @@ func TestManyConnections(t *testing.T) {
 			for i := range cycles {
 				cycle(i)
 			}
-			if after := descriptors(); after > before+16 { // idle connections of HTTP are few, and bounded
+			if after := descriptors(); after > before+16 { // idle HTTP connections are few and bounded
 				t.Errorf("%d descriptors were open, now there are %d", before, after)
 			}
 		})
 	}
 }
 
-// descriptors counts the open files of this process. It returns 0 if the system does not
-// show them.
+// descriptors returns the number of open file descriptors of this process, or 0 if the
+// system does not expose it.
 func descriptors() int {
 	open, err := os.ReadDir("/proc/self/fd")
 	if err != nil {

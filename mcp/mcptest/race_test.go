@@ -5,5 +5,5 @@
 
 package mcptest_test
 
-// raceEnabled says that the race detector, which makes everything slow, is on.
+// raceEnabled reports whether the race detector, which slows everything down, is enabled.
 const raceEnabled = true

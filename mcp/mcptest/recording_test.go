@@ -18,7 +18,7 @@ import (
 
 var _ = flag.Bool("update", false, "rewrite the golden files")
 
-// recordGreeting records a call of a server that greets.
+// recordGreeting records a call of the tool greet.
 func recordGreeting(t *testing.T, name string) []byte {
 	t.Helper()
 	mux := mcp.NewMux("greeter", "v1.0.0", nil)
@@ -31,7 +31,7 @@ func recordGreeting(t *testing.T, name string) []byte {
 	return recorded.Bytes()
 }
 
-// A failedTest is a test that keeps why it failed.
+// A failedTest is a testing.TB that collects error messages.
 type failedTest struct {
 	testing.TB
 	errors []string
@@ -51,8 +51,8 @@ func setUpdate(t *testing.T, value string) {
 	}
 }
 
-// A golden file is written with -update, compared without, and written again only if there is
-// a difference.
+// A golden file is written with -update and compared without it. With -update, it is
+// rewritten only if there is a difference.
 func TestGolden(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "testdata", "greet.jsonl")
 	golden := func(recorded []byte) string {

@@ -20,7 +20,7 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// weather is a server whose tool asks another server over HTTP.
+// weather returns a server whose tool queries another server over HTTP.
 func weather(client *http.Client, url string) *mcp.Mux {
 	mux := mcp.NewMux("weather", "v1.0.0", nil)
 	mux.Tool("weather", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
@@ -39,7 +39,7 @@ func weather(client *http.Client, url string) *mcp.Mux {
 	return mux
 }
 
-// Connections that net/http keeps for the next request are no leaks, on either side.
+// Idle connections that net/http keeps for later requests are not leaks, on either side.
 func TestFindingU9KeepAliveConnectionsAreNoLeaks(t *testing.T) {
 	for _, secure := range []bool{false, true} {
 		t.Run(map[bool]string{false: "http1", true: "http2"}[secure], func(t *testing.T) {
@@ -60,7 +60,7 @@ func TestFindingU9KeepAliveConnectionsAreNoLeaks(t *testing.T) {
 	}
 }
 
-// An HTTP response that is not closed is a leak, and so is a handler that goes on.
+// An HTTP response that is not closed is a leak, and so is a handler that is still running.
 func TestFindingU9BusyConnectionsAreLeaks(t *testing.T) {
 	block := make(chan struct{})
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -85,7 +85,7 @@ func TestFindingU9BusyConnectionsAreLeaks(t *testing.T) {
 	_ = res.Body.Close()
 }
 
-// openPool stands for the pool of a database: it has a goroutine until it is closed.
+// openPool simulates a database pool, which runs a goroutine until it is closed.
 func openPool() (closePool func()) {
 	done := make(chan struct{})
 	go poolMain(done)
@@ -94,7 +94,8 @@ func openPool() (closePool func()) {
 
 func poolMain(done <-chan struct{}) { <-done }
 
-// What a handler opens on its first call and keeps is told from leaks by its name.
+// A goroutine that a handler starts on its first call and keeps running can be ignored by
+// name.
 func TestFindingU9PoolsAreIgnoredByName(t *testing.T) {
 	var closePool func()
 	mux := mcp.NewMux("pool", "v1.0.0", nil)
@@ -113,7 +114,7 @@ func TestFindingU9PoolsAreIgnoredByName(t *testing.T) {
 	closePool()
 }
 
-// A parallel test does not fail for the goroutines of others.
+// A parallel test does not fail because of the goroutines of other tests.
 func TestFindingU9ParallelTestsAreNotChecked(t *testing.T) {
 	t.Parallel()
 	mux := calculator()
@@ -126,8 +127,8 @@ func TestFindingU9ParallelTestsAreNotChecked(t *testing.T) {
 	})
 }
 
-// A client of the legacy era keeps a stream open. The test ends nevertheless, whatever
-// it closes, and in whichever order.
+// A client of the legacy era keeps a stream open. The test ends anyway, whatever it closes
+// and in whichever order.
 func TestFindingU10ServeEndsWithOpenStreams(t *testing.T) {
 	router := http.NewServeMux()
 	router.Handle("/mcp", mcphttp.NewHandler(calculator(), nil))
@@ -159,7 +160,7 @@ func TestFindingU10ServeEndsWithOpenStreams(t *testing.T) {
 	}
 }
 
-// Each run has a handler of its own, so that what one uses up the next one has again.
+// Each run has its own handler, so a limit used up by one run does not affect the next.
 func TestFindingU16HandlerPerRun(t *testing.T) {
 	closed := 0
 	limited := func(t *testing.T) mcp.Handler {
@@ -183,7 +184,7 @@ func TestFindingU16HandlerPerRun(t *testing.T) {
 	}
 }
 
-// Typed calls, progress and a caller work with every connection of a test.
+// Typed calls, progress and a caller work with every kind of test connection.
 func TestFindingU16EveryConnection(t *testing.T) {
 	ada := &mcp.Principal{Issuer: "test", Subject: "ada"}
 	mux := mcp.NewMux("callers", "v1.0.0", nil)

@@ -11,8 +11,8 @@ import (
 	"github.com/go-psi/psi/mcp/mcptrace"
 )
 
-// A trace shows what the results of calls do not: here which revision was found, and that a
-// tool asked before it answered.
+// A trace shows what the results of calls do not: here, which revision was negotiated, and
+// that a tool asked a question before it answered.
 func ExampleWithClientTrace() {
 	mux := mcp.NewMux("greeter", "v1.0.0", nil)
 	mux.Tool("greet", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {

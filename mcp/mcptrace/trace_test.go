@@ -11,8 +11,8 @@ import (
 	"github.com/go-psi/psi/mcp/mcptrace"
 )
 
-// Traces compose as those of httptrace: the functions of the newer one are called first, and
-// each field of both counts.
+// Traces compose like those of httptrace: for each field, the function of the newer trace
+// is called first, and then that of the older one.
 func TestComposition(t *testing.T) {
 	fields := reflect.TypeFor[mcptrace.ClientTrace]()
 	var calls []string

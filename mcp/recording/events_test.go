@@ -19,7 +19,7 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// subscribe subscribes to the tools of a server and waits until they have changed, cancels a
+// subscribe subscribes to the tools of a server, waits until they have changed, cancels a
 // call once it reports progress, and ends the subscription.
 func subscribe(ctx context.Context, c *mcp.Conn, change func()) error {
 	changed := make(chan mcp.Change, 10)
@@ -49,7 +49,7 @@ func newChangingMux() *mcp.Mux {
 	return mux
 }
 
-// Subscriptions and cancelled calls are part of a recording.
+// A recording includes subscriptions and cancelled calls.
 func TestSubscriptions(t *testing.T) {
 	for _, anyOrder := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestSubscriptions(t *testing.T) {
 	}
 }
 
-// oldOverHTTP is a server without the newest revision, which it does not understand.
+// oldOverHTTP returns a transport to a server that does not support the newest revision.
 func oldOverHTTP(t *testing.T) transport.Transport {
 	h := mcphttp.NewHandler(newMux(), nil)
 	t.Cleanup(func() { _ = h.Shutdown(context.WithoutCancel(t.Context())) })
@@ -89,7 +89,7 @@ func oldOverHTTP(t *testing.T) transport.Transport {
 	return mcphttp.NewTransport(url, nil)
 }
 
-// What fails in the recording fails in the replay, in the way that a client needs to know.
+// Failures in the recording occur again in the replay, in the form that a client relies on.
 func TestFailures(t *testing.T) {
 	var file lockedBuffer
 	talkTo := func(to transport.Transport) string {
@@ -117,7 +117,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// A connection that cannot be made is part of a recording.
+// A recording includes failed attempts to connect.
 func TestNotConnected(t *testing.T) {
 	var file lockedBuffer
 	down := transport.FromStream(func(context.Context) (transport.Stream, error) { return nil, errors.New("no route") })
@@ -140,8 +140,8 @@ func TestNotConnected(t *testing.T) {
 	}
 }
 
-// What a server was asked by clients of any era, on any path, drives it again, as requests of
-// the newest revision.
+// Requests recorded at the server, from clients of any era and on any path, can be replayed
+// against it as requests of the newest revision.
 func TestMiddleware(t *testing.T) {
 	everyPath(t, func(t *testing.T, p mcptest.Path, version string) {
 		var file lockedBuffer
@@ -171,8 +171,8 @@ func TestMiddleware(t *testing.T) {
 	})
 }
 
-// An argument that is mirrored in a header is redacted there, too, whatever the header is
-// called.
+// An argument that is mirrored in a header is redacted there, too, whatever the name of the
+// header.
 func TestHeaders(t *testing.T) {
 	var file lockedBuffer
 	conn, err := mcptest.Record(mcp.InProcess(newMux()), &file).Connect(t.Context(), func(transport.Message, transport.ID) {})
@@ -194,8 +194,8 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// A session of which the recording says that it was not connected cannot go on. Two recordings in
-// one file have two sessions of a name.
+// A session that, according to the recording, was not connected cannot continue. This
+// occurs if a file contains two recordings with sessions of the same name.
 func TestNotConnectedGoesOn(t *testing.T) {
 	const failed = `{"time":"2026-11-23T12:00:00Z","direction":"to-client","era":"modern","session":"1","failure":{"kind":"failed"}}`
 	for _, next := range []string{
@@ -215,7 +215,7 @@ func TestNotConnectedGoesOn(t *testing.T) {
 	}
 }
 
-// noServer is a transport to a server that cannot be connected to.
+// noServer is a transport to a server that cannot be reached.
 type noServer struct{}
 
 func (noServer) Connect(context.Context, transport.Receiver) (transport.Conn, error) {

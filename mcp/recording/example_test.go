@@ -13,7 +13,7 @@ import (
 	"github.com/go-psi/psi/mcp/recording"
 )
 
-// adder is a server that adds, and may be wrong.
+// adder returns a server that adds two integers, and is wrong by wrongBy.
 func adder(wrongBy int) *mcp.Mux {
 	mux := mcp.NewMux("adder", "v1.0.0", nil)
 	mux.Tool("add", mcp.ToolFunc(func(_ context.Context, in struct{ A, B int }) (int, error) { return in.A + in.B + wrongBy, nil }, nil))
@@ -36,7 +36,7 @@ func recordAddition() (*recording.Recording, error) {
 	return recording.Read(&file, nil)
 }
 
-// What passes a transport is written to a file, here to memory.
+// The messages that pass a transport are written to a file, here in memory.
 func ExampleNewRecorder() {
 	rec, err := recordAddition()
 	if err != nil {
@@ -76,7 +76,8 @@ func ExampleReplay_Transport() {
 	// recording: after the last line: the client sends the request "tools/call", which the recording does not have
 }
 
-// A recording drives a server without the client, and finds where it answers differently.
+// A recording is replayed against a server without the client, and reports where the server
+// answers differently.
 func ExampleReplay_Drive() {
 	rec, err := recordAddition()
 	if err != nil {
@@ -91,7 +92,7 @@ func ExampleReplay_Drive() {
 	// recording: line 4: result.content[0].text: got "4", want "3"
 }
 
-// A server records what it is asked, whoever its clients are.
+// A server records the requests that it receives, whichever clients send them.
 func ExampleRecorder_Middleware() {
 	var file bytes.Buffer
 	mux := adder(0)

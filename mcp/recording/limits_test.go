@@ -19,7 +19,7 @@ import (
 
 const line = `{"time":"2026-11-23T00:00:00Z","direction":"to-server","era":"modern","session":"1","message":{"jsonrpc":"2.0","id":1,"method":"ping"}}` + "\n"
 
-// What is no recording is refused with the line, and so is one over the limits.
+// Invalid recordings, and ones that exceed the limits, are rejected with the line number.
 func TestReadErrors(t *testing.T) {
 	for name, test := range map[string]struct {
 		text string
@@ -45,7 +45,7 @@ func TestReadErrors(t *testing.T) {
 	}
 }
 
-// A message over the limit is left out, and a replay that comes to it says so.
+// A message that exceeds the limit is omitted, and a replay that reaches it reports that.
 func TestMaxMessage(t *testing.T) {
 	var file lockedBuffer
 	recorder := recording.NewRecorder(&file, &recording.RecorderOptions{MaxMessage: 1000})
@@ -75,7 +75,7 @@ func TestMaxMessage(t *testing.T) {
 	}
 }
 
-// A failing writer fails once and is not called again.
+// A failingWriter fails every write and counts the writes.
 type failingWriter struct{ calls int }
 
 func (w *failingWriter) Write([]byte) (int, error) {
@@ -83,7 +83,7 @@ func (w *failingWriter) Write([]byte) (int, error) {
 	return 0, io.ErrShortWrite
 }
 
-// An error of the writer ends the recording, and not the conversation.
+// A write error ends the recording, but not the conversation.
 func TestWriterFails(t *testing.T) {
 	w := new(failingWriter)
 	recorder := recording.NewRecorder(w, nil)
@@ -93,8 +93,8 @@ func TestWriterFails(t *testing.T) {
 	}
 }
 
-// A client that departs from the recording gets an error with the line, whatever the mode, and
-// so does the one who asks the replay.
+// If a client departs from the recording, it gets an error that says where, in either mode.
+// The replay reports the same error.
 func TestClientDeparts(t *testing.T) {
 	recorded, _ := record(t, mcptest.Paths()[0], mcp.LatestVersion)
 	for _, test := range []struct {
@@ -132,7 +132,7 @@ func TestClientDeparts(t *testing.T) {
 	}
 }
 
-// A member that may differ is ignored.
+// Members that may differ are ignored.
 func TestIgnore(t *testing.T) {
 	recorded, _ := record(t, mcptest.Paths()[0], mcp.LatestVersion)
 	other := strings.ReplaceAll(recorded, "Hello, Ada", "Goodbye, Ada")
@@ -157,8 +157,8 @@ func TestIgnore(t *testing.T) {
 	}
 }
 
-// A message that is nested too deeply to be redacted is left out, like one that is too long: the
-// rest of the recording can be read.
+// A message that is nested too deeply to be redacted is omitted, like one that is too long.
+// The rest of the recording can be read.
 func TestTooDeepMessage(t *testing.T) {
 	var file lockedBuffer
 	to := recording.NewRecorder(&file, nil).Transport(mcp.InProcess(newMux()))

@@ -17,7 +17,7 @@ import (
 	"github.com/go-psi/psi/mcp/recording"
 )
 
-// A lockedBuffer is a file that a recorder writes to while a test reads it.
+// A lockedBuffer is a buffer that a recorder writes to while a test reads it.
 type lockedBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -40,7 +40,7 @@ type name struct {
 }
 
 // newMux returns a server that does a bit of everything: it answers, fails, asks, reports
-// progress, logs, and lists in pages.
+// progress, logs, and paginates lists.
 func newMux() *mcp.Mux {
 	mux := mcp.NewMux("everything", "v1", &mcp.MuxOptions{PageSize: 2})
 	mux.Tool("greet", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
@@ -58,7 +58,7 @@ func newMux() *mcp.Mux {
 	return mux
 }
 
-// talk is a conversation with newMux. It returns what came of it.
+// talk holds a conversation with newMux and returns its outcome.
 func talk(ctx context.Context, c *mcp.Conn) (outcome string) {
 	var b strings.Builder
 	for tool, err := range c.Tools(ctx, nil) {
@@ -84,7 +84,7 @@ func talk(ctx context.Context, c *mcp.Conn) (outcome string) {
 	return b.String()
 }
 
-// ada answers questions, and wants log messages.
+// ada returns the options of a client that answers questions and requests log messages.
 func ada(version string) mcp.ClientOptions {
 	return mcp.ClientOptions{
 		Version: version, LogLevel: mcp.LoggingLevelDebug, Log: func(context.Context, *mcp.Conn, *mcp.LoggingMessageParams) {},
@@ -94,7 +94,8 @@ func ada(version string) mcp.ClientOptions {
 	}
 }
 
-// everyPath calls test for every era on every path. An empty version probes.
+// everyPath calls test for every era on every path. If the version is empty, the client
+// probes.
 func everyPath(t *testing.T, test func(t *testing.T, p mcptest.Path, version string)) {
 	for _, p := range mcptest.Paths() {
 		for _, version := range append(p.Versions(), "") {
@@ -103,7 +104,7 @@ func everyPath(t *testing.T, test func(t *testing.T, p mcptest.Path, version str
 	}
 }
 
-// record records a conversation.
+// record records a conversation and also returns its outcome.
 func record(t *testing.T, p mcptest.Path, version string) (recorded, outcome string) {
 	t.Helper()
 	var file lockedBuffer
@@ -128,7 +129,7 @@ func read(t *testing.T, recorded string) *recording.Recording {
 	return rec
 }
 
-// A recorded conversation can be held again without the server.
+// A recorded conversation can be replayed without the server.
 func TestReplayAsServer(t *testing.T) {
 	for _, anyOrder := range []bool{false, true} {
 		everyPath(t, func(t *testing.T, p mcptest.Path, version string) {
@@ -150,7 +151,7 @@ func TestReplayAsServer(t *testing.T) {
 	}
 }
 
-// A recorded conversation can be held again without the client.
+// A recorded conversation can be replayed without the client.
 func TestReplayAsClient(t *testing.T) {
 	everyPath(t, func(t *testing.T, p mcptest.Path, version string) {
 		recorded, _ := record(t, p, version)
@@ -161,8 +162,8 @@ func TestReplayAsClient(t *testing.T) {
 	})
 }
 
-// Two recordings of one conversation are the same, and those of two paths of one era differ
-// in nothing but the way.
+// Two recordings of the same conversation compare as equal, and a difference is reported
+// with its path.
 func TestCompare(t *testing.T) {
 	everyPath(t, func(t *testing.T, p mcptest.Path, version string) {
 		a, _ := record(t, p, version)

@@ -13,12 +13,13 @@ import (
 	"github.com/go-psi/psi/mcp/recording"
 )
 
-// The rules of a program find what is secret to it, besides what is secret to all.
+// The program's own rules redact further secrets, in addition to those that are always
+// redacted.
 func TestRedaction(t *testing.T) {
 	phone := regexp.MustCompile(`555-\d+`)
 	for name, test := range map[string]struct {
 		rules  *recording.Redaction
-		hidden string // of the three secrets
+		hidden string // those of the three secrets that are redacted
 	}{
 		"none": {nil, "hunter2"},
 		"name": {&recording.Redaction{Name: func(name string) bool { return name == "text" }}, "hunter2 555-1234"},
@@ -33,7 +34,7 @@ func TestRedaction(t *testing.T) {
 			}
 			defer c.Close()
 			arguments := json.RawMessage(`{"text":"call 555-1234","password":"hunter2"}`)
-			_, _ = c.CallTool(t.Context(), &mcp.CallToolParams{Name: "echo", Arguments: arguments}) // it may refuse them
+			_, _ = c.CallTool(t.Context(), &mcp.CallToolParams{Name: "echo", Arguments: arguments}) // may be rejected
 			read(t, file.String())
 			for _, secret := range []string{"hunter2", "555-1234", "555-99"} {
 				if got, want := strings.Contains(file.String(), secret), !strings.Contains(test.hidden, secret); got != want {

@@ -14,8 +14,8 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// A server is asked again what it was asked about a task, on every transport: over HTTP, the
-// ID of the task is in a header as well.
+// Requests about a task can be replayed on every transport. Over HTTP, the ID of the task
+// is also in a header.
 func TestTasks(t *testing.T) {
 	for _, path := range mcptest.Paths() {
 		t.Run(path.Name, func(t *testing.T) {

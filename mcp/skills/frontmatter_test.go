@@ -70,7 +70,7 @@ func TestBadFrontmatter(t *testing.T) {
 	}
 }
 
-// Whatever a server sends, the parser returns fields with JSON values, or an error.
+// For any input, the parser returns fields with JSON values or an error.
 func FuzzParseFrontmatter(f *testing.F) {
 	for _, text := range []string{refunds, "---\na: &a [*a]\n---\n", "---\n<<: {a: b}\n---\n", "---\n!!map {}: x\n---", "---\na: 0b1\nb: 1_000\n---\n"} {
 		f.Add([]byte(text))

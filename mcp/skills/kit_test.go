@@ -31,7 +31,7 @@ metadata: {version: "1.0", reviewed: 2026-03-01}
 Read references/fees.md first.
 `
 
-// files are the files of two skills, one of which is in another.
+// files returns the files of three skills, one of which is inside another.
 func files() fstest.MapFS {
 	return fstest.MapFS{
 		"refunds/SKILL.md":                 &fstest.MapFile{Data: []byte(refunds)},
@@ -68,7 +68,7 @@ func serve(t *testing.T, fsys fstest.MapFS, opts *skills.Options) *mcp.Mux {
 	return mux
 }
 
-// list returns all skills of a server by their names.
+// list returns all skills of a server by name.
 func list(t *testing.T, c *mcp.Conn) map[string]*skills.Skill {
 	t.Helper()
 	all := map[string]*skills.Skill{}
@@ -85,7 +85,7 @@ func names(all map[string]*skills.Skill) string {
 	return strings.Join(slices.Sorted(maps.Keys(all)), " ")
 }
 
-// readDirectory reads all pages of a directory.
+// readDirectory reads all pages of a directory listing.
 func readDirectory(t *testing.T, h mcp.Handler, uri string) (children []string, err error) {
 	t.Helper()
 	for r, err := range skills.ReadDirectory(t.Context(), mcptest.Connect(t, h), uri) {
@@ -97,7 +97,8 @@ func readDirectory(t *testing.T, h mcp.Handler, uri string) (children []string, 
 	return children, nil
 }
 
-// A tamperer is middleware of a server that changes what is sent, and counts what is read.
+// A tamperer is server middleware that changes the files that are sent and records which
+// are read.
 type tamperer struct {
 	mu     sync.Mutex
 	reads  []string
@@ -123,14 +124,14 @@ func (m *tamperer) wrap(next mcp.Handler) mcp.Handler {
 	})
 }
 
-// count returns how many files were read.
+// count returns the number of files that were read.
 func (m *tamperer) count() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.reads)
 }
 
-// tampered returns a connection to a server whose results m changes.
+// tampered returns a connection to a server whose files are changed by m.
 func tampered(t *testing.T, m *tamperer) *mcp.Conn {
 	t.Helper()
 	mux := serve(t, files(), nil)
@@ -138,7 +139,7 @@ func tampered(t *testing.T, m *tamperer) *mcp.Conn {
 	return mcptest.Connect(t, mux)
 }
 
-// forged returns a connection to a server with one skill, whose entry is as given.
+// forged returns a connection to a server with one skill, described by entry.
 func forged(t *testing.T, entry string) *mcp.Conn {
 	t.Helper()
 	mux := mcp.NewMux("forger", "v1.0.0", &mcp.MuxOptions{Capabilities: &mcp.ServerCapabilities{
@@ -159,7 +160,8 @@ func wantVerification(t *testing.T, err error, reason string) {
 	}
 }
 
-// eventually returns the next change. It is for bubbles, where time passes by itself.
+// eventually returns the next change. It must be called in a synctest bubble, where time
+// advances by itself.
 func eventually(t *testing.T, changed <-chan mcp.Change) mcp.Change {
 	t.Helper()
 	select {

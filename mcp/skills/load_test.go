@@ -17,7 +17,7 @@ import (
 	"github.com/go-psi/psi/mcp/skills"
 )
 
-// A loaded skill is a file system.
+// A loaded skill can be read as a file system.
 func TestLoad(t *testing.T) {
 	mcptest.Run(t, serve(t, files(), nil), func(t *testing.T, c *mcp.Conn) {
 		loaded, err := skills.Load(t.Context(), c, list(t, c)["refunds"], nil)
@@ -37,7 +37,7 @@ func TestLoad(t *testing.T) {
 	})
 }
 
-// Files with names that a URI cannot have are read by their names.
+// Files whose names must be escaped in URIs are read by name.
 func TestLoadEscapedNames(t *testing.T) {
 	c := mcptest.Connect(t, serve(t, files(), nil))
 	loaded, err := skills.Load(t.Context(), c, list(t, c)["letters"], nil)
@@ -49,7 +49,7 @@ func TestLoadEscapedNames(t *testing.T) {
 	}
 }
 
-// No file is read before it is needed, and none twice.
+// No file is read before it is needed, and none is read twice.
 func TestNoPrefetch(t *testing.T) {
 	m := &tamperer{}
 	c := tampered(t, m)
@@ -72,7 +72,7 @@ func TestNoPrefetch(t *testing.T) {
 	}
 }
 
-// What a caller does with the data of a file does not change what others read.
+// Changes that a caller makes to the data of a file do not affect later reads.
 func TestReadFileIsACopy(t *testing.T) {
 	c := mcptest.Connect(t, serve(t, files(), nil))
 	loaded, err := skills.Load(t.Context(), c, list(t, c)["refunds"], nil)
@@ -88,7 +88,7 @@ func TestReadFileIsACopy(t *testing.T) {
 	}
 }
 
-// A SKILL.md that is not what was listed is not loaded.
+// A SKILL.md that differs from what was listed is not loaded.
 func TestTampered(t *testing.T) {
 	for reason, change := range map[string]func(uri, text string) string{
 		"its digest is another one": func(_, text string) string { return strings.Replace(text, "first", "never", 1) },
@@ -104,7 +104,8 @@ func TestTampered(t *testing.T) {
 	}
 }
 
-// Neither is one whose front matter is not that of its entry, even if the digest is.
+// A SKILL.md whose front matter differs from its entry is not loaded, even if the digest
+// matches.
 func TestFrontmatterDiffers(t *testing.T) {
 	c := mcptest.Connect(t, serve(t, files(), nil))
 	for field, value := range map[string]string{"description": `"Steals."`, "allowed-tools": `"Bash"`, "license": ""} {
@@ -118,7 +119,7 @@ func TestFrontmatterDiffers(t *testing.T) {
 	}
 }
 
-// Equal front matter may be written in different ways.
+// Front matter is compared by value, not by spelling.
 func TestFrontmatterIsCompared(t *testing.T) {
 	const text = "---\nname: a\ndescription: d\nn: 1.0\nlist: [1, 2.50, null]\n---\n"
 	c := mcptest.Connect(t, serve(t, fstest.MapFS{"a/SKILL.md": {Data: []byte(text)}}, nil))
@@ -129,7 +130,7 @@ func TestFrontmatterIsCompared(t *testing.T) {
 	}
 }
 
-// A file that the entry does not have is not asked for.
+// A file that is not listed in the entry is not requested.
 func TestUnlisted(t *testing.T) {
 	m := &tamperer{}
 	c := tampered(t, m)
@@ -156,7 +157,7 @@ func TestUnlisted(t *testing.T) {
 	}
 }
 
-// Malformed entries are refused before anything is read.
+// Malformed entries are rejected before any file is read.
 func TestMalformedEntries(t *testing.T) {
 	digest := "sha256:" + strings.Repeat("a", 64)
 	file := func(uri, digest string, size int) string {
@@ -203,7 +204,7 @@ func TestMalformedEntries(t *testing.T) {
 	}
 }
 
-// A skill with generated files is loaded on request.
+// A skill with generated files is loaded if the options allow it.
 func TestDynamic(t *testing.T) {
 	c := mcptest.Connect(t, serve(t, files(), nil))
 	skill := list(t, c)["refunds"]

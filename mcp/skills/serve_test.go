@@ -51,7 +51,7 @@ func TestServed(t *testing.T) {
 	})
 }
 
-// Registering skills has nothing to warn of.
+// Registering skills logs no warnings.
 func TestNoWarnings(t *testing.T) {
 	var logged strings.Builder
 	mux := mcp.NewMux("shop", "v1.0.0", &mcp.MuxOptions{Logger: slog.New(slog.NewTextHandler(&logged, nil))})
@@ -81,8 +81,8 @@ func TestListedResources(t *testing.T) {
 	})
 }
 
-// The extension is declared by the mux on which the skills are registered. A mux above has
-// the files, but not the methods, and does not declare it.
+// The extension is declared by the mux on which the skills are registered. A parent mux
+// serves the files but not the methods, and does not declare the extension.
 func TestDeclared(t *testing.T) {
 	mux := serve(t, files(), nil)
 	gateway := mcp.NewMux("gateway", "v1.0.0", nil)
@@ -129,12 +129,13 @@ func TestReadDirectory(t *testing.T) {
 	}
 }
 
-// lister serves the list of skills, and does not declare that directories can be read.
+// lister serves the list of skills without declaring that directories can be read.
 type lister struct{ mcp.Handler }
 
 func (lister) Extension() (string, json.RawMessage) { return skills.Extension, json.RawMessage("{}") }
 
-// A server that cannot read directories is not asked to, and reading one can be given up.
+// ReadDirectory returns ErrNotSupported for a server that cannot read directories, and its
+// iteration can be stopped early.
 func TestReadDirectoryClient(t *testing.T) {
 	mux := mcp.NewMux("lister", "v1.0.0", nil)
 	mux.Handle(skills.MethodList, lister{mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) { return &skills.ListResult{}, nil })})
@@ -152,8 +153,8 @@ func TestReadDirectoryClient(t *testing.T) {
 	}
 }
 
-// The results of all methods say how long they may be kept, as the official TypeScript SDK
-// wants it of directories, too.
+// The results of all methods have cache hints, which the official TypeScript SDK requires
+// for directories, too.
 func TestCacheHints(t *testing.T) {
 	h := serve(t, files(), &skills.Options{Cache: mcp.CacheFor(time.Minute, mcp.CachePublic)})
 	for method, params := range map[string]any{
@@ -171,7 +172,7 @@ func TestCacheHints(t *testing.T) {
 	}
 }
 
-// A prefix is part of every URI, and its directories can be read.
+// The prefix is part of every URI, and the directories of the prefix can be read.
 func TestPrefix(t *testing.T) {
 	h := serve(t, files(), &skills.Options{Prefix: "acme/billing"})
 	if _, err := skills.Get(t.Context(), mcptest.Connect(t, h), "skill://acme/billing/refunds/SKILL.md"); err != nil {
@@ -214,7 +215,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// A directory with mistakes is refused, and the error names them all.
+// A directory with mistakes is rejected, and the error lists all of them.
 func TestMistakes(t *testing.T) {
 	const good = "---\nname: a\ndescription: d\n---\n"
 	many, large := fstest.MapFS{"a/SKILL.md": {Data: []byte(good)}}, fstest.MapFS{"a/SKILL.md": {Data: []byte(good)}}
@@ -255,7 +256,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// Skills of exactly the limits are served.
+// Skills exactly at the limits are served.
 func TestLimits(t *testing.T) {
 	const manual = "---\nname: a\ndescription: d\n---\n"
 	fsys := fstest.MapFS{"a/SKILL.md": {Data: []byte(manual)}, "a/large": {Data: make([]byte, skills.MaxBytes-len(manual))}}
@@ -268,7 +269,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// What is registered twice panics, and says where.
+// Registering skills twice panics with a message that names both places.
 func TestRegisterTwice(t *testing.T) {
 	mux := serve(t, files(), nil)
 	defer func() {
@@ -279,7 +280,7 @@ func TestRegisterTwice(t *testing.T) {
 	catalog(t, fstest.MapFS{}, nil).Register(mux)
 }
 
-// Changes of the directory are found when requests come, and are announced.
+// Changes to the directory are detected when requests arrive, and are announced.
 func TestChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fsys := files()
@@ -322,7 +323,7 @@ func TestChanges(t *testing.T) {
 	})
 }
 
-// Watch announces a change without any request.
+// Watch announces changes even if no requests arrive.
 func TestWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fsys := files()
@@ -345,8 +346,8 @@ func TestWatch(t *testing.T) {
 	})
 }
 
-// A file that was changed without a trace is noticed when it is read: what is sent is always
-// what the present entry says.
+// A change that leaves no trace in the directory is detected when the file is read: the
+// content sent always matches the current entry.
 func TestChangeWithoutATrace(t *testing.T) {
 	fsys := files()
 	h := serve(t, fsys, &skills.Options{Refresh: -1})
@@ -372,8 +373,8 @@ func TestChangeWithoutATrace(t *testing.T) {
 	}
 }
 
-// While the directory is not valid, the skills stay as they were. A file that goes with no
-// entry is not sent.
+// While the directory is invalid, the skills remain unchanged. A file that matches no entry
+// is not sent.
 func TestInvalidChange(t *testing.T) {
 	fsys := files()
 	var logged strings.Builder
@@ -398,7 +399,7 @@ func TestInvalidChange(t *testing.T) {
 	}
 }
 
-// Params that do not fit are errors of the caller.
+// Invalid params are errors of the caller.
 func TestBadParams(t *testing.T) {
 	h := serve(t, files(), nil)
 	for _, method := range []string{skills.MethodReadDirectory, skills.MethodList} {

@@ -20,8 +20,7 @@ func TestMemory(t *testing.T) {
 	storetest.Run(t, func(*testing.T) store.Store { return store.NewMemory(nil) })
 }
 
-// TestMemoryInBubble runs the same tests with fake time, and where a goroutine that
-// is left over fails them.
+// TestMemoryInBubble runs the same tests with fake time. A leftover goroutine fails them.
 func TestMemoryInBubble(t *testing.T) {
 	for name, test := range storetest.Tests() {
 		t.Run(name, func(t *testing.T) {
@@ -82,8 +81,8 @@ func TestMemoryRecordsExpireOneByOne(t *testing.T) {
 	})
 }
 
-// TestMemoryBound fills a small store in every way, several times over: it refuses
-// at its bound, and what is removed, replaced, trimmed or expired makes room.
+// TestMemoryBound fills a small store in every way, several times: writes are rejected at
+// the limit, and values that are removed, replaced, trimmed or expired make room.
 func TestMemoryBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := store.NewMemory(&store.MemoryOptions{MaxBytes: 10_000})
@@ -109,7 +108,7 @@ func TestMemoryBound(t *testing.T) {
 	})
 }
 
-// Records that expire make room while those after them are kept.
+// Expired records make room even if later records are kept.
 func TestMemoryExpiredRecordsMakeRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := store.NewMemory(&store.MemoryOptions{MaxBytes: 10_000})
@@ -121,7 +120,7 @@ func TestMemoryExpiredRecordsMakeRoom(t *testing.T) {
 	})
 }
 
-// fill adds keys, or logs, until the store is full, and returns how many.
+// fill adds keys or logs until the store is full, and returns their number.
 func fill(t *testing.T, m *store.Memory, logs bool) int {
 	t.Helper()
 	for i := 0; ; i++ {
@@ -220,7 +219,7 @@ func TestMemoryMaxSubscriptions(t *testing.T) {
 	wantError(t, "Subscribe after Close", err, nil)
 }
 
-// A subscription counts once, however often it is closed.
+// Closing a subscription more than once frees only one place.
 func TestMemoryClosedTwice(t *testing.T) {
 	m := store.NewMemory(&store.MemoryOptions{MaxSubscriptions: 2})
 	var all []store.Subscription
@@ -246,7 +245,7 @@ func TestNewMemoryPanicsOnNegativeOptions(t *testing.T) {
 	store.NewMemory(&store.MemoryOptions{MaxBytes: -1})
 }
 
-// TestMemoryIdleCost holds the promise that many idle keys cost little.
+// TestMemoryIdleCost checks that many idle keys cost little memory.
 func TestMemoryIdleCost(t *testing.T) {
 	const keys, limit = 50_000, 400
 	m := store.NewMemory(nil)

@@ -17,7 +17,7 @@ import (
 	"github.com/go-psi/psi/mcp/tasks"
 )
 
-// newBench returns a server with the same tool in front of and behind Background.
+// newBench returns a server with the same tool, with and without the Background middleware.
 func newBench(b testing.TB, withTasks bool) (mux *mcp.Mux, ended chan struct{}) {
 	mux, ended = mcp.NewMux("bench", "1", nil), make(chan struct{}, 1)
 	var m *tasks.Manager
@@ -35,8 +35,8 @@ func newBench(b testing.TB, withTasks bool) (mux *mcp.Mux, ended chan struct{}) 
 	return mux, ended
 }
 
-// What a call costs: without a manager, beside one, until it becomes a task, and as a task
-// that ends at once, which is created and read once.
+// The cost of a call: without a manager, next to one, until it becomes a task, and as a
+// task that ends immediately, which is created and read once.
 func BenchmarkCall(b *testing.B) {
 	for _, bench := range []struct {
 		name, tool string
@@ -56,7 +56,7 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-// callOrTask calls a tool, and polls its task, if it is one, to the end.
+// callOrTask calls a tool and, if the call becomes a task, polls it until it ends.
 func callOrTask(tb testing.TB, mux *mcp.Mux, client *mcptest.Client, args map[string]any) (polls int) {
 	tb.Helper()
 	res, _, err := mcptest.Do(tb, mux, client.NewRequest(mcp.MethodCallTool, args))
@@ -78,7 +78,8 @@ func callOrTask(tb testing.TB, mux *mcp.Mux, client *mcptest.Client, args map[st
 	return polls
 }
 
-// A task that ends at once, with its poll, costs at most three times a call.
+// A task that ends immediately, including its poll, costs at most about three times as much
+// as a call.
 func TestBudget(t *testing.T) {
 	mux, _ := newBench(t, true)
 	client := sender(nil, true)
@@ -86,12 +87,12 @@ func TestBudget(t *testing.T) {
 		args := map[string]any{"name": tool, "arguments": map[string]any{}}
 		return testing.AllocsPerRun(200, func() { callOrTask(t, mux, client, args) })
 	}
-	if call, task := allocs("ordinary"), allocs("task"); task > 3.2*call { // the rest is for what else runs
+	if call, task := allocs("ordinary"), allocs("task"); task > 3.2*call { // the rest is for other goroutines
 		t.Errorf("a call makes %v allocations, a task that ends at once %v", call, task)
 	}
 }
 
-// What 10,000 tasks that wait for answers cost in one process.
+// The cost of 10,000 tasks that wait for answers in one process.
 func BenchmarkWaiting(b *testing.B) {
 	const count = 10_000
 	for b.Loop() {

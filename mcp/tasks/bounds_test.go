@@ -21,8 +21,8 @@ import (
 
 var quickCall = &mcp.CallToolParams{Name: "quick", Arguments: json.RawMessage("{}")}
 
-// A caller has a bounded number of tasks, until their TTL has passed. Calls that are refused
-// for other reasons do not count.
+// The number of tasks of a caller is limited until their TTL has passed. Calls that are
+// rejected for other reasons do not count.
 func TestMaxPerCaller(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		opts := &tasks.Options{MaxPerCaller: 3, TTL: time.Hour, PollInterval: time.Second}
@@ -55,7 +55,7 @@ func TestMaxPerCaller(t *testing.T) {
 	})
 }
 
-// The tasks of all callers that are not authenticated have a bound of their own.
+// The tasks of all unauthenticated callers have a separate limit.
 func TestMaxAnonymous(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := newReplica(t, store.NewMemory(nil), &tasks.Options{MaxPerCaller: 1, MaxAnonymous: 320, TTL: time.Hour}, nil)
@@ -79,8 +79,8 @@ func TestMaxAnonymous(t *testing.T) {
 	})
 }
 
-// The tasks that wait to run are bounded. Those that run in a free slot, and those that wait
-// for answers, are not refused.
+// The number of tasks waiting to run is limited. Tasks that run in a free slot, and tasks
+// that wait for answers, are not rejected.
 func TestMaxWorking(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := newReplica(t, store.NewMemory(nil), &tasks.Options{MaxWorking: 64, MaxRunning: 8}, nil)
@@ -107,7 +107,7 @@ func TestMaxWorking(t *testing.T) {
 	})
 }
 
-// Callers take turns: one with many tasks does not keep another one waiting.
+// Callers take turns: a caller with many tasks does not delay others.
 func TestFairTurns(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := newReplica(t, store.NewMemory(nil), &tasks.Options{MaxRunning: 2, Lease: time.Minute}, nil)
@@ -133,8 +133,8 @@ func TestFairTurns(t *testing.T) {
 	})
 }
 
-// A process runs a bounded number of tasks at the same time, and begins the next when one has
-// ended. Another process with free slots takes a part of them at once.
+// A process runs a limited number of tasks concurrently, and starts the next when one has
+// ended. Another process with free slots immediately takes a share of them.
 func TestMaxRunning(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		shared, ran := store.NewMemory(nil), new(ledger)
@@ -175,7 +175,7 @@ func TestMaxRunning(t *testing.T) {
 	})
 }
 
-// After a call that shuts the server down, calls are ordinary ones.
+// After Shutdown, calls are served as ordinary calls.
 func TestCallAfterShutdown(t *testing.T) {
 	r := newReplica(t, store.NewMemory(nil), nil, nil)
 	r.tool("quick", func(context.Context) (string, error) { return "", nil })
@@ -186,7 +186,7 @@ func TestCallAfterShutdown(t *testing.T) {
 	}
 }
 
-// Mistakes in options panic where they are made.
+// Invalid options panic where they are passed.
 func TestNegativeOptions(t *testing.T) {
 	for name, fn := range map[string]func(){
 		"New":        func() { tasks.New("farm", &tasks.Options{MaxRunning: -1}) },
@@ -205,8 +205,8 @@ func TestNegativeOptions(t *testing.T) {
 	}
 }
 
-// A call that ends without a task, because its client has gone or because its outcome is too
-// large to be stored, does not count as one of the caller.
+// A call that ends without a task, because its client has disconnected or because its
+// outcome is too large to be stored, does not count towards the limit of the caller.
 func TestCallsWithoutTaskDoNotCount(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		opts := &tasks.Options{MaxPerCaller: 1, TTL: time.Hour}
@@ -242,8 +242,8 @@ func TestCallsWithoutTaskDoNotCount(t *testing.T) {
 	})
 }
 
-// What is kept of a caller is kept for as long as the tasks of any tool, not only of those that
-// have the TTL of the manager.
+// The state of a caller is kept as long as the tasks of any tool, not only of tools with
+// the TTL of the manager.
 func TestLongestTTLCounts(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		opts := &tasks.Options{TTL: time.Hour, MaxPerCaller: 1, PollInterval: time.Second, Lease: time.Minute}
@@ -260,7 +260,7 @@ func TestLongestTTLCounts(t *testing.T) {
 	})
 }
 
-// A task that ends as it should leaves nothing in the log.
+// A task that ends normally logs nothing.
 func TestNothingLogged(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var logged strings.Builder

@@ -19,7 +19,7 @@ import (
 	"github.com/go-psi/psi/mcpstdio"
 )
 
-// connectCounting connects a client, and counts its requests by their methods.
+// connectCounting connects a client and counts its requests by method.
 func connectCounting(t *testing.T, server mcp.Handler) (c *mcp.Conn, sent func(method string) int) {
 	t.Helper()
 	var mu sync.Mutex
@@ -37,7 +37,7 @@ func connectCounting(t *testing.T, server mcp.Handler) (c *mcp.Conn, sent func(m
 	}
 }
 
-// A client listens to a task, and gets its messages, questions and end when they are there,
+// A client listens to a task and receives its messages, questions and end as they occur,
 // however long the poll interval is.
 func TestClientListens(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
@@ -67,7 +67,7 @@ func TestClientListens(t *testing.T) {
 	})
 }
 
-// A task that ends soon is polled once and not listened to.
+// A task that ends soon is polled once, without listening to it.
 func TestClientPollsAQuickTaskOnce(t *testing.T) {
 	for name, takes := range map[string]time.Duration{"at once": 0, "soon": 15 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
@@ -92,7 +92,7 @@ func TestClientPollsAQuickTaskOnce(t *testing.T) {
 	}
 }
 
-// A server that does not push is polled in its interval, after the first poll.
+// A server that does not push is polled at its interval, after the first poll.
 func TestClientWithoutPushes(t *testing.T) {
 	for name, listen := range map[string]mcp.HandlerFunc{
 		"refuses": func(context.Context, *mcp.Request) (mcp.Result, error) {
@@ -133,7 +133,7 @@ func TestClientWithoutPushes(t *testing.T) {
 				r.tool("slow", func(context.Context) (string, error) { <-time.After(9 * time.Second); return "done", nil })
 				begun := time.Now()
 				c, sent := connectCounting(t, server)
-				for range 2 { // the client does not ask again
+				for range 2 { // the client does not try to listen again
 					if got, err := mcp.Call[string](t.Context(), c, "slow", nil); got != "done" || err != nil {
 						t.Errorf("%q, %v", got, err)
 					}
@@ -152,8 +152,8 @@ func TestClientWithoutPushes(t *testing.T) {
 	}
 }
 
-// When the server stops pushing, because it shuts down or the connection is lost, the client
-// polls at once.
+// When the server stops pushing, because it shuts down or the connection is lost, the
+// client polls immediately.
 func TestClientPollsWhenPushesEnd(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := newReplica(t, store.NewMemory(nil), &tasks.Options{PollInterval: time.Second, Lease: time.Hour}, nil)

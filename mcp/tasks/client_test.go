@@ -22,7 +22,7 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// Status messages reach the function for progress.
+// Status messages reach the progress callback.
 func TestClientProgress(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := newReplica(t, store.NewMemory(nil), nil, nil)
@@ -42,7 +42,7 @@ func TestClientProgress(t *testing.T) {
 	})
 }
 
-// A caller that gives up cancels the task, and gets the cause.
+// If the caller gives up, the task is cancelled and the call returns the cause.
 func TestClientGivesUp(t *testing.T) {
 	for _, waits := range []bool{false, true} {
 		t.Run(fmt.Sprint("asked=", waits), func(t *testing.T) {
@@ -81,8 +81,8 @@ func TestClientGivesUp(t *testing.T) {
 	}
 }
 
-// A caller that gives up while the task is polled cancels it too, whatever the cause: that of
-// a gateway is that its own client has closed the connection.
+// If the caller gives up during a poll, the task is cancelled, too, whatever the cause. In
+// a gateway, the cause is that its own client has closed the connection.
 func TestClientGivesUpDuringAPoll(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := newReplica(t, store.NewMemory(nil), nil, nil)
@@ -107,8 +107,8 @@ func TestClientGivesUpDuringAPoll(t *testing.T) {
 	})
 }
 
-// A question that the client cannot answer cancels the task, and the call fails as any other
-// whose question is not answered.
+// If the client cannot answer a question, the task is cancelled and the call fails like any
+// other whose question is not answered.
 func TestClientCannotAnswer(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := newReplica(t, store.NewMemory(nil), nil, nil)
@@ -135,7 +135,8 @@ func TestClientCannotAnswer(t *testing.T) {
 }
 
 // Requests about the task that fail because of the connection, or because the server is
-// busy or shuts down, are sent again: another process answers. The user is asked once.
+// busy or shutting down, are retried, so that another process can answer. The user is asked
+// once.
 func TestClientOnAFlakyConnection(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := newReplica(t, store.NewMemory(nil), nil, nil)
@@ -166,7 +167,7 @@ func TestClientOnAFlakyConnection(t *testing.T) {
 	})
 }
 
-// flaky is an extension whose requests fail.
+// flaky is a client extension that is called for each request and may make it fail.
 type flaky func(*mcp.Request) error
 
 func (flaky) ID() string { return "com.example/flaky" }
@@ -184,7 +185,7 @@ func (f flaky) Middleware(*mcp.Conn) mcp.Middleware {
 	}
 }
 
-// The timeout of a call does not run between polls: the task may take its time.
+// The timeout of a call does not run between polls, so a task may take longer.
 func TestClientTimeout(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := newReplica(t, store.NewMemory(nil), &tasks.Options{PollInterval: 20 * time.Second}, nil)
@@ -198,7 +199,7 @@ func TestClientTimeout(t *testing.T) {
 	})
 }
 
-// A client that comes back attaches to its task, and waits for it.
+// A client that reconnects can attach to its task and wait for it.
 func TestAttachAndWait(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := newReplica(t, store.NewMemory(nil), nil, nil)
@@ -213,7 +214,7 @@ func TestAttachAndWait(t *testing.T) {
 			t.Fatal(err)
 		}
 		h := tasks.Attach(r.connect(t), id)
-		for range 2 { // it has ended when it is waited for again
+		for range 2 { // the second time, it has already ended
 			res, err := h.Wait(t.Context())
 			if err != nil || res.IsError || res.Content[0].(*mcp.TextContent).Text != "av1" {
 				t.Errorf("%+v, %v", res, err)
@@ -225,8 +226,8 @@ func TestAttachAndWait(t *testing.T) {
 	})
 }
 
-// Answers of a server that are neither results nor tasks are errors, and odd intervals are
-// bounded.
+// If the server's answer is neither a result nor a task, the call fails. Odd poll intervals
+// are limited.
 func TestClientAndOddServers(t *testing.T) {
 	for name, test := range map[string]struct{ created, got, want string }{
 		"no ID":           {`{"resultType":"task","status":"working"}`, `{}`, "neither a result nor a task"},
@@ -278,7 +279,7 @@ func rawResult(t *testing.T, raw string) mcp.Result {
 	return res
 }
 
-// Nothing runs on when tasks, clients and managers have ended.
+// No goroutine is left after tasks, clients and managers have ended.
 func TestNoLeaks(t *testing.T) {
 	mcptest.NoLeaks(t)
 	t.Run("", func(t *testing.T) {

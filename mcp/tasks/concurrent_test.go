@@ -13,7 +13,7 @@ import (
 	"github.com/go-psi/psi/mcp/tasks"
 )
 
-// Steps can run at the same time, also under one key.
+// Steps can run concurrently, even under the same key.
 func TestConcurrentOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		steps := new(ledger)

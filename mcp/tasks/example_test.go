@@ -15,7 +15,7 @@ type film struct {
 	Frames int `json:"frames"`
 }
 
-// renderFilm has steps that are not run again when it begins anew.
+// renderFilm has steps that are not repeated when it is started again.
 func renderFilm(ctx context.Context, in film) (string, error) {
 	for i := range in.Frames {
 		_, err := mcp.Once(ctx, fmt.Sprint("frame ", i), func() (bool, error) { return true, nil }) // render the frame here

@@ -15,7 +15,7 @@ import (
 	"github.com/go-psi/psi/mcp/tasks"
 )
 
-// Params of any shape get a result or an error, and leave a task as it is.
+// Params of any shape return a result or an error, and leave the task unchanged.
 func FuzzParams(f *testing.F) {
 	for _, seed := range []string{
 		`{"taskId":"ID"}`, `{"taskId":"ID","inputResponses":{"codec":{"action":"accept","content":{"codec":"av1"}}}}`,
@@ -63,8 +63,8 @@ func withMeta(req *mcp.Request) (*mcp.Request, error) {
 	return out, err
 }
 
-// What is in the store may be damaged, or of another version of this package. It never
-// panics: requests get an error, and the sweeper goes on with other tasks.
+// Stored data may be damaged, or written by another version of this package. It never
+// causes a panic: requests return an error, and the sweeper continues with other tasks.
 func FuzzRecords(f *testing.F) {
 	const id = "abcdefghijklmnopqrstuvwxyz"
 	for _, seed := range []string{

@@ -19,14 +19,14 @@ import (
 	"github.com/go-psi/psi/mcp/tasks"
 )
 
-// forwarding returns the options of a gateway's client that speaks a version.
+// forwarding returns the options for a gateway's client that uses a version.
 func forwarding(version string) *mcp.ClientOptions {
 	return &mcp.ClientOptions{
 		Extensions: []mcp.ClientExtension{tasks.Client()}, Forward: true, Version: version, Logger: slog.New(slog.DiscardHandler),
 	}
 }
 
-// gate returns a gateway to a handler, which is mounted under a_.
+// gate returns a gateway that mounts a handler under a_.
 func gate(t testing.TB, h mcp.Handler) *mcp.Mux {
 	t.Helper()
 	mux := mcp.NewMux("gate", "1", &mcp.MuxOptions{Logger: slog.New(slog.DiscardHandler)})
@@ -34,7 +34,8 @@ func gate(t testing.TB, h mcp.Handler) *mcp.Mux {
 	return mux
 }
 
-// through are the ways of a gateway to its server, and the prefixes of the tools there.
+// through lists the ways in which a gateway reaches its server, with the prefixes of its
+// tools.
 var through = map[string]struct {
 	prefix string
 	mount  func(t *testing.T, server *mcp.Mux) *mcp.Mux
@@ -62,10 +63,10 @@ var through = map[string]struct {
 	}},
 }
 
-// plain is middleware that changes nothing, such as one that hides nothing.
+// plain is middleware without any effect, such as one that hides nothing.
 var plain = mcp.NewMiddleware(func(next mcp.Handler) mcp.Handler { return next })
 
-// A task of a mounted server is a task of the gateway, whatever the eras of the two sides.
+// A task of a mounted server is a task of the gateway, in every combination of eras.
 func TestEveryOutcomeThroughGateways(t *testing.T) {
 	for way, gateway := range through {
 		for _, version := range []string{mcp.LatestVersion, r202511} {
@@ -85,8 +86,8 @@ func TestEveryOutcomeThroughGateways(t *testing.T) {
 	}
 }
 
-// The gateway follows the tasks of its server to their end for callers that do not know
-// them.
+// For callers that do not support tasks, the gateway follows the tasks of its server until
+// they end.
 func TestGatewayDrives(t *testing.T) {
 	for way, gateway := range through {
 		for _, version := range []string{mcp.LatestVersion, r202511} {
@@ -105,8 +106,8 @@ func TestGatewayDrives(t *testing.T) {
 	}
 }
 
-// The task of one caller is unknown to the others, and to callers of other gateways; so are
-// IDs of the server itself.
+// The task of one caller is unknown to other callers and to callers of other gateways. So
+// are the server's own IDs.
 func TestGatewayBindsTasks(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		for way, gateway := range through {
@@ -118,7 +119,7 @@ func TestGatewayBindsTasks(t *testing.T) {
 			ada, bob := &mcp.Principal{Issuer: "a", Subject: "ada"}, &mcp.Principal{Issuer: "a", Subject: "bob"}
 			own := start(t, connect(mux, ada), gateway.prefix+"quick")
 			state(t, own)
-			state(t, tasks.Attach(connect(mux, ada), own.ID)) // in another connection
+			state(t, tasks.Attach(connect(mux, ada), own.ID)) // on another connection
 			direct := start(t, connect(server.mux, ada), "quick")
 			flipped := []byte(own.ID)
 			flipped[len(flipped)-3] ^= 1
@@ -145,7 +146,7 @@ func TestGatewayBindsTasks(t *testing.T) {
 	})
 }
 
-// A subscription to tasks goes through gateways where the server pushes.
+// If the server pushes, a subscription to tasks works through gateways.
 func TestGatewayPushes(t *testing.T) {
 	for way, gateway := range through {
 		t.Run(way, func(t *testing.T) {
@@ -164,7 +165,7 @@ func TestGatewayPushes(t *testing.T) {
 				}()
 				for range 2 {
 					question := until(t, h, tasks.InputRequired)
-					synctest.Wait() // what is answered at once need not be pushed
+					synctest.Wait() // a state that is followed immediately by an answer need not be pushed
 					answer(t, h, question, av1)
 				}
 				until(t, h, tasks.Completed)
@@ -195,7 +196,7 @@ func TestGatewayPushes(t *testing.T) {
 	}
 }
 
-// pollsOnly reports whether there is a server of 2025-11-25 on the way, which does not push.
+// pollsOnly reports whether a server of 2025-11-25, which does not push, is on the way.
 func pollsOnly(way string) bool {
 	return strings.Contains(way, "2025-11-25") || way == "a gateway behind it"
 }
@@ -243,8 +244,8 @@ func TestGatewayLists(t *testing.T) {
 	})
 }
 
-// A client of 2025-11-25 decides that a call is a task, which a distant server of today may
-// answer at once: then the task has ended.
+// A client of 2025-11-25 decides that a call is a task, but a remote server of the newest
+// revision may answer it immediately. In that case, the task has already ended.
 func TestGatewayAnswersAtOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		ada, bob := &mcp.Principal{Issuer: "a", Subject: "ada"}, &mcp.Principal{Issuer: "a", Subject: "bob"}

@@ -14,7 +14,7 @@ import (
 	"github.com/go-psi/psi/mcp/tasks"
 )
 
-// A task that waits writes to the store to renew its lease, and for nothing else.
+// A waiting task writes to the store only to renew its lease.
 func TestQuietTaskDoesNotWrite(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := newReplica(t, store.NewMemory(nil), nil, nil)
@@ -36,7 +36,7 @@ func TestQuietTaskDoesNotWrite(t *testing.T) {
 	})
 }
 
-// Shutdown hands a task over, and another process goes on with it at once, although the
+// Shutdown hands a task over, and another process continues it immediately, even though the
 // tool turns errors into results.
 func TestShutdownHandsOver(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
@@ -78,14 +78,15 @@ func TestShutdownHandsOver(t *testing.T) {
 	})
 }
 
-// A step that ends after Shutdown has begun is kept: the next process does not repeat it.
+// A step that ends after Shutdown has begun is stored, so the next process does not repeat
+// it.
 func TestShutdownKeepsTheStepUnderWay(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		shared, steps := store.NewMemory(nil), new(ledger)
 		tool := func(ctx context.Context) (string, error) {
 			_, err := mcp.Once(ctx, "step", func() (int, error) {
 				steps.run("step")
-				<-time.After(time.Second) // whatever ctx says
+				<-time.After(time.Second) // regardless of ctx
 				return 1, nil
 			})
 			if err == nil {
@@ -106,7 +107,7 @@ func TestShutdownKeepsTheStepUnderWay(t *testing.T) {
 	})
 }
 
-// While Shutdown waits for a handler that takes its time, no other process takes the task.
+// While Shutdown waits for a slow handler, no other process takes over the task.
 func TestShutdownKeepsTheLease(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		shared, steps := store.NewMemory(nil), new(ledger)
@@ -128,8 +129,8 @@ func TestShutdownKeepsTheLease(t *testing.T) {
 	})
 }
 
-// A cancelled task is cancelled, also if the tool turns the error of its context into a
-// result.
+// A cancelled task has the status cancelled, even if the tool turns the error of its
+// context into a result.
 func TestCancelledWhileWorking(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := newReplica(t, store.NewMemory(nil), nil, nil)
@@ -149,7 +150,7 @@ func TestCancelledWhileWorking(t *testing.T) {
 	})
 }
 
-// A task whose TTL has passed fails, and says so.
+// A task whose TTL has passed fails with a message that says so.
 func TestExpiredWhileWorking(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := newReplica(t, store.NewMemory(nil), nil, &tasks.BackgroundOptions{TTL: time.Minute})

@@ -16,11 +16,10 @@ import (
 	"github.com/go-psi/psi/mcp/tasks"
 )
 
-// A thousand tasks of five steps, at processes that lose the store at random times, for
-// longer and for shorter than their leases, and whose single operations fail or are not
-// confirmed. None is lost, none has two results, and no step that the store has is run
-// again. The processes are managers of this one process: the repository has no store that
-// several processes share.
+// A thousand tasks of five steps run in processes that lose the store at random times, for
+// longer and shorter than their leases, and whose individual operations fail or are not
+// confirmed. No task is lost or has two results, and no stored step is run again. The
+// processes are managers in this one process, which share a store in memory.
 func TestRandomKills(t *testing.T) {
 	const steps = 5
 	count := 1000
@@ -58,7 +57,7 @@ func TestRandomKills(t *testing.T) {
 		for _, h := range handles {
 			results[h.ID] = text(t, until(t, h, tasks.Completed))
 		}
-		<-time.After(time.Minute) // former owners come back
+		<-time.After(time.Minute) // former owners reconnect
 		for _, h := range handles {
 			if got := text(t, state(t, h)); got != results[h.ID] {
 				t.Errorf("a task has the results %q and %q", results[h.ID], got)
@@ -126,8 +125,8 @@ func (k *killing) add(fn func()) {
 	fn()
 }
 
-// torment takes the store from a replica now and then. In between, one operation in fifty
-// fails.
+// torment disconnects a replica from the store now and then. In between, one operation in
+// fifty fails.
 func (k *killing) torment(ctx context.Context, r *replica) {
 	flaky := func(string, string) fault {
 		if n := rand.IntN(100); n < 2 {

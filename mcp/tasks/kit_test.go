@@ -24,24 +24,24 @@ import (
 	"github.com/go-psi/psi/mcp/tasks"
 )
 
-// A fault is what happens to one operation of a store.
+// A fault is the outcome of one store operation.
 type fault int
 
 const (
 	works   fault = iota
-	fails         // nothing happens, and the caller gets an error
-	unheard       // it happens, and the caller gets an error
-	hangs         // nothing happens until the context is done
+	fails         // no effect, and the caller gets an error
+	unheard       // takes effect, but the caller gets an error
+	hangs         // no effect, and the call blocks until the context is done
 )
 
 var errDown = errors.New("the store is down")
 
-// A link is one process's access to the store that all share.
+// A link is the access of one process to the shared store.
 type link struct {
 	shared store.Store
 
 	mu    sync.Mutex
-	fault func(op, key string) fault // nil means that all works
+	fault func(op, key string) fault // nil means that all operations work
 	puts  map[string]int             // by the kind of key
 	ops   int
 
@@ -55,14 +55,14 @@ func (l *link) set(fault func(op, key string) fault) {
 	l.fault = fault
 }
 
-// hook has functions called before each operation and after each put.
+// hook sets functions to be called before each operation and after each put.
 func (l *link) hook(before func(op, key string), after func(key string, value []byte)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.before, l.after = before, after
 }
 
-// cut makes all operations fail, as after a broken cable.
+// cut makes all operations fail, as if the network were cut.
 func (l *link) cut() { l.set(func(string, string) fault { return fails }) }
 
 func (l *link) isCut() bool {
@@ -156,15 +156,15 @@ func (l *link) Subscribe(ctx context.Context, topic string) (sub store.Subscript
 	return sub, err
 }
 
-// A replica is one process of a server, with its access to the store that all share.
+// A replica is one process of a server, with its access to the shared store.
 type replica struct {
 	mux        *mcp.Mux
 	manager    *tasks.Manager
 	link       *link
-	background *mcp.Mux // where tools run in the background
+	background *mcp.Mux // tools registered here run in the background
 }
 
-// newReplica returns a replica of a server. Nil options mean quick ones.
+// newReplica returns a replica of a server. Nil options mean short intervals.
 func newReplica(t testing.TB, shared store.Store, o *tasks.Options, b *tasks.BackgroundOptions) *replica {
 	t.Helper()
 	opts := tasks.Options{PollInterval: 100 * time.Millisecond, Lease: 3 * time.Second}
@@ -174,7 +174,7 @@ func newReplica(t testing.TB, shared store.Store, o *tasks.Options, b *tasks.Bac
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	key := sha256.Sum256(fmt.Appendf(nil, "%p", shared)) // of all that share the store
+	key := sha256.Sum256(fmt.Appendf(nil, "%p", shared)) // the same for all that share the store
 	mux := mcp.NewMux("farm", "1", &mcp.MuxOptions{Logger: opts.Logger, StateKeys: [][]byte{key[:]}, StateStore: shared})
 	r := &replica{mux: mux, link: &link{shared: shared}}
 	opts.Store = r.link
@@ -199,8 +199,8 @@ func (r *replica) tool(name string, fn func(ctx context.Context) (string, error)
 	r.background.Tool(name, mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) { return fn(ctx) }, nil))
 }
 
-// connect connects a client that speaks the extension and has no functions for questions,
-// but says that it has.
+// connect connects a client that supports the extension. It declares that it answers
+// questions, but has no callbacks for them.
 func (r *replica) connect(t testing.TB) *mcp.Conn { return r.connectAs(t, nil) }
 
 func (r *replica) connectAs(t testing.TB, caller *mcp.Principal) *mcp.Conn {
@@ -209,7 +209,7 @@ func (r *replica) connectAs(t testing.TB, caller *mcp.Principal) *mcp.Conn {
 	return client.Connect(t, r.mux)
 }
 
-// start starts a task, and fails the test if there is none.
+// start starts a task. It fails the test if the call does not become one.
 func start(t testing.TB, c *mcp.Conn, tool string) *tasks.Handle {
 	t.Helper()
 	h, res, err := tasks.Start(t.Context(), c, &mcp.CallToolParams{Name: tool, Arguments: json.RawMessage("{}")})
@@ -246,7 +246,7 @@ func until(t testing.TB, h *tasks.Handle, want tasks.Status) *tasks.DetailedTask
 	return nil
 }
 
-// answer answers all questions of a task alike.
+// answer gives the same answer to all questions of a task.
 func answer(t testing.TB, h *tasks.Handle, d *tasks.DetailedTask, with string) {
 	t.Helper()
 	answers := map[string]json.RawMessage{}
@@ -272,7 +272,7 @@ func text(t testing.TB, d *tasks.DetailedTask) string {
 	return s
 }
 
-// inBubble runs a test in which time passes at once.
+// inBubble runs a test in a synctest bubble, where waiting takes no time.
 func inBubble(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
 	synctest.Test(t, test)
@@ -299,7 +299,7 @@ func (l *ledger) count(step string) int {
 	return l.runs[step]
 }
 
-// once runs a step under Once.
+// once runs a step with Once.
 func (l *ledger) once(ctx context.Context, step string) error {
 	_, err := mcp.Once(ctx, step, func() (int, error) { l.run(step); return l.count(step), nil })
 	return err

@@ -16,10 +16,10 @@ import (
 	"github.com/go-psi/psi/mcp/tasks"
 )
 
-// Another process goes on with a task whose request is larger than a value of the store, with
-// the arguments to their last byte.
+// Another process continues a task whose request is larger than a value of the store, with
+// the complete arguments.
 func TestLargeRequestRunsAgain(t *testing.T) {
-	for _, size := range []int{9 << 10, 256 << 10, 600_000} { // beside the record, in one to three parts
+	for _, size := range []int{9 << 10, 256 << 10, 600_000} { // next to the record, in one to three parts
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
 				type in struct {
@@ -32,7 +32,7 @@ func TestLargeRequestRunsAgain(t *testing.T) {
 						if name == "first" {
 							<-time.After(time.Second) // the task is stored
 							first.link.cut()
-							<-time.After(20 * time.Second) // the lease ends
+							<-time.After(20 * time.Second) // the lease expires
 							first.link.set(nil)
 						}
 						return fmt.Sprint(in.Text == large, " by ", name), nil

@@ -37,7 +37,7 @@ func listenTo(t *testing.T, r *replica, caller *mcp.Principal, ids ...string) *m
 	return rec
 }
 
-// pushed returns the acknowledged IDs, and the states that were pushed of one task.
+// pushed returns the acknowledged IDs and the states that were pushed for one task.
 func pushed(t *testing.T, rec *mcptest.Recorder, id string) (acknowledged []string, states []tasks.Status, last tasks.NotificationParams) {
 	t.Helper()
 	for _, n := range rec.Notifications() {
@@ -71,7 +71,8 @@ func pushed(t *testing.T, rec *mcptest.Recorder, id string) (acknowledged []stri
 	return acknowledged, states, last
 }
 
-// A listener gets every state of its tasks, at any process, and nothing else about them.
+// A listener receives every state of its tasks from any process, and nothing else about
+// them.
 func TestListen(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		shared := store.NewMemory(nil)
@@ -118,8 +119,8 @@ func TestListen(t *testing.T) {
 	})
 }
 
-// The last state is pushed also if all states come in the same millisecond, and if all hints
-// of other processes are lost.
+// The last state is pushed even if all states occur in the same millisecond, and if all
+// hints of other processes are lost.
 func TestListenMissesNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		shared := store.NewMemory(nil)
@@ -151,7 +152,7 @@ func TestListenMissesNothing(t *testing.T) {
 	})
 }
 
-// If the store fails, a subscription is refused instead of leaving tasks out.
+// If the store fails, a subscription is rejected rather than missing tasks.
 func TestListenWithoutAStore(t *testing.T) {
 	r := newReplica(t, store.NewMemory(nil), nil, nil)
 	r.link.cut()

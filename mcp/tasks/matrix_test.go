@@ -16,8 +16,9 @@ import (
 	"github.com/go-psi/psi/mcp/tasks"
 )
 
-// Everything that a task can do, over every transport that speaks the revision with the
-// extension. Older revisions are in the tests of the translators, and in TestDrivenToItsEnd.
+// Every feature of tasks works over every transport that supports the revision with the
+// extension. Older revisions are covered by the tests of the translators and by
+// TestDrivenToItsEnd.
 func TestMatrix(t *testing.T) {
 	cases := map[string]func(t *testing.T, f *farm, c *mcp.Conn){
 		"answered at once": testAtOnce, "polled": testPolled, "pushed": testPushed, "asked twice": testAskedTwice,
@@ -75,8 +76,8 @@ func testPolled(t *testing.T, f *farm, c *mcp.Conn) {
 	}
 }
 
-// testPushed has a poll interval that is longer than the test. The gate opens after the first
-// poll, which finds the task at work.
+// testPushed uses a poll interval that is longer than the test. The gate opens after the
+// first poll, which finds the task working.
 func testPushed(t *testing.T, f *farm, c *mcp.Conn) {
 	results := make(chan error, 1)
 	go func() {
@@ -120,7 +121,7 @@ func testCancelledWorking(t *testing.T, f *farm, c *mcp.Conn) {
 	}
 	until(t, h, tasks.Cancelled)
 
-	ctx, cancel := context.WithCancel(t.Context()) // and by the context of a call
+	ctx, cancel := context.WithCancel(t.Context()) // a task is also cancelled by the context of a call
 	go func() {
 		<-f.begun
 		cancel()

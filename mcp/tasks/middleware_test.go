@@ -16,8 +16,8 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// Middleware around the mux limits calls, not tasks: neither those that begin nor those that go
-// on after a question.
+// Middleware around the mux limits calls, not tasks: neither tasks that start nor those
+// that continue after a question.
 func TestMiddlewareAroundTheMux(t *testing.T) {
 	for name, mw := range map[string]mcp.Middleware{
 		"timeout":     middleware.Timeout(10 * time.Second),
@@ -61,8 +61,8 @@ func TestMiddlewareAroundTheMux(t *testing.T) {
 	}
 }
 
-// A handler that goes on after a question has the values that middleware around the mux gave its
-// context, and its context ends when the task is cancelled.
+// A handler that continues after a question has the context values set by middleware around
+// the mux, and its context is cancelled when the task is cancelled.
 func TestContextAfterAQuestion(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		type key struct{}
@@ -99,7 +99,7 @@ func TestContextAfterAQuestion(t *testing.T) {
 	})
 }
 
-// A limiter lets one call pass, and refuses those after it for a minute.
+// A limiter allows one call and rejects further calls for a minute.
 type limiter struct{ began time.Time }
 
 func (l *limiter) Take(context.Context, string) (time.Duration, error) {
@@ -110,8 +110,8 @@ func (l *limiter) Take(context.Context, string) (time.Duration, error) {
 	return max(0, time.Minute-time.Since(l.began)), nil
 }
 
-// A task that cannot go on because its caller has used up a limit waits for that, however often it
-// is refused.
+// A task that cannot continue because its caller has exceeded a rate limit waits, however
+// often it is rejected.
 func TestRateLimitAroundTheMux(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := newReplica(t, store.NewMemory(nil), nil, nil)
@@ -119,7 +119,7 @@ func TestRateLimitAroundTheMux(t *testing.T) {
 			if req.Method == mcp.MethodCallTool {
 				return "calls"
 			}
-			return "" // without a limit
+			return "" // no limit
 		}
 		r.mux.Use(middleware.RateLimit(calls, new(limiter)))
 		r.tool("ask", func(ctx context.Context) (string, error) {

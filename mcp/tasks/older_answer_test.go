@@ -18,8 +18,8 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// A question of a server of 2025-11-25 whose answer could not be sent stays open, and the
-// caller can answer it again.
+// If the answer to a question of a 2025-11-25 server could not be sent, the question stays
+// open and the caller can answer it again.
 func TestOlderServerAnswerNotSent(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newOlderServer()
@@ -58,14 +58,14 @@ func TestOlderServerAnswerNotSent(t *testing.T) {
 	})
 }
 
-// A caller that gives up after it has answered a question of a task does not leave the task
-// behind: it did not know that there is one.
+// If a caller gives up after it has answered a question of a task that it does not know of,
+// the task is cancelled rather than left behind.
 func TestOlderServerTaskGivenUp(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newOlderServer()
 		s.question = olderAsks
 		s.answers[mcp.MethodCallTool] = []string{`"error":{"code":-32601,"message":"call it as a task"}`, `"result":` + olderCreated}
-		s.set("tasks/result") // it works on
+		s.set("tasks/result") // the task keeps working
 		opts := forwarding(r202511)
 		opts.Extensions = nil
 		c := mcptest.Dial(t, transport.FromStream(s.connect), opts)

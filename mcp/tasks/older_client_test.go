@@ -20,8 +20,8 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// outcomes are what can become of a task of a server that newOlder has made, whose tools have
-// names with the prefix.
+// outcomes lists the possible outcomes of a task on a server returned by newOlder. The
+// names of its tools have the prefix.
 var outcomes = map[string]func(t *testing.T, c *mcp.Conn, prefix string){
 	"at once": func(t *testing.T, c *mcp.Conn, prefix string) {
 		check(t, wait(t, c, prefix+"quick"), nil, "done")
@@ -31,7 +31,7 @@ var outcomes = map[string]func(t *testing.T, c *mcp.Conn, prefix string){
 		if d := until(t, h, tasks.Completed); text(t, d) != "slow" {
 			t.Errorf("%+v", d)
 		}
-		if d := state(t, h); text(t, d) != "slow" { // asked twice
+		if d := state(t, h); text(t, d) != "slow" { // polled again
 			t.Errorf("%+v", d)
 		}
 	},
@@ -48,7 +48,7 @@ var outcomes = map[string]func(t *testing.T, c *mcp.Conn, prefix string){
 				t.Errorf("the key %q names two questions", key)
 			}
 		}
-		answer(t, h, first, `{"action":"accept","content":{"codec":"vp9"}}`) // of a question that is answered
+		answer(t, h, first, `{"action":"accept","content":{"codec":"vp9"}}`) // already answered
 		answer(t, h, second, `{"action":"accept","content":{"codec":"h265"}}`)
 		if d := until(t, h, tasks.Completed); text(t, d) != "av1h265" {
 			t.Errorf("%+v", d)
@@ -56,7 +56,7 @@ var outcomes = map[string]func(t *testing.T, c *mcp.Conn, prefix string){
 	},
 	"cancelled": func(t *testing.T, c *mcp.Conn, prefix string) {
 		h := start(t, c, prefix+"wait")
-		for range 2 { // the second has no effect
+		for range 2 { // the second call has no effect
 			if err := h.Cancel(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -97,8 +97,8 @@ var outcomes = map[string]func(t *testing.T, c *mcp.Conn, prefix string){
 	},
 }
 
-// Every kind of outcome of a task looks alike to clients of both eras, over every
-// transport, whether they let the client drive it or handle the task themselves.
+// Every outcome of a task looks the same to clients of both eras and over every transport,
+// whether they let the client drive the task or handle it themselves.
 func TestEveryOutcome(t *testing.T) {
 	everywhere(t, func(t *testing.T, path mcptest.Path, version string) {
 		for name, test := range outcomes {
@@ -127,8 +127,8 @@ func check(t *testing.T, got string, err error, want string) {
 	}
 }
 
-// A tool that can only be called as a task is called as any other by a client that knows
-// nothing of tasks: only a server of 2025-11-25 allows that.
+// A client that does not support tasks can call a tool that requires a task like any other
+// tool. Only a server of 2025-11-25 allows that.
 func TestRequiredWithoutTheExtension(t *testing.T) {
 	for _, path := range mcptest.Paths() {
 		t.Run(path.Name, func(t *testing.T) {
@@ -186,7 +186,7 @@ func TestRequiredGivesUp(t *testing.T) {
 	})
 }
 
-// A server of 2025-11-25 looks like one of today: it declares the extension.
+// A server of 2025-11-25 looks like a current one: it declares the extension.
 func TestOlderServerLooksNewer(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		for _, version := range mcp.LegacyVersions() {
@@ -201,8 +201,8 @@ func TestOlderServerLooksNewer(t *testing.T) {
 	})
 }
 
-// The user is asked once, also if several callers look at the task, and a question that the
-// server withdraws is gone.
+// The user is asked once, even if several callers poll the task, and a question that the
+// server withdraws disappears.
 func TestOlderQuestionsAreShared(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := newOlder(t)
@@ -236,7 +236,7 @@ func TestOlderQuestionsAreShared(t *testing.T) {
 	})
 }
 
-// A client that has not listed the tools finds out on which page of the list a tool is that
+// A client that has not listed the tools searches all pages of the list for a tool that
 // must be called as a task.
 func TestOlderServerListsPages(t *testing.T) {
 	inBubble(t, func(t *testing.T) {

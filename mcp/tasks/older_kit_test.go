@@ -17,7 +17,7 @@ import (
 	"github.com/go-psi/psi/mcpstdio"
 )
 
-// An olderClient is a client of 2025-11-25 that sends raw messages, and writes down the
+// An olderClient is a client of 2025-11-25 that sends raw messages and records the
 // conversation.
 type olderClient struct {
 	t          testing.TB
@@ -27,14 +27,14 @@ type olderClient struct {
 	tasks      map[string]string // names of tasks in the transcript, by ID
 }
 
-// dialOlder opens a session with a server on behalf of a caller, nil if it is not
-// authenticated.
+// dialOlder opens a session with a server on behalf of a caller, which is nil if
+// unauthenticated.
 func dialOlder(t testing.TB, h mcp.Handler, caller *mcp.Principal, version string) *olderClient {
 	t.Helper()
 	return dialDeclaring(t, h, caller, version, `{"elicitation":{}}`)
 }
 
-// dialDeclaring is dialOlder with other capabilities of the client.
+// dialDeclaring is like dialOlder, but with the given client capabilities.
 func dialDeclaring(t testing.TB, h mcp.Handler, caller *mcp.Principal, version, capabilities string) *olderClient {
 	t.Helper()
 	near, far := transport.Pipe()
@@ -53,7 +53,7 @@ func dialDeclaring(t testing.TB, h mcp.Handler, caller *mcp.Principal, version, 
 	return c
 }
 
-// A message is one of a server.
+// A message is a message from the server.
 type message struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
@@ -70,7 +70,7 @@ func (c *olderClient) write(raw string) {
 	}
 }
 
-// read reads the next message of the server.
+// read reads the next message from the server.
 func (c *olderClient) read() message {
 	c.t.Helper()
 	raw, err := c.stream.Read(c.t.Context())
@@ -81,14 +81,13 @@ func (c *olderClient) read() message {
 	if err := json.Unmarshal(raw, &m); err != nil {
 		c.t.Fatalf("%s: %v", raw, err)
 	}
-	if m.Method != "notifications/tasks/status" { // some states may be passed over
+	if m.Method != "notifications/tasks/status" { // some states may be skipped
 		fmt.Fprintln(&c.transcript, "←", string(raw))
 	}
 	return m
 }
 
-// golden returns the conversation without what is random in it, and without the
-// notifications of states.
+// golden returns the conversation without random values and status notifications.
 func (c *olderClient) golden() string {
 	text := regexp.MustCompile(`psi-[0-9a-z]+`).ReplaceAllString(c.transcript.String(), "QUESTION")
 	for id, name := range c.tasks {
@@ -97,7 +96,7 @@ func (c *olderClient) golden() string {
 	return regexp.MustCompile(`"(createdAt|lastUpdatedAt)":"[^"]*"`).ReplaceAllString(text, `"$1":"TIME"`)
 }
 
-// send sends a request, without reading the response, and returns its ID.
+// send sends a request without reading the response, and returns its ID.
 func (c *olderClient) send(method, params string) string {
 	c.t.Helper()
 	c.ids++
@@ -105,7 +104,7 @@ func (c *olderClient) send(method, params string) string {
 	return fmt.Sprint(c.ids)
 }
 
-// call sends a request and returns its response, and what came before that.
+// call sends a request and returns its response and the messages received before it.
 func (c *olderClient) call(method, params string) (response message, before []message) {
 	c.t.Helper()
 	id := c.send(method, params)
@@ -118,7 +117,7 @@ func (c *olderClient) call(method, params string) (response message, before []me
 	}
 }
 
-// An olderTask is a task as 2025-11-25 has it.
+// An olderTask is a task as defined by 2025-11-25.
 type olderTask struct {
 	TaskID        string `json:"taskId"`
 	Status        string `json:"status"`

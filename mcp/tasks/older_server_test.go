@@ -21,11 +21,11 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// An olderServer is a server of 2025-11-25 that answers as it is told, and writes down the
+// An olderServer is a server of 2025-11-25 that sends scripted answers and records the
 // conversation.
 type olderServer struct {
 	answers    map[string][]string // members of responses, by method, in order; the last one is repeated
-	question   string              // what the next tasks/result asks first, if not ""
+	question   string              // question that the next tasks/result asks first, or ""
 	transcript strings.Builder
 }
 
@@ -61,7 +61,7 @@ func (s *olderServer) set(method string, results ...string) {
 
 func (s *olderServer) fail(method, err string) { s.answers[method] = []string{`"error":` + err} }
 
-// next returns what the next request of a method is answered with.
+// next returns the answer to the next request of a method.
 func (s *olderServer) next(method string) string {
 	list := s.answers[method]
 	if len(list) > 1 {
@@ -74,7 +74,7 @@ func (s *olderServer) connect(context.Context) (transport.Stream, error) {
 	client, server := transport.Pipe()
 	go func() {
 		defer server.Close()
-		var asking transport.ID // the request whose question is not answered
+		var asking transport.ID // the request whose question is pending
 		write := func(message string) {
 			fmt.Fprintln(&s.transcript, "←", message)
 			_ = server.Write(context.Background(), []byte(message))
@@ -105,13 +105,13 @@ func (s *olderServer) connect(context.Context) (transport.Stream, error) {
 	return client, nil
 }
 
-// got writes down what the caller got.
+// got records what the caller got.
 func (s *olderServer) got(v any, err error) {
 	synctest.Wait()
 	fmt.Fprintln(&s.transcript, "=", outcomeOf(v, err))
 }
 
-// outcomeOf is what a call returned, in one line.
+// outcomeOf returns the outcome of a call in one line.
 func outcomeOf(v any, err error) string {
 	if err != nil {
 		return "error: " + strings.ReplaceAll(err.Error(), "\n", " ")
@@ -123,8 +123,8 @@ func outcomeOf(v any, err error) string {
 	return string(text)
 }
 
-// A server of 2025-11-25 runs tools as tasks for a client that knows the extension, and for
-// one that does not.
+// A server of 2025-11-25 runs tools as tasks, both for a client that supports the extension
+// and for one that does not.
 func TestOlderServerConversation(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newOlderServer()
@@ -167,7 +167,7 @@ func TestOlderServerConversation(t *testing.T) {
 	})
 }
 
-// repeatedID returns an ID with which a client has sent two requests in a session, or "".
+// repeatedID returns an ID that a client has used for two requests of a session, or "".
 func repeatedID(transcript string) string {
 	used := map[string]bool{}
 	for line := range strings.Lines(transcript) {
@@ -186,8 +186,8 @@ func repeatedID(transcript string) string {
 	return ""
 }
 
-// What a client makes of the answers of such a server, of which one value is missing or
-// another.
+// A transcript records how a client handles answers of such a server in which one value is
+// missing or changed.
 func TestOlderServerTranscript(t *testing.T) {
 	var text strings.Builder
 	answers := map[string]string{
@@ -215,7 +215,7 @@ func TestOlderServerTranscript(t *testing.T) {
 	golden.Check(t, "older-server-variants", text.String())
 }
 
-// callOlder calls a tool of a server, as a task if the server has them.
+// callOlder calls a tool of a server, as a task if the server supports tasks.
 func callOlder(t *testing.T, s *olderServer) string {
 	opts := options()
 	opts.Version = r202511

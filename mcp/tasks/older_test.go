@@ -54,7 +54,7 @@ func newOlder(t testing.TB) *replica {
 	return r
 }
 
-// The whole of a conversation about tasks of 2025-11-25.
+// A complete conversation about tasks of 2025-11-25 is compared with a golden file.
 func TestOlderConversation(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := newOlder(t)
@@ -94,7 +94,7 @@ func TestOlderConversation(t *testing.T) {
 	})
 }
 
-// What a client of 2025-11-25 does wrong gets the errors of its revision.
+// Mistakes of a 2025-11-25 client result in the errors of its revision.
 func TestOlderErrors(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := newOlder(t)
@@ -133,8 +133,8 @@ func TestOlderErrors(t *testing.T) {
 	})
 }
 
-// A tool that becomes a task only after some time is one at once if the client asks for
-// that, and may be called without.
+// A tool that becomes a task only after some time becomes one immediately if the client
+// asks for a task. It can also be called without one.
 func TestOlderAfter(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		c := dialOlder(t, newOlder(t).mux, nil, r202511)
@@ -150,7 +150,7 @@ func TestOlderAfter(t *testing.T) {
 	})
 }
 
-// The client's TTL counts if it is less than the server's.
+// The client's TTL is used if it is shorter than the server's.
 func TestOlderTTL(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		c := dialOlder(t, newOlder(t).mux, nil, r202511)
@@ -189,7 +189,7 @@ func TestOlderCancel(t *testing.T) {
 	})
 }
 
-// A question that another client answers is withdrawn, and tasks/result goes on.
+// A question that another client answers is withdrawn, and tasks/result continues.
 func TestOlderAnsweredElsewhere(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := newOlder(t)
@@ -222,7 +222,7 @@ func TestOlderAnsweredElsewhere(t *testing.T) {
 	})
 }
 
-// A state that is pushed late, from before the question, does not withdraw the question.
+// If a state from before the question is pushed late, the question is not withdrawn.
 func TestOlderLateState(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := newOlder(t)
@@ -267,8 +267,8 @@ func TestOlderLateState(t *testing.T) {
 	})
 }
 
-// The tasks of a caller are listed page by page, and no others. A caller that is not
-// authenticated has no list.
+// A caller can list its own tasks page by page, and no others. Unauthenticated callers have
+// no list.
 func TestOlderList(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := newOlder(t)
@@ -313,7 +313,8 @@ func TestOlderList(t *testing.T) {
 	})
 }
 
-// Revisions before 2025-11-25 have no tasks, and no revision has what belongs to another.
+// Revisions before 2025-11-25 have no tasks, and no revision has the methods of another
+// one.
 func TestRevisionsWithoutTasks(t *testing.T) {
 	for _, version := range mcp.LegacyVersions()[1:] {
 		inBubble(t, func(t *testing.T) {
@@ -337,7 +338,7 @@ func TestRevisionsWithoutTasks(t *testing.T) {
 	}
 }
 
-// A client of an older revision that declares the extension has it no more than others.
+// Declaring the extension has no effect in older revisions.
 func TestExtensionInOlderRevisions(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := newOlder(t)
@@ -354,7 +355,8 @@ func TestExtensionInOlderRevisions(t *testing.T) {
 	})
 }
 
-// A task outlives the session that created it, and its questions are asked in the next.
+// A task outlives the session that created it, and its questions are asked in the next
+// session.
 func TestOlderSessionEnds(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := newOlder(t)
@@ -380,7 +382,7 @@ func TestOlderSessionEnds(t *testing.T) {
 	})
 }
 
-// The stream of tasks/result has the changes of the task.
+// The stream of tasks/result carries the status changes of the task.
 func TestOlderStatus(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := newOlder(t)

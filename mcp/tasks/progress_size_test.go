@@ -14,8 +14,8 @@ import (
 	"github.com/go-psi/psi/mcp/tasks"
 )
 
-// A progress message that the store would not take is cut. It does not keep the lease from
-// being renewed, so that the task would be run again.
+// A progress message that is too large for the store is truncated. It does not prevent the
+// lease from being renewed, which would cause the task to be run again.
 func TestLongProgressMessage(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r, runs := newReplica(t, store.NewMemory(nil), nil, nil), new(ledger)

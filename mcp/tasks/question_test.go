@@ -22,7 +22,7 @@ import (
 
 const av1 = `{"action":"accept","content":{"codec":"av1"}}`
 
-// Answers can come one by one. Unknown keys are ignored, and so is a second answer.
+// Answers may arrive one at a time. Unknown keys and repeated answers are ignored.
 func TestPartialAnswers(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := newReplica(t, store.NewMemory(nil), nil, nil)
@@ -54,12 +54,12 @@ func TestPartialAnswers(t *testing.T) {
 		if got := text(t, until(t, h, tasks.Completed)); got != "av1 h265" {
 			t.Error(got)
 		}
-		update(map[string]json.RawMessage{"audio": json.RawMessage(av1)}) // too late, and no error
+		update(map[string]json.RawMessage{"audio": json.RawMessage(av1)}) // too late, but not an error
 	})
 }
 
-// A handler that changes the question under its key gets another key for it: the client
-// never sees one key for two questions.
+// If a handler changes the question under its key, the new question gets another key. The
+// client never sees one key for two questions.
 func TestKeysAreNeverUsedTwice(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := newReplica(t, store.NewMemory(nil), nil, nil)
@@ -89,7 +89,7 @@ func TestKeysAreNeverUsedTwice(t *testing.T) {
 	})
 }
 
-// Many clients answer at once, and each question gets one answer.
+// Many clients answer concurrently, and each question gets one answer.
 func TestSeveralClientsAnswer(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		shared, steps := store.NewMemory(nil), new(ledger)
@@ -130,7 +130,7 @@ func TestSeveralClientsAnswer(t *testing.T) {
 	})
 }
 
-// A handler can ask with a result and a state of its own, more than once.
+// A handler can ask with its own result and state, more than once.
 func TestHandlerAsksByItself(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := newReplica(t, store.NewMemory(nil), nil, nil)
@@ -164,8 +164,9 @@ func TestHandlerAsksByItself(t *testing.T) {
 	})
 }
 
-// Questions before the call becomes a task are ordinary questions. What was answered and
-// done before is kept when it does, also if nothing was asked or remembered in that run yet.
+// Questions asked before the call becomes a task are ordinary questions. Earlier answers
+// and steps are kept when it does, even if nothing has been asked or remembered in that run
+// yet.
 func TestAfterKeepsWhatWasRemembered(t *testing.T) {
 	for _, early := range []bool{true, false} {
 		t.Run(fmt.Sprint("remembered early=", early), func(t *testing.T) {
@@ -176,7 +177,7 @@ func TestAfterKeepsWhatWasRemembered(t *testing.T) {
 					steps.run("all")
 					second := steps.count("all") == 2
 					if second && !early {
-						<-time.After(5 * time.Second) // becomes a task here
+						<-time.After(5 * time.Second) // the call becomes a task here
 					}
 					if err := steps.once(ctx, "step"); err != nil {
 						return "", err
@@ -213,8 +214,8 @@ func TestAfterKeepsWhatWasRemembered(t *testing.T) {
 	}
 }
 
-// The answers with which a call became a task are kept when its handler first reads them: the
-// state in which they came cannot be used again.
+// The answers with which a call became a task are stored when its handler first reads them,
+// because the state in which they arrived cannot be used again.
 func TestAnswersReadInATask(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		shared, runs := store.NewMemory(nil), new(ledger)
@@ -223,7 +224,7 @@ func TestAnswersReadInATask(t *testing.T) {
 		tool := func(ctx context.Context) (string, error) {
 			runs.run("tool")
 			if runs.count("tool") == 2 {
-				<-time.After(5 * time.Second) // becomes a task here
+				<-time.After(5 * time.Second) // the call becomes a task here
 			}
 			c, err := mcp.Elicit[codec](ctx, "codec", "Which codec?")
 			if err == nil && runs.count("tool") == 2 {
@@ -242,8 +243,8 @@ func TestAnswersReadInATask(t *testing.T) {
 	})
 }
 
-// A call that cannot become a task, because the store fails, stays an ordinary call with all
-// that it remembers.
+// A call that cannot become a task because the store fails stays an ordinary call and keeps
+// everything that it remembers.
 func TestAfterWithoutAStore(t *testing.T) {
 	for _, f := range []fault{fails, unheard, hangs} {
 		t.Run(fmt.Sprint("fault ", f), func(t *testing.T) {

@@ -18,8 +18,8 @@ import (
 	"github.com/go-psi/psi/mcp/tasks"
 )
 
-// A caller with a constant stream of calls does not keep another one waiting: a new call
-// does not take a slot for which others wait, and callers take turns.
+// A caller with a constant stream of calls does not delay others: a new call does not take
+// a slot that others wait for, and callers take turns.
 func TestFairUnderAConstantStream(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := newReplica(t, store.NewMemory(nil), &tasks.Options{MaxRunning: 2, Lease: time.Minute, MaxPerCaller: 100_000}, nil)
@@ -33,7 +33,7 @@ func TestFairUnderAConstantStream(t *testing.T) {
 				<-time.After(190 * time.Millisecond)
 			}
 		}()
-		<-time.After(20 * time.Second) // there is a queue
+		<-time.After(20 * time.Second) // a queue has formed
 		for range 5 {
 			h := start(t, modest, "quick")
 			begun := time.Now()
@@ -45,7 +45,7 @@ func TestFairUnderAConstantStream(t *testing.T) {
 	})
 }
 
-// What a slot that is given back costs does not depend on how many tasks wait for it.
+// The cost of releasing a slot does not depend on how many tasks wait for it.
 func TestLongQueueCostsNothingMore(t *testing.T) {
 	perTask := func(waiting int) (ops float64) {
 		inBubble(t, func(t *testing.T) {
@@ -74,7 +74,8 @@ func TestLongQueueCostsNothingMore(t *testing.T) {
 	}
 }
 
-// A task that ends at once is written once, and its creation says that it has ended.
+// A task that ends immediately is written once, and the result that creates it says that it
+// has ended.
 func TestQuickTaskIsWrittenOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := newReplica(t, store.NewMemory(nil), nil, nil)
@@ -90,7 +91,7 @@ func TestQuickTaskIsWrittenOnce(t *testing.T) {
 	})
 }
 
-// A handler that ends its goroutine fails its task, or its call, and nothing else.
+// A handler that exits its goroutine fails only its own task or call.
 func TestGoexit(t *testing.T) {
 	for _, after := range []time.Duration{0, time.Second} {
 		for _, runs := range []time.Duration{0, 2 * time.Second} {
@@ -122,8 +123,8 @@ func TestGoexit(t *testing.T) {
 	}
 }
 
-// A creation that fails, and cannot be taken back because the store is away, leaves no task
-// that runs later.
+// If creating a task fails and cannot be undone because the store is unavailable, the task
+// does not run later.
 func TestAbandonedCreation(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		shared, runs := store.NewMemory(nil), new(ledger)
@@ -155,8 +156,8 @@ func TestAbandonedCreation(t *testing.T) {
 	})
 }
 
-// A client answers while the run that asked is still coming to its end. The task goes on at
-// once.
+// If a client answers while the run that asked is still ending, the task continues
+// immediately.
 func TestAnsweredBeforeTheRunHasEnded(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := newReplica(t, store.NewMemory(nil), &tasks.Options{Lease: time.Hour}, nil)

@@ -13,7 +13,7 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// A task goes on after a question although middleware around the mux gives its tool another name.
+// A task continues after a question even if middleware around the mux renames its tool.
 func TestRenamedTool(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := newReplica(t, store.NewMemory(nil), nil, nil)

@@ -18,7 +18,7 @@ import (
 	"github.com/go-psi/psi/mcp/tasks"
 )
 
-// sender returns a client of raw requests, which declares the extension if asked to.
+// sender returns a client of raw requests. It declares the extension if declares is set.
 func sender(caller *mcp.Principal, declares bool) *mcptest.Client {
 	caps := &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{Form: new(struct{})}}
 	if declares {
@@ -27,8 +27,8 @@ func sender(caller *mcp.Principal, declares bool) *mcptest.Client {
 	return &mcptest.Client{Principal: caller, Options: mcp.ClientOptions{Capabilities: caps}}
 }
 
-// Without the declared extension, the methods, the subscription and a tool that requires
-// tasks are refused with what is required. Other tools are ordinary ones.
+// If the extension is not declared, the methods, the subscription and a tool that requires
+// tasks are rejected with the missing capability. Other tools are called as usual.
 func TestUndeclared(t *testing.T) {
 	r := newReplica(t, store.NewMemory(nil), nil, &tasks.BackgroundOptions{Required: true})
 	r.tool("required", func(context.Context) (string, error) { return "done", nil })
@@ -57,7 +57,7 @@ func TestUndeclared(t *testing.T) {
 	}
 }
 
-// Unknown, foreign, forged and expired IDs get the same answer, which says nothing else.
+// Unknown, foreign, forged and expired IDs get the same answer, which reveals nothing else.
 func TestUnknownIDs(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := newReplica(t, store.NewMemory(nil), nil, &tasks.BackgroundOptions{TTL: time.Minute})
@@ -87,8 +87,8 @@ func TestUnknownIDs(t *testing.T) {
 	})
 }
 
-// Params of the wrong shape are refused, and the message says where. The task stays as it
-// is.
+// Params of the wrong shape are rejected with a message that says where. The task is
+// unchanged.
 func TestWrongShapes(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := newReplica(t, store.NewMemory(nil), nil, nil)
@@ -131,11 +131,11 @@ func TestWrongShapes(t *testing.T) {
 	})
 }
 
-// Cancelling ends a task in every state, also when the process that ran it has gone.
+// Cancelling ends a task in every state, even if the process that ran it is gone.
 func TestCancel(t *testing.T) {
 	cancelled := func(t *testing.T, h *tasks.Handle) {
 		t.Helper()
-		for range 2 { // the second has no effect
+		for range 2 { // the second call has no effect
 			if err := h.Cancel(t.Context()); err != nil {
 				t.Fatal(err)
 			}

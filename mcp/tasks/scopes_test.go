@@ -24,8 +24,8 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// A token of the same caller that may not call the tool gets nothing of its task, and learns
-// which scopes it lacks. One with more scopes gets all of it.
+// A token of the same caller without the scopes of the tool gets nothing of its task, and
+// the error names the missing scopes. A token with more scopes gets everything.
 func TestTokenWithFewerScopes(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := newReplica(t, store.NewMemory(nil), nil, nil)
@@ -65,7 +65,7 @@ func TestTokenWithFewerScopes(t *testing.T) {
 	})
 }
 
-// watchedIDs returns which tasks a subscription of the caller accepts.
+// watchedIDs returns the task IDs that a subscription of the caller accepts.
 func watchedIDs(t *testing.T, r *replica, caller *mcp.Principal, ids ...string) (accepted []string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -83,7 +83,7 @@ func watchedIDs(t *testing.T, r *replica, caller *mcp.Principal, ids ...string) 
 	return accepted
 }
 
-// listedTasks returns the tasks of the list that a translator asks for.
+// listedTasks returns the task list that a translator requests.
 func listedTasks(t *testing.T, r *replica, caller *mcp.Principal) []tasking.Listed {
 	t.Helper()
 	req := sender(caller, true).NewRequest(tasking.MethodList, nil)
@@ -100,7 +100,8 @@ func listedTasks(t *testing.T, r *replica, caller *mcp.Principal) []tasking.List
 	return list.Tasks
 }
 
-// So it is with the result of a distant server that a session of 2025-11-25 keeps as a task.
+// The same holds for the result of a remote server that a session of 2025-11-25 keeps as a
+// task.
 func TestTokenWithFewerScopesAtGateway(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		mux := through["a connection"].mount(t, newOlder(t).mux)
@@ -136,7 +137,8 @@ func TestTokenWithFewerScopesAtGateway(t *testing.T) {
 	})
 }
 
-// A distant server does not know the tokens of a gateway's callers: the gateway looks at them.
+// A remote server does not know the tokens of a gateway's callers, so the gateway checks
+// them.
 func TestTokenWithFewerScopesAtDistantServer(t *testing.T) {
 	for way, gateway := range through {
 		t.Run(way, func(t *testing.T) {

@@ -17,8 +17,8 @@ import (
 	"github.com/go-psi/psi/mcp/tasks"
 )
 
-// The n-th operation of the store fails, for every n and in every way. The call gets a clear
-// error, or the task ends as it should; its steps are run once.
+// The n-th operation of the store fails, for every n and in every way. Either the call
+// returns a clear error, or the task completes and its steps are run once.
 func TestStoreFailsInEveryPlace(t *testing.T) {
 	for name, f := range map[string]fault{"fails": fails, "is not confirmed": unheard, "hangs": hangs} {
 		t.Run(name, func(t *testing.T) {
@@ -36,8 +36,8 @@ func TestStoreFailsInEveryPlace(t *testing.T) {
 	}
 }
 
-// oneFailure runs a task while the n-th operation fails, and reports whether there were as
-// many.
+// oneFailure runs a task while the n-th operation fails, and reports whether there was an
+// n-th operation.
 func oneFailure(t *testing.T, n int, f fault) (reached bool) {
 	steps := new(ledger)
 	r := newReplica(t, store.NewMemory(nil), nil, nil)
@@ -76,7 +76,7 @@ func oneFailure(t *testing.T, n int, f fault) (reached bool) {
 		t.Errorf("the error is %v", err)
 	}
 	r.link.set(nil)
-	<-time.After(time.Minute) // sweepers tidy up
+	<-time.After(time.Minute) // sweepers clean up
 	runs := steps.count("before")
 	if got, err := call(); got != "av1" || err != nil || steps.count("before") != runs+1 {
 		t.Errorf("afterwards: %q, %v; %d runs", got, err, steps.count("before")-runs)
@@ -84,8 +84,8 @@ func oneFailure(t *testing.T, n int, f fault) (reached bool) {
 	return reached
 }
 
-// What a handler remembers and returns can be larger than a value of the store, or than the
-// limit. The task then ends with a clear error.
+// If the values that a handler remembers or returns are too large for the store, or exceed
+// the limit, the task ends with a clear error.
 func TestTooLarge(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		opts := &tasks.Options{MaxResult: 3 << 20, Lease: 5 * time.Second}
@@ -112,8 +112,8 @@ func TestTooLarge(t *testing.T) {
 	})
 }
 
-// A question or an error that the store does not take fails the task, and is no reason to run
-// it again: neither when the task is stored with it, nor later.
+// A question or an error that is too large for the store fails the task rather than causing
+// it to be run again, whether it occurs when the task is created or later.
 func TestTooLargeOutcome(t *testing.T) {
 	for name, takes := range map[string]time.Duration{"at once": 0, "later": time.Second} {
 		t.Run(name, func(t *testing.T) {
@@ -142,7 +142,7 @@ func TestTooLargeOutcome(t *testing.T) {
 	}
 }
 
-// A handler that panics, or whose result cannot be encoded, fails the task and nothing else.
+// A handler that panics, or whose result cannot be encoded, fails only its task.
 func TestPanics(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := newReplica(t, store.NewMemory(nil), nil, nil)
@@ -184,7 +184,7 @@ type panicky struct{}
 
 func (panicky) MarshalJSON() ([]byte, error) { panic("secret") }
 
-// PublicError decides what clients read of an error, in tasks as in calls.
+// PublicError determines the error text that clients see, in tasks as in calls.
 func TestPublicError(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		mux := mcp.NewMux("farm", "1", &mcp.MuxOptions{PublicError: func(context.Context, error) error { return errors.New("sorry") }})

@@ -17,8 +17,8 @@ import (
 	"github.com/go-psi/psi/mcp/tasks"
 )
 
-// The owner loses its store in the middle of its steps. Another process goes on with the
-// next step; the former owner can write nothing any more.
+// The owner of a task loses its store between steps. Another process continues with the
+// next step, and the former owner can no longer write anything.
 func TestTakeOverInTheMiddle(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		shared, steps := store.NewMemory(nil), new(ledger)
@@ -28,7 +28,7 @@ func TestTakeOverInTheMiddle(t *testing.T) {
 				for i := range 5 {
 					if i == 3 && name == "first" {
 						first.link.cut()
-						<-time.After(20 * time.Second) // the lease ends, another process takes over
+						<-time.After(20 * time.Second) // the lease expires, and another process takes over
 						first.link.set(nil)
 						if ctx.Err() == nil {
 							t.Error("the context of the former owner goes on")
@@ -56,7 +56,7 @@ func TestTakeOverInTheMiddle(t *testing.T) {
 	})
 }
 
-// A step that was completed and stored is not run again by the process that takes over.
+// A completed and stored step is not run again by the process that takes over.
 func TestCompletedStepsAreNotRepeated(t *testing.T) {
 	for broken := range 5 {
 		t.Run(fmt.Sprint("after step ", broken), func(t *testing.T) {
@@ -93,8 +93,8 @@ func TestCompletedStepsAreNotRepeated(t *testing.T) {
 	}
 }
 
-// A client answers at one process before the process that asked has taken the task off the
-// list. The task stays listed, and survives its new owner.
+// A client answers at one process before the process that asked has removed the task from
+// the list. The task stays listed and survives the loss of its new owner.
 func TestAnsweredBeforeTheListIsWritten(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		shared := store.NewMemory(nil)
@@ -140,8 +140,8 @@ func TestAnsweredBeforeTheListIsWritten(t *testing.T) {
 	})
 }
 
-// The process that runs a task disappears again and again: the task fails in the end, and
-// says why. Completed steps count as progress.
+// If the process that runs a task disappears repeatedly, the task eventually fails with a
+// message that says so. Completed steps count as progress.
 func TestMaxAttempts(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		shared, runs := store.NewMemory(nil), new(ledger)
@@ -150,7 +150,7 @@ func TestMaxAttempts(t *testing.T) {
 			r := newReplica(t, shared, nil, nil)
 			r.tool("die", func(ctx context.Context) (string, error) {
 				runs.run("all")
-				if runs.count("all") <= 3 { // progress, so that the attempts are counted anew
+				if runs.count("all") <= 3 { // progress, which resets the attempts
 					_ = runs.once(ctx, fmt.Sprint("step ", runs.count("all")))
 				}
 				r.link.cut()
@@ -170,7 +170,7 @@ func TestMaxAttempts(t *testing.T) {
 	})
 }
 
-// newBusyReplica returns a replica that serves clients and has no slot for another task.
+// newBusyReplica returns a replica that serves clients but has no free slot for a task.
 func newBusyReplica(t *testing.T, shared store.Store) *replica {
 	r := newReplica(t, shared, &tasks.Options{MaxRunning: 1, Lease: time.Minute}, nil)
 	r.tool("hold", func(ctx context.Context) (string, error) { <-ctx.Done(); return "", context.Cause(ctx) })
@@ -178,7 +178,7 @@ func newBusyReplica(t *testing.T, shared store.Store) *replica {
 	return r
 }
 
-// A task with a long TTL survives its process, also if other tasks have shorter ones.
+// A task with a long TTL survives its process even if other tasks have shorter ones.
 func TestListingOutlivesShortTasks(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		shared := store.NewMemory(nil)

@@ -24,9 +24,9 @@ import (
 type farm struct {
 	mux     *mcp.Mux
 	manager *tasks.Manager
-	steps   atomic.Int64  // that were run
-	begun   chan struct{} // receives when a handler has begun
-	gate    chan struct{} // a render goes on when it receives
+	steps   atomic.Int64  // number of steps that were run
+	begun   chan struct{} // receives a value when a handler has begun
+	gate    chan struct{} // lets a render continue
 }
 
 type scene struct {
@@ -88,7 +88,7 @@ func (f *farm) render(ctx context.Context, in scene) (string, error) {
 	return fmt.Sprint(in.Steps, " steps"), nil
 }
 
-// ask asks two questions at once, and then one more.
+// ask asks two questions in one request, and then one more.
 func (f *farm) ask(ctx context.Context, _ struct{}) (string, error) {
 	if _, err := mcp.Once(ctx, "step", func() (int64, error) { return f.steps.Add(1), nil }); err != nil {
 		return "", err
@@ -106,7 +106,7 @@ func (f *farm) ask(ctx context.Context, _ struct{}) (string, error) {
 	return fmt.Sprint(video.Codec, " ", audio.Codec, " ", sure.Sure), nil
 }
 
-// options are those of a client that supports tasks and answers questions.
+// options returns the options of a client that supports tasks and answers questions.
 func options() *mcp.ClientOptions {
 	return &mcp.ClientOptions{
 		Extensions: []mcp.ClientExtension{tasks.Client()},
@@ -120,8 +120,8 @@ func options() *mcp.ClientOptions {
 	}
 }
 
-// Clients of every revision get the result of a tool in the background from an ordinary
-// call.
+// In every revision, an ordinary call returns the result of a tool that runs in the
+// background.
 func TestDrivenToItsEnd(t *testing.T) {
 	everywhere(t, func(t *testing.T, path mcptest.Path, version string) {
 		f := newFarm(t, nil, nil)

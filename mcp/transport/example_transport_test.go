@@ -14,8 +14,8 @@ import (
 	"github.com/go-psi/psi/mcpstdio"
 )
 
-// Whatever carries whole messages is a transport: served at one end, and connected to
-// at the other.
+// Anything that carries whole messages can be a transport: it is served at one end and
+// connected to at the other.
 func ExampleServeStream() {
 	mux := mcp.NewMux("greeter", "v1.0.0", nil)
 	mux.Tool("hello", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "hello", nil }, nil))
@@ -39,7 +39,7 @@ func ExampleServeStream() {
 	// <nil>
 }
 
-// Every message can be seen on its way.
+// Every message is logged.
 func ExampleWithLogging() {
 	logger := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{
 		Level: slog.LevelDebug,
@@ -68,7 +68,7 @@ func ExampleWithLogging() {
 	// hello <nil>
 }
 
-// A transport of one's own makes a Wire. For a Stream there is one.
+// A custom transport implements Wire. For a Stream, there is a ready-made one.
 func ExampleNewConn() {
 	mux := mcp.NewMux("greeter", "v1.0.0", nil)
 	mux.Tool("hello", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "hello", nil }, nil))
@@ -85,7 +85,7 @@ func ExampleNewConn() {
 	// hello <nil>
 }
 
-// dialer is a transport that makes a new pipe to a handler for each connection.
+// dialer is a transport that opens a new pipe to a handler for each connection.
 type dialer struct{ h mcp.Handler }
 
 func (d dialer) Connect(_ context.Context, receive transport.Receiver) (transport.Conn, error) {

@@ -36,7 +36,7 @@ func (s *told) Close() error                                    { return nil }
 func (s *told) Done() <-chan struct{}                           { return nil }
 func (s *told) Err() error                                      { return nil }
 
-// Everything that is sent and received is logged, at the level debug.
+// Everything that is sent and received is logged at level debug.
 func TestWithLogging(t *testing.T) {
 	for level, want := range map[slog.Level]string{
 		slog.LevelInfo: "",
@@ -90,7 +90,7 @@ msg="mcp: received" id=3 method=c json="{\"x\":1}" about=1
 	}
 }
 
-// Without a logger, that of slog is used.
+// If the logger is nil, slog.Default is used.
 func TestWithLoggingByDefault(t *testing.T) {
 	var log bytes.Buffer
 	before := slog.Default()

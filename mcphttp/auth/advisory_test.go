@@ -81,10 +81,10 @@ func TestAdvisoryCVE_2026_11717(t *testing.T) {
 	}
 }
 
-// It also skipped its issuer check when an answer named no issuer, so that it accepted
-// tokens of any other provider that the endpoint knows. Here an answer without an issuer
-// must still be for this server, and never makes a caller of another issuer. With
-// RequireIssuer it is rejected.
+// The MCP Toolbox also skipped its issuer check if a response named no issuer, so it
+// accepted tokens of any other provider known to the endpoint. Here a response without an
+// issuer must still be for this server, and never authenticates a caller of another issuer.
+// With RequireIssuer it is rejected.
 func TestAdvisoryCVE_2026_11718(t *testing.T) {
 	for name, c := range map[string]claims{
 		"another issuer":           {"iss": "https://evil.example.com"},
@@ -121,8 +121,8 @@ func TestAdvisoryCVE_2026_11718(t *testing.T) {
 	}
 }
 
-// The authentication of mcp-atlassian protected one path, but not those of the older
-// transport: their callers acted as the operator.
+// The authentication of mcp-atlassian protected one path, but not the paths of the older
+// transport, whose callers acted as the operator.
 func TestAdvisoryGHSA_5j8j_256g_vvp5(t *testing.T) {
 	ran := false
 	mux := files()
@@ -133,7 +133,7 @@ func TestAdvisoryGHSA_5j8j_256g_vvp5(t *testing.T) {
 	})
 	for _, path := range []string{"/mcp", "/mcp/", "//mcp", "/sse", "/sse?sessionId=x", "/sse/", "/MCP", "/messages", "/mcp%2f", "/./mcp", "/sse/../mcp", "/healthz/../mcp"} {
 		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete, http.MethodPut, "X"} {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second) // a stream would not end
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second) // a stream does not end
 			r := modern("ran").WithContext(ctx)
 			r.Method = method
 			r.URL = must(r.URL.Parse("https://mcp.example.com" + path))
@@ -150,8 +150,8 @@ func TestAdvisoryGHSA_5j8j_256g_vvp5(t *testing.T) {
 	}
 }
 
-// GitHub's server used the client of its first user for all others. The caller is the one
-// of the current request, in the same session and in others.
+// GitHub's server used the client of its first user for all other users. Here the caller is
+// that of the current request, in the same session and in others.
 func TestAdvisoryCVE_2026_48529(t *testing.T) {
 	h := protected(newJWT(auth.JWTOptions{}))
 	var wg sync.WaitGroup

@@ -39,7 +39,7 @@ func (c *caller) call() {
 	c.h.ServeHTTP(c.w, c.r)
 }
 
-// measure returns the allocations of a call that must succeed.
+// measure returns the number of allocations of a call that must succeed.
 func measure(tb testing.TB, h http.Handler, r *http.Request) float64 {
 	tb.Helper()
 	c := newCaller(h, r)
@@ -49,8 +49,8 @@ func measure(tb testing.TB, h http.Handler, r *http.Request) float64 {
 	return testing.AllocsPerRun(200, c.call)
 }
 
-// A call through all middleware that protects a server costs at most 12 allocations, of
-// which 5 are of this package.
+// A call through all middleware that protects a server makes at most 12 allocations, 5 of
+// them in this package.
 func TestAllocations(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates, too")

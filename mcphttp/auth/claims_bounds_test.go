@@ -21,8 +21,8 @@ import (
 	"github.com/go-psi/psi/mcphttp/auth"
 )
 
-// A token is valid until the second before exp and from nbf on, each with the leeway, and
-// a time that is in no calendar is not a time.
+// A token is valid from nbf until the second before exp, both extended by the leeway. A time
+// that is out of range is rejected.
 func TestTokenTimesBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now := time.Now().Unix()
@@ -49,7 +49,7 @@ func TestTokenTimesBounds(t *testing.T) {
 	})
 }
 
-// A credential may have 16 KiB.
+// A credential may be at most 16 KiB long.
 func TestTokenLengthBounds(t *testing.T) {
 	lookup := func(context.Context, auth.KeyHash) (*mcp.Principal, error) {
 		return &mcp.Principal{Subject: "alice"}, nil
@@ -86,7 +86,7 @@ func (anyToken) VerifyToken(context.Context, string) (*mcp.Principal, error) {
 	return &mcp.Principal{Subject: "alice"}, nil
 }
 
-// tokenOfLength returns a valid JWT that has a number of bytes.
+// tokenOfLength returns a valid JWT of a given size in bytes.
 func tokenOfLength(t *testing.T, size int) string {
 	t.Helper()
 	return padded(t, size, func(header, payload string) string {
@@ -94,8 +94,8 @@ func tokenOfLength(t *testing.T, size int) string {
 	})
 }
 
-// padded pads two parts of a text in Base64 until it has a number of bytes: one part alone
-// cannot have every length.
+// padded pads two parts of a text in Base64 to a number of bytes. One part alone cannot have
+// every length.
 func padded(t *testing.T, size int, text func(a, b string) string) string {
 	t.Helper()
 	base := len(text("", ""))
@@ -114,7 +114,7 @@ func padded(t *testing.T, size int, text func(a, b string) string) string {
 	return ""
 }
 
-// Only characters that a header can have on one line are part of a credential.
+// Only characters allowed in a single-line header are accepted in a credential.
 func TestTokenCharacterBounds(t *testing.T) {
 	lookup := func(context.Context, auth.KeyHash) (*mcp.Principal, error) {
 		return &mcp.Principal{Subject: "alice"}, nil
@@ -127,7 +127,7 @@ func TestTokenCharacterBounds(t *testing.T) {
 	}
 }
 
-// An API key has at least 16 bytes, and ends when it expires.
+// An API key has at least 16 bytes and is rejected once it has expired.
 func TestKeyBounds(t *testing.T) {
 	key := strings.Repeat("k", 16)
 	synctest.Test(t, func(t *testing.T) {
@@ -149,7 +149,7 @@ func TestKeyBounds(t *testing.T) {
 	auth.APIKeys(map[string]*mcp.Principal{key[1:]: {Subject: "alice"}}, nil)
 }
 
-// A client certificate is good up to its last instant.
+// A client certificate is valid up to and including its last instant.
 func TestCertificateBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cert := certificate("alice", "", time.Now().Add(time.Minute))
@@ -165,14 +165,14 @@ func TestCertificateBounds(t *testing.T) {
 	})
 }
 
-// rsaOfLength returns a public key that has a number of bits, and fits no private one.
+// rsaOfLength returns a public key with a number of bits and no matching private key.
 func rsaOfLength(bits uint) *rsa.PublicKey {
 	n := new(big.Int).Lsh(big.NewInt(1), bits-1)
 	return &rsa.PublicKey{N: n.SetBit(n, 0, 1), E: 65537}
 }
 
-// RSA keys of an issuer may have 2048 to 4096 bits. Others are ignored, and a set of
-// nothing else is useless.
+// RSA keys of an issuer may have 2048 to 4096 bits. Others are ignored, and a set with no
+// other keys is an error.
 func TestJWKSKeyBounds(t *testing.T) {
 	for bits, good := range map[uint]bool{2047: false, 2048: true, 4096: true, 4097: false} {
 		n := newNetwork()
@@ -183,7 +183,7 @@ func TestJWKSKeyBounds(t *testing.T) {
 	}
 }
 
-// An issuer may publish 64 keys, in a document of a MiB.
+// An issuer may publish at most 64 keys, in a document of at most 1 MiB.
 func TestJWKSSizeBounds(t *testing.T) {
 	const other = `{"kty":"XYZ"},`
 	good := string(must(jose.JSONWebKey{Key: ecKey().Public(), KeyID: "ec"}.MarshalJSON()))

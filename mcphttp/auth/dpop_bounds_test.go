@@ -17,7 +17,8 @@ import (
 	"github.com/go-psi/psi/mcphttp/auth"
 )
 
-// A proof may be five minutes old and a minute ahead, or less if the window is shorter.
+// A proof may be five minutes old and one minute in the future, or less if the window is
+// shorter.
 func TestProofTimeBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, c := range []struct {
@@ -36,7 +37,7 @@ func TestProofTimeBounds(t *testing.T) {
 	})
 }
 
-// A proof may have 8 KiB, and an ID of 256 bytes.
+// A proof may have at most 8 KiB, and an ID of at most 256 bytes.
 func TestProofSizeBounds(t *testing.T) {
 	p := newProver()
 	for size, good := range map[int]bool{256: true, 257: false} {
@@ -55,8 +56,8 @@ func TestProofSizeBounds(t *testing.T) {
 	}
 }
 
-// A proof may be signed with an RSA key of 2048 to 4096 bits. Longer ones take too long to
-// verify, so that the signature is not looked at.
+// A proof may be signed with an RSA key of 2048 to 4096 bits. Longer keys would take too
+// long, so their signatures are not verified.
 func TestProofKeyBounds(t *testing.T) {
 	for bits, allowed := range map[uint]bool{2047: false, 2048: true, 4096: true, 4097: false} {
 		key := jose.JSONWebKey{Key: rsaOfLength(bits)}
@@ -69,7 +70,7 @@ func TestProofKeyBounds(t *testing.T) {
 	}
 }
 
-// The nonce changes every five minutes, and the last one is accepted until the next change.
+// The nonce changes every five minutes. The previous one is accepted until the next change.
 func TestNonceBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newDPoP(auth.DPoPOptions{RequireNonce: true, NonceKey: []byte(strings.Repeat("k", 32))})
@@ -78,7 +79,7 @@ func TestNonceBounds(t *testing.T) {
 			return ask(v, nil, proving(tok, prove(otherKey(), tok, nil, claims{"nonce": nonce})))
 		}
 		period := 5 * time.Minute
-		pass(period - time.Duration(time.Now().UnixNano()%int64(period))) // to the start of one
+		pass(period - time.Duration(time.Now().UnixNano()%int64(period))) // until a period begins
 		nonce := call(nil).Header().Get("DPoP-Nonce")
 		for _, c := range []struct {
 			after  time.Duration
@@ -99,7 +100,7 @@ func TestNonceBounds(t *testing.T) {
 	newDPoP(auth.DPoPOptions{RequireNonce: true, NonceKey: make([]byte, 31)})
 }
 
-// URLs that mean the same are the same, and no others.
+// Equivalent URLs match, and no others do.
 func TestProofURLBounds(t *testing.T) {
 	for _, c := range []struct {
 		here, proof string
@@ -123,8 +124,7 @@ func TestProofURLBounds(t *testing.T) {
 	}
 }
 
-// A token that is bound to an empty key is bound to none: it is the token that is wrong,
-// not the proof.
+// A token bound to an empty key is bound to no key. The token is invalid, not the proof.
 func TestTokenBoundToNothing(t *testing.T) {
 	p := newProver()
 	for _, jkt := range []any{"", nil, 7, []string{}} {

@@ -13,8 +13,8 @@ import (
 	"github.com/go-psi/psi/mcphttp/auth"
 )
 
-// No proof is accepted twice, and the memory stays bounded: a model of any number of keys
-// with proofs of any accepted time.
+// No proof is accepted twice, and memory stays bounded: a model with any number of keys
+// whose proofs have any accepted time.
 func TestFindingS12ReplayModel(t *testing.T) {
 	const window = 5 * time.Minute
 	for seed := range uint64(20) {
@@ -44,13 +44,13 @@ func TestFindingS12ReplayModel(t *testing.T) {
 	}
 }
 
-// A memory that is full forgets the oldest proofs of the key that has more than its share,
-// and no others: those of that time are then rejected.
+// When memory is full, the oldest proofs of the key that has more than its share are
+// forgotten, and no others. Further proofs issued at that time are rejected.
 func TestReplayShares(t *testing.T) {
 	for range 20 { // the order of keys is random
 		synctest.Test(t, func(t *testing.T) {
 			memory := auth.NewReplay(5*time.Minute, 16)
-			issued := func(i int) time.Time { return time.Now().Add(-time.Duration(i) * 19 * time.Second) } // each in a slice of its own
+			issued := func(i int) time.Time { return time.Now().Add(-time.Duration(i) * 19 * time.Second) } // each in a different slice
 			counts := map[string]int{"few": 2, "some": 6, "many": 8}
 			for key, n := range counts {
 				for i := range n {

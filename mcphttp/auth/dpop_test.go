@@ -35,12 +35,12 @@ func thumbprint(key *ecdsa.PrivateKey) string {
 	return encode(must((&jose.JSONWebKey{Key: key.Public()}).Thumbprint(crypto.SHA256)))
 }
 
-// boundToken returns a token that requires proofs of a key.
+// boundToken returns a token that requires proofs made with key.
 func boundToken(key *ecdsa.PrivateKey) string {
 	return token(claims{"cnf": claims{"jkt": thumbprint(key)}})
 }
 
-// prove returns a proof for a call with a token, with changes.
+// prove returns a proof for a call with a token, with changes to its header and claims.
 func prove(key *ecdsa.PrivateKey, token string, header, changes claims) string {
 	sum := sha256.Sum256([]byte(token))
 	c := claims{
@@ -85,7 +85,7 @@ func TestDPoPGood(t *testing.T) {
 	}
 }
 
-// Attacks: a token is useless without its key.
+// Attacks: a stolen token is useless without its key.
 func TestDPoPAttacks(t *testing.T) {
 	now := time.Now().Unix()
 	tok, other := boundToken(otherKey()), token(claims{"sub": "bob", "cnf": claims{"jkt": thumbprint(otherKey())}})
@@ -163,7 +163,7 @@ func TestDPoPDowngrade(t *testing.T) {
 	if a := ask(both, nil, request()); a.challenge() != `Bearer `+where+` | DPoP algs="ES256", `+where {
 		t.Errorf("got %s", a.challenge())
 	}
-	// The first problem decides the error.
+	// The first problem determines the error.
 	if a := ask(both, nil, proving(tok)); !strings.HasPrefix(a.challenge(), `DPoP algs="ES256", error="invalid_dpop_proof", error_description="`) ||
 		!strings.HasSuffix(a.challenge(), ` | Bearer `+where) {
 		t.Errorf("got %s", a.challenge())
@@ -174,7 +174,7 @@ func TestDPoPDowngrade(t *testing.T) {
 	}
 }
 
-// A proof is accepted once, by all replicas together, and not after it has expired.
+// A proof is accepted once across all replicas, and not after it has expired.
 func TestDPoPReplay(t *testing.T) {
 	shared := store.NewMemory(nil)
 	for name, opts := range map[string]auth.DPoPOptions{"memory": {}, "shared": {Replay: shared}} {
@@ -201,7 +201,7 @@ func TestDPoPReplay(t *testing.T) {
 	}
 }
 
-// If many use a proof at once, one succeeds.
+// If a proof is used many times concurrently, one use succeeds.
 func TestDPoPReplayAtOnce(t *testing.T) {
 	for name, v := range map[string]*auth.DPoP{"memory": newDPoP(auth.DPoPOptions{}), "shared": newDPoP(auth.DPoPOptions{Replay: store.NewMemory(nil)})} {
 		tok := boundToken(otherKey())
@@ -242,7 +242,7 @@ func TestDPoPReplayIsBounded(t *testing.T) {
 	})
 }
 
-// If the store is down, callers are neither rejected nor accepted.
+// If the store is down, callers are neither accepted nor rejected.
 func TestDPoPStoreDown(t *testing.T) {
 	tok := boundToken(otherKey())
 	a := ask(newDPoP(auth.DPoPOptions{Replay: downStore{}}), nil, proving(tok, prove(otherKey(), tok, nil, nil)))
@@ -297,7 +297,7 @@ func TestDPoPNonce(t *testing.T) {
 	})
 }
 
-// Behind a proxy that changes paths, the server needs to know the URL.
+// Behind a proxy that changes paths, the server must be told its URL.
 func TestDPoPURL(t *testing.T) {
 	tok := boundToken(otherKey())
 	v := newDPoP(auth.DPoPOptions{URL: func(*http.Request) string { return "https://public.example.com/x" }})
@@ -315,8 +315,8 @@ func TestDPoPURL(t *testing.T) {
 	}
 }
 
-// A token that is refused is refused in the scheme in which it came, which is the first
-// challenge for clients that read one only.
+// A rejected token is rejected in the scheme in which it was sent. That challenge comes
+// first, for clients that read only one.
 func TestDPoPRefusesInItsScheme(t *testing.T) {
 	tokens := newJWT(auth.JWTOptions{})
 	both := auth.FirstOf(auth.Bearer(tokens), auth.NewDPoP(tokens, resource, nil))
@@ -328,7 +328,7 @@ func TestDPoPRefusesInItsScheme(t *testing.T) {
 	}
 }
 
-// prover makes requests with proofs of one key.
+// prover makes requests with proofs made with one key.
 type prover struct {
 	key   *ecdsa.PrivateKey
 	token string
@@ -349,8 +349,8 @@ func (p *prover) use(v *auth.DPoP, proof string) error {
 	return err
 }
 
-// Callers with any number of proofs of the near future neither lock out others, nor make a
-// used proof valid again.
+// Callers with any number of proofs from the near future neither lock out other callers nor
+// make a used proof valid again.
 func TestFindingS12ProofsOfTheFuture(t *testing.T) {
 	for name, attackers := range map[string]int{"one key": 1, "as many keys as fill all": 16, "more keys than fill all": 35} {
 		t.Run(name, func(t *testing.T) {
@@ -391,8 +391,8 @@ func TestFindingS12ProofsOfTheFuture(t *testing.T) {
 	}
 }
 
-// A clock that is more than a minute fast must be corrected: proofs of the future are
-// valid for longer than others.
+// A clock that is more than a minute fast must be corrected, because proofs from the future
+// are valid longer than others.
 func TestFindingS12FastClock(t *testing.T) {
 	v, p := newDPoP(auth.DPoPOptions{}), newProver()
 	for ahead, good := range map[int64]bool{-290: true, 0: true, 55: true, 70: false, 290: false} {
@@ -406,10 +406,10 @@ func TestFindingS12FastClock(t *testing.T) {
 	}
 }
 
-// A busy caller forgets its own oldest proofs first, and continues.
+// A busy caller's own oldest proofs are forgotten first, and the caller can continue.
 func TestFindingS12BusyCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v, busy := newDPoP(auth.DPoPOptions{MaxReplay: 640}), newProver() // 40 of one key
+		v, busy := newDPoP(auth.DPoPOptions{MaxReplay: 640}), newProver() // 40 for each key
 		var proofs []string
 		for range 100 {
 			proofs = append(proofs, busy.proofOf(0))
@@ -426,8 +426,8 @@ func TestFindingS12BusyCaller(t *testing.T) {
 	})
 }
 
-// With more keys than fit, proofs that may have been used are rejected, and no used
-// proof is accepted again.
+// With more keys than fit, proofs that may have been used are rejected, and no used proof is
+// accepted again.
 func TestFindingS12ManyKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newDPoP(auth.DPoPOptions{MaxReplay: 160}) // 20 keys
@@ -442,7 +442,7 @@ func TestFindingS12ManyKeys(t *testing.T) {
 			if err := p.use(v, all[len(all)-1].proof); err != nil {
 				t.Fatalf("caller %d is kept out: %v", len(all), err)
 			}
-			pass(20 * time.Second) // one after the other
+			pass(20 * time.Second) // one after another
 		}
 		for range 60 { // concurrently
 			p := newProver()
@@ -464,7 +464,7 @@ func TestFindingS12ManyKeys(t *testing.T) {
 func TestFindingS12SharedStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := store.NewMemory(&store.MemoryOptions{MaxBytes: 16 << 10})
-		v := newDPoP(auth.DPoPOptions{Replay: shared, MaxReplay: 320}) // 20 of one key
+		v := newDPoP(auth.DPoPOptions{Replay: shared, MaxReplay: 320}) // 20 for each key
 		attacker, victim := newProver(), newProver()
 		passed := 0
 		for range 200 {

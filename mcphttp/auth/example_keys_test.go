@@ -17,7 +17,7 @@ import (
 	"github.com/go-psi/psi/mcphttp/auth/authtest"
 )
 
-// whoami is a server that tells its callers who they are.
+// whoami returns a server that tells callers who they are.
 func whoami() *mcphttp.Handler {
 	mux := mcp.NewMux("whoami", "v1.0.0", nil)
 	mux.Tool("whoami", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {

@@ -8,22 +8,22 @@ import (
 	"time"
 )
 
-// Replay is the memory of used proofs, without signatures, which would slow down a model
-// test.
+// Replay is the memory of used proofs without signature verification, which would slow down
+// a model test.
 type Replay struct{ memory *memoryReplay }
 
-// NewReplay returns a memory for a number of proofs.
+// NewReplay returns a memory for at most limit proofs.
 func NewReplay(window time.Duration, limit int) Replay {
 	return Replay{newMemoryReplay(window, limit)}
 }
 
-// First reports whether a proof is used for the first time.
+// First reports whether a proof is being used for the first time.
 func (r Replay) First(jkt, id string, issued time.Time) bool {
 	first, _ := r.memory.first(context.Background(), usedProof{jkt, id, issued}, time.Time{})
 	return first
 }
 
-// Size returns the number of proofs and of their keys.
+// Size returns the number of remembered proofs and of their keys.
 func (r Replay) Size() (proofs, keys int) {
 	for _, k := range r.memory.keys {
 		for _, slice := range k.slices {
@@ -33,10 +33,10 @@ func (r Replay) Size() (proofs, keys int) {
 	return proofs, len(r.memory.keys)
 }
 
-// DefaultJWTOptions returns options with their defaults.
+// DefaultJWTOptions returns o with defaults filled in.
 func DefaultJWTOptions(o *JWTOptions) JWTOptions { return o.withDefaults() }
 
-// DefaultIntrospectionOptions returns options with their defaults.
+// DefaultIntrospectionOptions returns o with defaults filled in.
 func DefaultIntrospectionOptions(o *IntrospectionOptions) IntrospectionOptions {
 	return o.withDefaults()
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/go-psi/psi/mcphttp/auth"
 )
 
-// Keys are fetched through up to three redirects.
+// Fetching keys follows at most three redirects.
 func TestJWKSRedirectBounds(t *testing.T) {
 	for redirects, good := range map[int]bool{3: true, 4: false} {
 		n := newNetwork()
@@ -40,7 +40,7 @@ func TestJWKSRedirectBounds(t *testing.T) {
 	}
 }
 
-// An issuer has ten seconds to answer, and so has an introspection endpoint.
+// An issuer must answer within ten seconds, and so must an introspection endpoint.
 func TestFetchTimeBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for delay, good := range map[time.Duration]bool{10*time.Second - 1: true, 10*time.Second + 1: false} {
@@ -67,8 +67,8 @@ func TestFetchTimeBounds(t *testing.T) {
 	})
 }
 
-// Keys that are used are fetched again once they are older than 15 minutes, and are not
-// used any more once they are older than a day.
+// Keys in use are fetched again once they are older than 15 minutes, and are no longer used
+// once they are older than a day.
 func TestJWKSAgeBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork()
@@ -90,7 +90,7 @@ func TestJWKSAgeBounds(t *testing.T) {
 		if got := fetched(); got != 2 {
 			t.Errorf("after that: %d fetches", got)
 		}
-		began := time.Now() // of the last fetch that succeeds
+		began := time.Now() // of the last successful fetch
 		n.handle(keysURL, func(*http.Request) *http.Response { return respond(http.StatusBadGateway, "") })
 		pass(24*time.Hour - time.Since(began))
 		if _, err := verify(t, j, token(nil)); err != nil {
@@ -103,7 +103,7 @@ func TestJWKSAgeBounds(t *testing.T) {
 	})
 }
 
-// Tokens with unknown keys cause a fetch every ten seconds at most.
+// Tokens with unknown keys cause at most one fetch every ten seconds.
 func TestJWKSFetchBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork()
@@ -124,7 +124,7 @@ func TestJWKSFetchBounds(t *testing.T) {
 	})
 }
 
-// The answer of an introspection endpoint may have 256 KiB.
+// The response of an introspection endpoint may have at most 256 KiB.
 func TestIntrospectionSizeBounds(t *testing.T) {
 	text := string(must(json.Marshal(usual(claims{"active": true}))))
 	for size, good := range map[int]bool{256 << 10: true, 256<<10 + 1: false} {
@@ -136,13 +136,13 @@ func TestIntrospectionSizeBounds(t *testing.T) {
 	}
 }
 
-// A positive answer is remembered for a minute but not after the token has expired, a
-// negative one for ten seconds.
+// A positive answer is cached for a minute, but not beyond the token's expiry; a negative
+// one for ten seconds.
 func TestIntrospectionAgeBounds(t *testing.T) {
 	for name, c := range map[string]struct {
 		active bool
 		valid  time.Duration // the leeway is a minute
-		age    time.Duration // for which it is remembered
+		age    time.Duration // how long it is cached
 	}{
 		"valid for long":  {true, time.Hour, time.Minute},
 		"expires earlier": {true, -30 * time.Second, 30 * time.Second},
@@ -164,8 +164,8 @@ func TestIntrospectionAgeBounds(t *testing.T) {
 	}
 }
 
-// With the defaults, 32 tokens are asked about at once, and 1024 more wait. Of the tokens
-// of one source, the next one is turned away.
+// By default, 32 tokens are introspected concurrently and 1024 more wait. From a single
+// source, the next one is turned away.
 func TestIntrospectionTurnsBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := newInspector(nil)
@@ -200,7 +200,7 @@ func TestIntrospectionTurnsBounds(t *testing.T) {
 	})
 }
 
-// A fetch goes on if the only caller that waits for it leaves.
+// A fetch continues even if the only caller waiting for it gives up.
 func TestJWKSFetchOutlivesItsCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork()

@@ -12,7 +12,7 @@ import (
 	"github.com/go-psi/psi/mcphttp/auth"
 )
 
-// With any headers, nothing panics, and only the token is accepted.
+// No headers cause a panic, and only the valid token is accepted.
 func FuzzCredentials(f *testing.F) {
 	tok := boundToken(otherKey())
 	parts := strings.Split(tok, ".")
@@ -33,7 +33,7 @@ func FuzzCredentials(f *testing.F) {
 	})
 }
 
-// With any published keys, nothing panics, and no other key is accepted.
+// No published keys cause a panic, and no other key is accepted.
 func FuzzKeySet(f *testing.F) {
 	f.Add([]byte(`{"keys":[{"kty":"oct","k":"AAAA"}]}`))
 	f.Add([]byte(`{"keys":[{"kty":"EC","crv":"P-256","x":"AA","y":"AA"},{"kty":"RSA","n":"AQAB","e":"AQAB"}]}`))

@@ -37,7 +37,7 @@ const (
 	metadata = "https://mcp.example.com/.well-known/oauth-protected-resource/mcp"
 )
 
-// quiet is a logger for tests that cause warnings.
+// quiet is a logger for tests that cause warnings. It discards everything.
 var quiet = slog.New(slog.DiscardHandler)
 
 var (
@@ -55,17 +55,17 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// claims are the claims of a token. Nil values are left out.
+// claims are the claims of a token. Nil values are omitted.
 type claims = authtest.Claims
 
-// usual returns the claims of a valid token, with changes.
+// usual returns the claims of a valid token, with changes applied.
 func usual(changes claims) claims {
 	c := claims{"sub": "alice", "nbf": time.Now(), "scope": "files:read files:list"}
 	maps.Copy(c, changes)
 	return (&authtest.Issuer{URL: issuer, Audience: resource}).Claims(c)
 }
 
-// sign returns a JWT. The header has the usual members, with changes.
+// sign returns a JWT. Its header has the usual members, with changes applied.
 func sign(alg jose.SignatureAlgorithm, kid string, key any, header, c claims) string {
 	opts := &jose.SignerOptions{ExtraHeaders: map[jose.HeaderKey]any{"typ": "at+jwt"}}
 	for name, value := range header {
@@ -75,7 +75,7 @@ func sign(alg jose.SignatureAlgorithm, kid string, key any, header, c claims) st
 	return must(must(signer.Sign(must(json.Marshal(c)))).CompactSerialize())
 }
 
-// token returns a valid token, with changes to its claims.
+// token returns a valid token, with changes applied to its claims.
 func token(changes claims) string { return sign(jose.ES256, "ec", ecKey(), nil, usual(changes)) }
 
 // forge returns a JWT with any header and signature.
@@ -86,7 +86,7 @@ func forge(header, c claims, signature func(input []byte) []byte) string {
 
 func encode(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
 
-// keySet returns a JWK set of public keys by their IDs.
+// keySet returns a JWK set of public keys, given by their IDs.
 func keySet(keys map[string]crypto.PublicKey) []byte {
 	set := jose.JSONWebKeySet{}
 	for kid, key := range keys {
@@ -95,12 +95,12 @@ func keySet(keys map[string]crypto.PublicKey) []byte {
 	return must(json.Marshal(set))
 }
 
-// published returns the keys of the issuer.
+// published returns the key set of the issuer.
 func published() []byte {
 	return keySet(map[string]crypto.PublicKey{"ec": ecKey().Public(), "rsa": rsaKey().Public()})
 }
 
-// newJWT returns a JWT for tokens of the issuer, with its keys.
+// newJWT returns a JWT verifier for tokens of the issuer, with the issuer's keys.
 func newJWT(opts auth.JWTOptions) *auth.JWT {
 	if opts.Keys == nil {
 		opts.Keys = published()
@@ -108,7 +108,7 @@ func newJWT(opts auth.JWTOptions) *auth.JWT {
 	return auth.NewJWT(issuer, resource, &opts)
 }
 
-// network answers requests by URL, and counts them.
+// network answers requests by URL and counts them.
 type network struct {
 	mu    sync.Mutex
 	pages map[string]func(r *http.Request) *http.Response
@@ -132,7 +132,7 @@ func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func (n *network) client() *http.Client { return &http.Client{Transport: n} }
 
-// put serves a text at a URL.
+// put serves text at a URL.
 func (n *network) put(url, text string) {
 	n.handle(url, func(*http.Request) *http.Response { return respond(http.StatusOK, text) })
 }
@@ -160,12 +160,12 @@ func respond(status int, text string) *http.Response {
 type answer struct {
 	*httptest.ResponseRecorder
 	caller *mcp.Principal   // seen by the handler
-	log    *strings.Builder // of what an operator has to know
+	log    *strings.Builder // what an operator must know
 }
 
 func (a answer) challenge() string { return strings.Join(a.Header().Values("WWW-Authenticate"), " | ") }
 
-// ask sends a request through Require to a handler.
+// ask sends a request through Require to a handler that records the caller.
 func ask(v auth.Verifier, opts *auth.Options, r *http.Request) answer {
 	if opts == nil {
 		opts = &auth.Options{Resource: resource}
@@ -186,7 +186,7 @@ func handler(mux mcp.Handler) *mcphttp.Handler {
 	return mcphttp.NewHandler(mux, &mcphttp.Options{Logger: quiet})
 }
 
-// request returns a request that the handler of ask serves, with additional headers.
+// request returns a request that ask's handler serves, with additional headers.
 func request(header ...string) *http.Request {
 	r := modern("whoami")
 	for i := 0; i+1 < len(header); i += 2 {
@@ -195,7 +195,7 @@ func request(header ...string) *http.Request {
 	return r
 }
 
-// modern returns a call of a tool.
+// modern returns a tool call.
 func modern(tool string) *http.Request {
 	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"_meta":{`+
 		`"io.modelcontextprotocol/protocolVersion":%q,"io.modelcontextprotocol/clientCapabilities":{}}}}`, tool, mcp.LatestVersion)

@@ -125,7 +125,7 @@ func TestIntrospectionCredentials(t *testing.T) {
 	}
 }
 
-// Positive answers are remembered for a minute, negative ones for ten seconds.
+// Positive answers are cached for a minute, negative ones for ten seconds.
 func TestIntrospectionCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := newInspector(map[string]claims{"good": usual(claims{"active": true}), "short": usual(claims{"active": true, "exp": time.Now().Unix() + 15})})
@@ -152,8 +152,8 @@ func TestIntrospectionCache(t *testing.T) {
 	})
 }
 
-// 10,000 unknown tokens cause as many requests, but only a few at once, and nothing is left
-// behind.
+// 10,000 unknown tokens cause as many requests, but only a few concurrently, and leave
+// nothing behind.
 func TestIntrospectionFlood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := newInspector(nil)
@@ -178,7 +178,8 @@ func TestIntrospectionFlood(t *testing.T) {
 	})
 }
 
-// Callers with the same token share the answer. A caller that leaves does not end it.
+// Callers with the same token share the answer. A caller that gives up does not cancel the
+// request.
 func TestIntrospectionSingleFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := newInspector(map[string]claims{"t": usual(claims{"active": true})})
@@ -240,7 +241,7 @@ func TestIntrospectionBadAnswers(t *testing.T) {
 	golden.Check(t, "introspection", strings.Join(slices.Sorted(slices.Values(problems)), ""))
 }
 
-// flood sends unknown tokens, from several addresses in turn. All are in flight when it
+// flood verifies unknown tokens, from several addresses in turn. All are in flight when it
 // returns.
 func flood(wg *sync.WaitGroup, v *auth.Introspection, tokens, addresses int) {
 	for n := range tokens {
@@ -251,8 +252,8 @@ func flood(wg *sync.WaitGroup, v *auth.Introspection, tokens, addresses int) {
 	synctest.Wait()
 }
 
-// A flood of invalid tokens does not lock out valid ones: not those from another address,
-// nor those that were valid before, from any address.
+// A flood of invalid tokens does not lock out valid tokens from other addresses, or, from
+// any address, tokens that were valid before.
 func TestFindingS24GarbageStarvesNobody(t *testing.T) {
 	for name, test := range map[string]struct {
 		from      string
@@ -280,7 +281,7 @@ func TestFindingS24GarbageStarvesNobody(t *testing.T) {
 					if err := ask(); err != nil {
 						t.Fatal(err)
 					}
-					pass(time.Minute) // until it is forgotten
+					pass(time.Minute) // until it is no longer cached
 				}
 				i.mu.Lock()
 				i.delay = 10 * time.Millisecond
@@ -318,7 +319,7 @@ func TestFindingS24Source(t *testing.T) {
 	})
 }
 
-// Turns are returned by those who gave up waiting and those who were rejected.
+// Turns are released by callers that gave up waiting and by those that were rejected.
 func TestFindingS24TurnsComeBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := newInspector(map[string]claims{"good": usual(claims{"active": true})})
@@ -355,7 +356,7 @@ func TestFindingS24TurnsComeBack(t *testing.T) {
 	})
 }
 
-// A proven token goes first only as long as it is valid.
+// A proven token has priority only while it is valid.
 func TestFindingS24RevokedToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := newInspector(map[string]claims{"good": usual(claims{"active": true, "exp": time.Now().Unix() + 7200})})

@@ -24,7 +24,7 @@ import (
 
 const keysURL = issuer + "/keys"
 
-// remote returns a JWT that fetches keys from a network.
+// remote returns a JWT verifier that fetches keys from a network.
 func remote(n *network, opts auth.JWTOptions) *auth.JWT {
 	opts.JWKSURL, opts.Client = keysURL, n.client()
 	return auth.NewJWT(issuer, resource, &opts)
@@ -37,8 +37,8 @@ func isRefusal(err error) bool {
 	return ok
 }
 
-// After the issuer has changed its keys, the new one is accepted at once. The old one is no
-// longer, not even for a remembered token.
+// After the issuer has changed its keys, the new one is accepted immediately. The old one is
+// no longer accepted, not even for a cached token.
 func TestJWKSRotation(t *testing.T) {
 	for _, kid := range []string{"new", ""} {
 		t.Run("kid "+kid, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestJWKSRotation(t *testing.T) {
 	}
 }
 
-// A file with keys may begin with a byte order mark.
+// A key set may begin with a byte order mark.
 func TestJWKSByteOrderMark(t *testing.T) {
 	n := newNetwork()
 	n.put(keysURL, "\ufeff"+string(keySet(map[string]crypto.PublicKey{"ec": ecKey().Public()})))
@@ -84,7 +84,7 @@ func TestJWKSFlood(t *testing.T) {
 				if _, err := verify(t, j, bad); !isRefusal(err) {
 					t.Fatal(err)
 				}
-				pass(30 * time.Millisecond) // half a minute in all
+				pass(30 * time.Millisecond) // half a minute in total
 			}
 			if got := n.count(keysURL); got > 4 {
 				t.Errorf("%d fetches", got)
@@ -96,7 +96,7 @@ func TestJWKSFlood(t *testing.T) {
 	}
 }
 
-// Callers that wait for keys share one fetch, even if the first one leaves.
+// Callers waiting for keys share one fetch, even if the first caller gives up.
 func TestJWKSSingleFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork()
@@ -182,7 +182,7 @@ func TestJWKSRefresh(t *testing.T) {
 	})
 }
 
-// Answers of an attacker on the network, or of a broken server.
+// Responses from an attacker on the network or a broken server are not used.
 func TestJWKSBadAnswers(t *testing.T) {
 	redirect := func(to string) func(*http.Request) *http.Response {
 		return func(*http.Request) *http.Response {
@@ -238,7 +238,7 @@ func TestJWKSBadAnswers(t *testing.T) {
 	})
 }
 
-// Without a URL, the issuer's metadata has the URL of the keys.
+// Without a URL, the URL of the keys comes from the issuer's metadata.
 func TestDiscovery(t *testing.T) {
 	const tenant = issuer + "/t1"
 	var problems strings.Builder
@@ -276,8 +276,8 @@ func TestDiscovery(t *testing.T) {
 	golden.Check(t, "discovery", problems.String())
 }
 
-// An issuer can publish its keys elsewhere, and need not remove those where they were.
-// While its metadata cannot be read, the keys are where it said last.
+// An issuer can move its keys, and need not remove those at the old URL. While its metadata
+// cannot be read, the last known URL is used.
 func TestKeysMove(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const place, moved = issuer + "/.well-known/oauth-authorization-server", issuer + "/v2/keys"
@@ -287,7 +287,7 @@ func TestKeysMove(t *testing.T) {
 		j := auth.NewJWT(issuer, resource, &auth.JWTOptions{Client: n.client()})
 		check := func(old, fresh bool) {
 			t.Helper()
-			pass(25 * time.Hour) // longer than keys are used
+			pass(25 * time.Hour) // longer than keys are used without a fetch
 			if _, err := verify(t, j, token(nil)); (err == nil) != old {
 				t.Errorf("the old key: %v", err)
 			}

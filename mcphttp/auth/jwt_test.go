@@ -44,7 +44,7 @@ func TestJWTGood(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	// T67: the other way round.
+	// T67: the other way around.
 	slash := auth.NewJWT(issuer, resource+"/", &auth.JWTOptions{Keys: published()})
 	if _, err := verify(t, slash, token(nil)); err != nil {
 		t.Error(err)
@@ -135,7 +135,7 @@ func TestJWTAttacks(t *testing.T) {
 	golden.Check(t, "jwt", strings.Join(slices.Sorted(slices.Values(problems)), ""))
 }
 
-// forgeTwice has a valid signature, but a duplicate claim.
+// forgeTwice returns a token with a valid signature but a duplicate claim.
 func forgeTwice() string {
 	text := must(json.Marshal(usual(nil)))
 	text = append(text[:len(text)-1], `,"sub":"root"}`...)
@@ -153,7 +153,7 @@ func TestJWTAlgorithms(t *testing.T) {
 	}
 }
 
-// Useless and dangerous keys of a set are ignored; the others are used.
+// Useless and dangerous keys in a set are ignored. The other keys are used.
 func TestJWKSOddKeys(t *testing.T) {
 	good := must(json.Marshal(jose.JSONWebKey{Key: ecKey().Public(), KeyID: "ec"}))
 	set := `{"keys":[{"kty":"oct","kid":"rsa","k":"c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LXNlY3JldA"},` +
@@ -194,7 +194,7 @@ func TestSubject(t *testing.T) {
 	}
 }
 
-// A remembered token is valid until it expires.
+// A cached token is valid until it expires.
 func TestJWTCacheExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJWT(auth.JWTOptions{CacheAge: time.Hour, Leeway: -1})
@@ -208,7 +208,7 @@ func TestJWTCacheExpires(t *testing.T) {
 	})
 }
 
-// CacheAge bounds how long Check is not called again.
+// CacheAge bounds how long a token is accepted without calling Check again.
 func TestJWTCacheAge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0

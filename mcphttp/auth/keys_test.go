@@ -46,7 +46,7 @@ func TestAPIKeys(t *testing.T) {
 			{[]string{"X-API-Key", aliceKey + "x"}, 401},
 			{[]string{"X-API-Key", aliceKey[:len(aliceKey)-1]}, 401},
 			{[]string{"X-API-Key", strings.ToUpper(aliceKey)}, 401},
-			{[]string{"X-API-Key", auth.HashKey(aliceKey).String()}, 401}, // what a stolen database has
+			{[]string{"X-API-Key", auth.HashKey(aliceKey).String()}, 401}, // as in a stolen database
 			{[]string{"X-API-Key", "late-7f3b0c5d9e2a4681"}, 401},
 			{[]string{"X-API-Key", ""}, 400},
 			{[]string{"X-API-Key", aliceKey, "X-API-Key", aliceKey}, 400},
@@ -70,7 +70,7 @@ func TestAPIKeys(t *testing.T) {
 	}
 }
 
-// The map belongs to the caller.
+// The map is copied: it remains the caller's.
 func TestAPIKeysAreCopied(t *testing.T) {
 	keys := map[auth.KeyHash]*mcp.Principal{}
 	v := auth.HashedAPIKeys(keys, nil)
@@ -88,7 +88,7 @@ func TestParseKeyHash(t *testing.T) {
 	}
 }
 
-// 10,000 wrong keys leave nothing behind, and each is rejected at a low cost.
+// 10,000 wrong keys leave nothing behind, and each is rejected cheaply.
 func TestWrongKeys(t *testing.T) {
 	v := auth.FirstOf(newJWT(auth.JWTOptions{}), auth.APIKeys(map[string]*mcp.Principal{aliceKey: {Subject: "alice"}}, nil))
 	h := auth.Require(v, &auth.Options{Resource: resource, Logger: quiet})(http.NotFoundHandler())
@@ -118,7 +118,7 @@ func TestWrongKeys(t *testing.T) {
 	}
 }
 
-// sink is a response writer that discards everything.
+// sink is a ResponseWriter that discards everything.
 type sink struct {
 	header http.Header
 	status int
@@ -129,7 +129,7 @@ func (s *sink) WriteHeader(status int)      { s.status = status }
 func (s *sink) Write(p []byte) (int, error) { return len(p), nil }
 func (s *sink) Flush()                      {}
 
-// Keys whose principals have no subject would be the same caller, and share sessions.
+// Keys whose principals have no subject would be the same caller and share sessions.
 func TestFindingS33KeysWithoutSubject(t *testing.T) {
 	for name, register := range map[string]func(){
 		"plain": func() {
@@ -146,7 +146,7 @@ func TestFindingS33KeysWithoutSubject(t *testing.T) {
 			register()
 		}()
 	}
-	// An invalid principal of a lookup fails the request.
+	// An invalid principal returned by a lookup fails the request.
 	nobody := &mcp.Principal{Issuer: "us"}
 	for name, v := range map[string]auth.Verifier{
 		"looked up": auth.LookupAPIKeys(func(context.Context, auth.KeyHash) (*mcp.Principal, error) { return nobody, nil }, nil),

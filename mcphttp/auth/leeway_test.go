@@ -17,8 +17,8 @@ import (
 	"github.com/go-psi/psi/mcphttp/auth"
 )
 
-// A token that is accepted because the clocks may differ opens a subscription that lasts until
-// it is not accepted any more.
+// A token that is accepted only because of the leeway opens a subscription that lasts until
+// the token is no longer accepted.
 func TestSubscriptionWithinTheLeeway(t *testing.T) {
 	const listen = `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},"_meta":{` +
 		`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`

@@ -17,7 +17,7 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// files is a server with a tool for every authenticated caller, and one that requires a
+// files returns a server with a tool for every authenticated caller and one that requires a
 // scope.
 func files() *mcp.Mux {
 	mux := mcp.NewMux("files", "v1", &mcp.MuxOptions{Logger: quiet})
@@ -41,7 +41,7 @@ func post(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
 	return w
 }
 
-// legacy is a message in a session, or without one if it is "".
+// legacy returns a message in a session, or without one if session is "".
 func legacy(session, token, body string) *http.Request {
 	r := httptest.NewRequest(http.MethodPost, resource, strings.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
@@ -102,15 +102,15 @@ func TestStolenSession(t *testing.T) {
 			}
 		}
 	}
-	// Others cannot tell it from an ID that does not exist.
+	// Other callers cannot distinguish it from an ID that does not exist.
 	stolen, absent := post(h, legacy(id, bob, call("whoami"))), post(h, legacy("none", bob, call("whoami")))
 	if stolen.Code != absent.Code || stolen.Body.String() != absent.Body.String() {
 		t.Errorf("got %s and %s", stolen.Body, absent.Body)
 	}
 }
 
-// A missing scope in a handler becomes a challenge to request all scopes that are needed,
-// in both eras.
+// A scope missing in a handler becomes a challenge to request all required scopes, in both
+// eras.
 func TestStepUp(t *testing.T) {
 	h := protected(newJWT(auth.JWTOptions{}))
 	const want = `Bearer error="insufficient_scope", scope="files:read files:write files:lock", resource_metadata="` + metadata + `"`
@@ -134,7 +134,7 @@ func TestStepUp(t *testing.T) {
 	}
 }
 
-// Headers about the body do not open a tool.
+// Headers that contradict the body do not give access to a tool.
 func TestForgedName(t *testing.T) {
 	h := protected(newJWT(auth.JWTOptions{}))
 	tok := token(nil)
@@ -153,7 +153,7 @@ func TestForgedName(t *testing.T) {
 			t.Errorf("%q: got %d %s", name, w.Code, w.Body)
 		}
 	}
-	// A duplicate header does not either.
+	// Neither does a duplicate header.
 	r := modern("write")
 	r.Header.Set("Authorization", "Bearer "+tok)
 	r.Header.Add("Mcp-Name", "whoami")

@@ -33,7 +33,7 @@ func TestMetadataURL(t *testing.T) {
 	}
 }
 
-// The document is public, beside a protected server.
+// The document is public, next to a protected server.
 func TestMetadataHandler(t *testing.T) {
 	m := &auth.Metadata{Resource: resource, AuthorizationServers: []string{issuer}, ScopesSupported: []string{"files:read"}}
 	protect := auth.Require(newJWT(auth.JWTOptions{}), &auth.Options{Resource: resource, Logger: quiet})

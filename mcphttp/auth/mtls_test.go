@@ -33,7 +33,7 @@ func certificate(name, uri string, end time.Time) *x509.Certificate {
 	return must(x509.ParseCertificate(der))
 }
 
-// over returns a request on a connection with a certificate.
+// over returns r as received on a connection with a certificate.
 func over(r *http.Request, cert *x509.Certificate, verified bool) *http.Request {
 	r.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{cert}}
 	if verified {
@@ -90,7 +90,7 @@ func TestMutualTLS(t *testing.T) {
 	}
 }
 
-// RFC 8705: a token that is bound to a certificate is valid only with it.
+// RFC 8705: a token bound to a certificate is valid only with that certificate.
 func TestCertificateBound(t *testing.T) {
 	later := time.Now().Add(time.Hour)
 	alice, mallory := certificate("alice", "", later), certificate("mallory", "", later)

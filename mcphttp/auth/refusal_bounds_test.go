@@ -14,13 +14,13 @@ import (
 	"github.com/go-psi/psi/mcphttp/auth"
 )
 
-// tokenFunc verifies tokens by a function.
+// tokenFunc is a function that verifies tokens.
 type tokenFunc func() (*mcp.Principal, error)
 
 func (f tokenFunc) VerifyToken(context.Context, string) (*mcp.Principal, error) { return f() }
 
-// A verifier that knows neither a caller nor a reason is a mistake of the server, in every
-// scheme, and its callers are neither accepted nor rejected.
+// A verifier that returns neither a caller nor an error is a server bug, in every scheme:
+// its callers are neither accepted nor rejected.
 func TestVerifierWithoutAnswer(t *testing.T) {
 	nothing := tokenFunc(func() (*mcp.Principal, error) { return nil, nil })
 	anonymous := tokenFunc(func() (*mcp.Principal, error) { return &mcp.Principal{Issuer: "x"}, nil })
@@ -37,7 +37,7 @@ func TestVerifierWithoutAnswer(t *testing.T) {
 	}
 }
 
-// A rejection is not kept by caches, and is not taken for anything else than JSON.
+// A rejection is not cached, and is not interpreted as anything but JSON.
 func TestRefusalHeaders(t *testing.T) {
 	for name, a := range map[string]answer{
 		"no credentials": ask(newJWT(auth.JWTOptions{}), nil, request()),
@@ -54,8 +54,8 @@ func TestRefusalHeaders(t *testing.T) {
 	}
 }
 
-// The reason behind a rejection is for logs: errors.Is finds it, and the caller does not
-// get it.
+// The cause of a rejection is for logs: errors.Is finds it, and the caller does not receive
+// it.
 func TestRejectionCause(t *testing.T) {
 	why := errors.New("the directory says that alice has left")
 	v := auth.Bearer(tokenFunc(func() (*mcp.Principal, error) {

@@ -21,7 +21,7 @@ import (
 	"github.com/go-psi/psi/mcphttp/auth"
 )
 
-// The table of RFC 6750 and MCP: problems and their responses.
+// Problems and their responses, according to RFC 6750 and MCP.
 func TestRequire(t *testing.T) {
 	const where = `resource_metadata="` + metadata + `"`
 	opts := func() *auth.Options {
@@ -72,7 +72,7 @@ func TestPrincipal(t *testing.T) {
 	}
 }
 
-// Tokens in the URL are ignored: they end up in logs, histories and referrers.
+// Tokens in the URL are ignored, because URLs end up in logs, histories and referrers.
 func TestQueryIsIgnored(t *testing.T) {
 	r := request()
 	r.URL.RawQuery = "access_token=" + token(nil)
@@ -81,9 +81,9 @@ func TestQueryIsIgnored(t *testing.T) {
 	}
 }
 
-// T32: browsers send preflight requests without credentials. CORS answers them, outside of
-// Require. Others are like all requests without credentials: many handlers, such as that of
-// http.FileServerFS, serve every method alike.
+// T32: browsers send preflight requests without credentials. CORS answers them outside of
+// Require. Other OPTIONS requests are like all requests without credentials: many handlers,
+// such as http.FileServerFS, serve every method alike.
 func TestPreflight(t *testing.T) {
 	const page = "https://app.example.com"
 	files := http.FileServerFS(fstest.MapFS{"secret.txt": {Data: []byte("secret")}})
@@ -116,7 +116,7 @@ func TestImplies(t *testing.T) {
 	}
 }
 
-// The verifier's error decides between rejecting the caller and asking it to retry.
+// The verifier's error decides whether the caller is rejected or asked to retry.
 func TestVerifierErrors(t *testing.T) {
 	alice := &mcp.Principal{Subject: "alice"}
 	for _, c := range []struct {
@@ -212,7 +212,7 @@ func TestMistakesPanic(t *testing.T) {
 	}
 }
 
-// Verifiers that are called without Require take no second choice of credentials, either.
+// Verifiers that are called without Require do not accept a second credential either.
 func TestTwoCredentials(t *testing.T) {
 	tokens := newJWT(auth.JWTOptions{})
 	for name, v := range map[string]auth.Verifier{"Bearer": auth.Bearer(tokens), "DPoP": auth.NewDPoP(tokens, resource, nil)} {
@@ -223,8 +223,8 @@ func TestTwoCredentials(t *testing.T) {
 	}
 }
 
-// net/http reads the rest of a short body before it answers. A client without credentials
-// cannot keep a connection open that way.
+// net/http reads the rest of a short body before it responds. A client without credentials
+// cannot use that to keep a connection open.
 func TestSlowBodyOfRefusedRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := memnet.Listen()

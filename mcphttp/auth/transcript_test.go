@@ -20,7 +20,7 @@ import (
 	"github.com/go-psi/psi/mcphttp/auth"
 )
 
-// parsed returns claims that are written as JSON.
+// parsed returns claims parsed from JSON.
 func parsed(t *testing.T, text string) (c claims) {
 	t.Helper()
 	d := json.NewDecoder(strings.NewReader(text))
@@ -31,14 +31,14 @@ func parsed(t *testing.T, text string) (c claims) {
 	return c
 }
 
-// random are values that differ each time.
+// random matches values that differ each time.
 var random = regexp.MustCompile(`[\w-]{26,}`)
 
-// What a protected server answers to tokens, proofs and introspections of which one claim
-// is missing or another.
+// The responses of a protected server to tokens, proofs and introspection responses with one
+// claim missing or changed.
 func TestTranscripts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		<-time.After(1e6 * time.Second) // no time is near zero
+		<-time.After(1e6 * time.Second) // so that no time is near zero
 		now := time.Now().Unix()
 		full := string(must(json.Marshal(claims{
 			"iss": issuer, "aud": []string{resource, "other"}, "sub": "alice", "exp": now + 300, "nbf": now, "iat": now, "jti": "j", "client_id": "c",
@@ -74,7 +74,7 @@ func TestTranscripts(t *testing.T) {
 		play("proof", proof, func(object string) *http.Request {
 			c := parsed(t, object)
 			if n++; c["jti"] == "j" {
-				c["jti"] = fmt.Sprint("j", n) // each once
+				c["jti"] = fmt.Sprint("j", n) // unique
 			}
 			for _, name := range []string{"jti", "htm", "htu", "iat", "nonce"} {
 				if _, ok := c[name]; !ok {

@@ -23,7 +23,7 @@ import (
 	"github.com/go-psi/psi/mcphttp/auth"
 )
 
-// What a client of package mcp sees, in both eras.
+// The errors that clients of package mcp receive, in both eras.
 func TestClientIsTold(t *testing.T) {
 	l := memnet.Listen()
 	server := &http.Server{Handler: protected(newJWT(auth.JWTOptions{}))}
@@ -62,7 +62,7 @@ func TestClientIsTold(t *testing.T) {
 	}
 }
 
-// A client certificate over a real connection, including a resumed one.
+// A client certificate on a real connection, including a resumed one.
 func TestMutualTLSOverTheWire(t *testing.T) {
 	later := time.Now().Add(time.Hour)
 	authority := &x509.Certificate{

@@ -14,8 +14,8 @@ import (
 	"github.com/go-psi/psi/mcphttp/auth"
 )
 
-// A key that its issuer has withdrawn verifies no token for longer than half an hour, however
-// seldom tokens come and however long they are remembered.
+// A key withdrawn by its issuer verifies no token for longer than half an hour, however
+// rarely tokens arrive and however long they are cached.
 func TestWithdrawnKeys(t *testing.T) {
 	for name, test := range map[string]struct {
 		cacheAge time.Duration
@@ -48,8 +48,8 @@ func TestWithdrawnKeys(t *testing.T) {
 	}
 }
 
-// An issuer that has withdrawn all of its keys has none. It is not one that cannot be asked,
-// whose keys are used for a day.
+// An issuer that has withdrawn all its keys has none. It is not treated like an unreachable
+// issuer, whose keys are used for a day.
 func TestWithdrawnKeysAll(t *testing.T) {
 	for keys, used := range map[string]bool{
 		`{"keys":[]}`:              false,
@@ -79,8 +79,9 @@ func TestWithdrawnKeysAll(t *testing.T) {
 	}
 }
 
-// The first token after a long time is not verified with keys that may have been withdrawn,
-// unless the issuer cannot be asked. Then only that token waits for it.
+// After a long idle time, the first token is not verified with keys that may have been
+// withdrawn, unless the issuer cannot be reached. In that case only that token waits for the
+// issuer.
 func TestOldKeysOfAnIssuerThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork()
@@ -105,7 +106,8 @@ func TestOldKeysOfAnIssuerThatHangs(t *testing.T) {
 	})
 }
 
-// While the first token after a long time waits for the issuer's keys, so do others.
+// After a long idle time, concurrent tokens wait for the issuer's keys together with the
+// first one.
 func TestWithdrawnKeysTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork()

@@ -18,7 +18,7 @@ import (
 	"github.com/go-psi/psi/mcphttp/debug"
 )
 
-// arrival is how a request arrives.
+// arrival describes how a request arrives.
 type arrival struct {
 	local, remote, host, method string
 	header                      map[string]string
@@ -83,7 +83,7 @@ func TestAccess(t *testing.T) {
 	}
 }
 
-// Options.Authorize decides in place of the address, and names the caller.
+// If set, Options.Authorize replaces the check of the address, and names the caller.
 func TestAuthorize(t *testing.T) {
 	called := make(chan *mcp.Principal, 1)
 	mux := newMux(t)
@@ -111,7 +111,7 @@ func TestAuthorize(t *testing.T) {
 	}
 }
 
-// By default, calls of the page have a principal of their own, which logs show.
+// By default, calls of the page have their own principal, which appears in logs.
 func TestPagePrincipal(t *testing.T) {
 	called := make(chan *mcp.Principal, 1)
 	mux := newMux(t)
@@ -148,7 +148,7 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// Nothing that a server says is part of the page's markup.
+// Text from a server never becomes part of the page's markup.
 func TestEscaped(t *testing.T) {
 	const evil = `"><script>alert(1)</script><img src=x onerror=alert(1)>`
 	mux := mcp.NewMux(evil, evil, &mcp.MuxOptions{Logger: quiet, Title: evil, Instructions: evil})

@@ -20,8 +20,8 @@ import (
 
 const hostOfApps = "http://127.0.0.1:8081"
 
-// newAirline returns a server with a tool that has an app, and tools that have none to show. The
-// returned function returns how many calls the server got.
+// newAirline returns a server with one tool that has an app, and tools without one. The
+// returned function returns the number of calls the server received.
 func newAirline() (mux *mcp.Mux, calls func() int64) {
 	mux = mcp.NewMux("airline", "v1.0.0", &mcp.MuxOptions{Logger: quiet})
 	var n atomic.Int64
@@ -40,7 +40,8 @@ func newAirline() (mux *mcp.Mux, calls func() int64) {
 	return mux, n.Load
 }
 
-// The form of a tool with an app leads to the host of apps, with the arguments, and calls nothing.
+// The form of a tool with an app links to the app host with the arguments, and calls
+// nothing.
 func TestApp(t *testing.T) {
 	mux, calls := newAirline()
 	s := serve(t, mux, &debug.Options{Apps: hostOfApps + "/"})
@@ -63,7 +64,7 @@ func TestApp(t *testing.T) {
 	}
 }
 
-// Only a tool with an app for models has the button, and only if there is a host.
+// Only a tool with an app for models has the button, and only if there is an app host.
 func TestAppButton(t *testing.T) {
 	mux, _ := newAirline()
 	const button = `value="app"`
@@ -89,7 +90,7 @@ func TestAppButton(t *testing.T) {
 	}
 }
 
-// The host of apps becomes part of a policy, so that nothing but an origin is taken.
+// The app host becomes part of a content security policy, so only an origin is accepted.
 func TestOriginOfApps(t *testing.T) {
 	for _, origin := range []string{"127.0.0.1:8081", "ftp://a", "http://", "http://a/b", "http://a?b", "http://a#b", "http://u@a", "javascript:1", "http://a;script-src", "http://*"} {
 		func() {

@@ -28,7 +28,7 @@ type empty struct{}
 // quiet logs nothing.
 var quiet = slog.New(slog.DiscardHandler)
 
-// newMux returns a server with one of everything.
+// newMux returns a server with at least one item of every kind.
 func newMux(t *testing.T) *mcp.Mux {
 	t.Helper()
 	mux := mcp.NewMux("shop", "v1.2.3", &mcp.MuxOptions{Logger: quiet, Instructions: "Be <b>kind</b>."})
@@ -67,7 +67,7 @@ func newMux(t *testing.T) *mcp.Mux {
 	return mux
 }
 
-// A site is a page that is served on a loopback address.
+// A site is a page served on a loopback address.
 type site struct {
 	*testing.T
 
@@ -75,7 +75,7 @@ type site struct {
 	client *http.Client
 }
 
-// serve serves the page about h.
+// serve serves the page for h.
 func serve(t *testing.T, h mcp.Handler, opts *debug.Options) *site {
 	t.Helper()
 	if opts == nil {
@@ -87,7 +87,7 @@ func serve(t *testing.T, h mcp.Handler, opts *debug.Options) *site {
 	return &site{t, server.URL + "/debug/mcp", server.Client()}
 }
 
-// do sends a request, and returns the status and the body.
+// do sends a request and returns the response and its body.
 func (s *site) do(r *http.Request) (*http.Response, string) {
 	s.Helper()
 	res, err := s.client.Do(r)
@@ -150,7 +150,7 @@ type run struct {
 	Progress *struct{ Done, Total float64 }
 }
 
-// post sends a form, and returns the call that it is about.
+// post submits a form and returns the call that it started or changed.
 func (s *site) post(form url.Values) run {
 	s.Helper()
 	res, body := s.do(s.request(http.MethodPost, "?format=json", form))
@@ -161,7 +161,7 @@ func (s *site) post(form url.Values) run {
 	return r
 }
 
-// wait returns a call in a state.
+// wait waits until a call is in a state and returns the call.
 func (s *site) wait(id, state string) run {
 	s.Helper()
 	for s.Context().Err() == nil {
@@ -215,7 +215,7 @@ func TestFailure(t *testing.T) {
 	wantIn(t, s.page(""), "disk /dev/sda1 is full", "failed")
 }
 
-// A call has all of its log messages, however soon it has ended.
+// All log messages of a call are shown, however soon it ends.
 func TestLogMessages(t *testing.T) {
 	mux := newMux(t)
 	mux.Tool("talk", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
@@ -275,7 +275,7 @@ func TestConnection(t *testing.T) {
 				}
 			}
 			greet("nobody who looks")
-			wantIn(t, s.page(""), "shop", "v1.2.3") // from here on, calls of others are recorded
+			wantIn(t, s.page(""), "shop", "v1.2.3") // from here on, other calls are recorded
 			greet("somebody")
 			if n := strings.Count(s.page(""), "prompts/get</a>"); n != 1 {
 				t.Errorf("%d calls of others are shown", n)

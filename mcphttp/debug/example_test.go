@@ -18,7 +18,7 @@ import (
 	"github.com/go-psi/psi/mcphttp/debug"
 )
 
-// The page is mounted beside the endpoint. What it shows can also be read as JSON.
+// The page is mounted next to the endpoint. Its content is also available as JSON.
 func ExampleHandler() {
 	mux := mcp.NewMux("clock", "v1.0.0", nil)
 	mux.Tool("now", mcp.ToolFunc(func(context.Context, struct{}) (string, error) {
@@ -74,7 +74,7 @@ func ExampleHandler() {
 	// server/discover  ok
 }
 
-// A page for others than this machine decides whom it serves.
+// A page that is reachable from other machines needs its own authorization.
 func ExampleNewHandler() {
 	mux := mcp.NewMux("clock", "v1.0.0", nil)
 	page := debug.NewHandler(mux, &debug.Options{

@@ -16,7 +16,7 @@ import (
 	"github.com/go-psi/psi/mcphttp/debug"
 )
 
-// every has a property of every kind that forms know.
+// every has one property of every kind that forms support.
 const every = `{"type":"object","required":["name"],"properties":{
 	"name":{"type":"string","title":"Full name"},
 	"mail":{"type":"string","format":"email","default":"a@example.com"},
@@ -46,7 +46,7 @@ func TestForm(t *testing.T) {
 		`<input type="checkbox" name="f.days" value="&#34;mo&#34;"`, `placeholder="JSON object"`, `name="f.any"`)
 	for _, test := range []struct {
 		form url.Values
-		want string // arguments, or the error
+		want string // arguments or the error
 	}{
 		{url.Values{"f.name": {"Ada\r\nL"}}, `{"name":"Ada\nL"}`},
 		{url.Values{"f.name": {""}, "f.mail": {""}, "f.count": {" "}, "f.sure": {""}}, `{"name":""}`},
@@ -70,7 +70,7 @@ func TestForm(t *testing.T) {
 	}
 }
 
-// Schemas that are no help for a form have one field for all arguments.
+// Schemas that cannot be shown as a form get one field for all arguments.
 func TestFormWithoutFields(t *testing.T) {
 	many := make([]string, 101)
 	for i := range many {
@@ -86,7 +86,7 @@ func TestFormWithoutFields(t *testing.T) {
 	}
 }
 
-// A question can be declined, a URL accepted, and a model be answered for.
+// A user can decline a question, accept a URL, and answer for a model.
 func TestQuestions(t *testing.T) {
 	mux := newMux(t)
 	mux.Tool("open", mcp.ToolFunc(func(ctx context.Context, _ empty) (string, error) {
@@ -135,7 +135,7 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
-// A question stays until an answer fits its form.
+// A question remains until an answer matches its form.
 func TestBadAnswer(t *testing.T) {
 	s := serve(t, newMux(t), nil)
 	r := s.post(url.Values{"action": {"call"}, "kind": {"tool"}, "name": {"ask"}})
@@ -153,7 +153,7 @@ func TestBadAnswer(t *testing.T) {
 	}
 }
 
-// The calls of the page are bounded, and can be cancelled.
+// The number of calls from the page is bounded, and calls can be cancelled.
 func TestMaxCalls(t *testing.T) {
 	s := serve(t, newMux(t), &debug.Options{MaxCalls: 1})
 	call := url.Values{"action": {"call"}, "kind": {"tool"}, "name": {"ask"}}
@@ -168,7 +168,7 @@ func TestMaxCalls(t *testing.T) {
 	s.post(call)
 }
 
-// What does not exist is an error, in both forms of the page.
+// Unknown items are an error, in both formats of the page.
 func TestUnknown(t *testing.T) {
 	s := serve(t, newMux(t), nil)
 	for _, query := range []string{"?view=nothing", "?view=run&id=x", "?view=request&number=99", "?view=item&kind=tool&name=x", "?view=item"} {

@@ -42,7 +42,7 @@ type overview struct {
 	}
 }
 
-// ofTool returns the requests that have ended for a tool, the last first.
+// ofTool returns the completed requests for a tool, the most recent first.
 func (o *overview) ofTool(name string) (all []shownRequest) {
 	for _, r := range o.Recent {
 		if r.Name == name {
@@ -64,7 +64,7 @@ type shownRequest struct {
 	Arguments, Result    any
 }
 
-// An endpoint is a server at /mcp, with its page.
+// endpoint serves a server at /mcp, and its page.
 func endpoint(t *testing.T, mux *mcp.Mux, opts *debug.Options) (url string, s *site) {
 	t.Helper()
 	h := mcphttp.NewHandler(mux, &mcphttp.Options{Logger: quiet})
@@ -85,8 +85,8 @@ func connect(t *testing.T, url, version string, opts *mcp.ClientOptions) *mcp.Co
 	return conn
 }
 
-// Requests of both eras are shown with their rounds; sessions and subscriptions while they are
-// open.
+// Requests of both eras are shown with their rounds; sessions and subscriptions are shown
+// while they are open.
 func TestOverview(t *testing.T) {
 	for _, version := range []string{"2026-07-28", "2025-11-25"} {
 		t.Run(version, func(t *testing.T) {
@@ -127,7 +127,7 @@ func TestOverview(t *testing.T) {
 	}
 }
 
-// post2 sends a form whose response is the overview.
+// post2 submits a form whose response is the overview.
 func (s *site) post2(form url.Values) {
 	s.Helper()
 	if res, body := s.do(s.request(http.MethodPost, "", form)); res.StatusCode != http.StatusOK {
@@ -135,7 +135,7 @@ func (s *site) post2(form url.Values) {
 	}
 }
 
-// Tasks that run in this process are shown, without the IDs by which clients know them.
+// Tasks running in this process are shown without the IDs that clients use for them.
 func TestTasks(t *testing.T) {
 	mux := mcp.NewMux("farm", "v1", &mcp.MuxOptions{Logger: quiet})
 	manager := tasks.New("farm", &tasks.Options{Logger: quiet, MaxRunning: 3})
@@ -155,7 +155,7 @@ func TestTasks(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-begun
-	s.page("") // requests are recorded while the page is looked at
+	s.page("") // requests are recorded while the page is in use
 	if _, err := h.Get(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +175,7 @@ func TestTasks(t *testing.T) {
 	}
 }
 
-// A request in flight is shown and can be cancelled; its caller is told who did that.
+// A request in flight is shown and can be cancelled. Its caller is told who cancelled it.
 func TestCancel(t *testing.T) {
 	mux := newMux(t)
 	started := make(chan struct{})
@@ -211,7 +211,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// Values are shown only if that is switched on, and then without secrets.
+// Values are shown only if enabled, and never contain secrets.
 func TestValues(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", &mcp.MuxOptions{Logger: quiet})
 	type login struct {
@@ -243,8 +243,8 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// Nothing is remembered before somebody looks, unless the options say so, nor two minutes after
-// that.
+// Nothing is recorded before the page is first viewed or more than two minutes after it was
+// last viewed, unless the options say so.
 func TestAttention(t *testing.T) {
 	for _, always := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -280,7 +280,7 @@ func TestAttention(t *testing.T) {
 	}
 }
 
-// The ring of recent requests is bounded.
+// The number of recent requests is bounded.
 func TestMaxRecent(t *testing.T) {
 	mux := newMux(t)
 	s := serve(t, mux, &debug.Options{MaxRecent: 3})
@@ -294,7 +294,7 @@ func TestMaxRecent(t *testing.T) {
 	}
 }
 
-// events opens the stream of events, and returns a function that waits for one.
+// events opens the event stream and returns a function that waits for an event.
 func (s *site) events() (next func(name string)) {
 	s.Helper()
 	r := s.request(http.MethodGet, "?events", nil)
@@ -339,7 +339,7 @@ func TestEvents(t *testing.T) {
 	next("runs")
 }
 
-// A server that shuts down does not wait for pages that are open.
+// Shutting down a server does not wait for open pages.
 func TestShutdown(t *testing.T) {
 	server := httptest.NewServer(debug.NewHandler(newMux(t), &debug.Options{Logger: quiet}))
 	t.Cleanup(server.Close)
@@ -351,8 +351,8 @@ func TestShutdown(t *testing.T) {
 	}
 }
 
-// BenchmarkObserved compares a call that nobody looks at with one that somebody does: of the mux
-// alone, and over HTTP.
+// BenchmarkObserved compares a call while no page is open with a call while one is: on the
+// mux alone and over HTTP.
 func BenchmarkObserved(b *testing.B) {
 	for _, looked := range []string{"nobody", "somebody"} {
 		mux := mcp.NewMux("m", "v1", &mcp.MuxOptions{Logger: quiet})
@@ -391,7 +391,7 @@ func BenchmarkObserved(b *testing.B) {
 	}
 }
 
-// A page that nobody looks at costs a request nothing.
+// A page that is not being viewed adds no cost to a request.
 func TestAllocations(t *testing.T) {
 	mux := newMux(t)
 	req := mcptest.NewRequest(mcp.MethodCallTool, &mcp.CallToolParams{Name: "add", Arguments: []byte(`{"a":1,"b":2}`)})
@@ -404,7 +404,7 @@ func TestAllocations(t *testing.T) {
 	}
 	without := allocations()
 	s := serve(t, mux, nil)
-	if with := allocations(); with > without+1 { // under the race detector, pools lose some of what they are given
+	if with := allocations(); with > without+1 { // under the race detector, pools drop some items
 		t.Errorf("%v allocations with a page, %v without", with, without)
 	}
 	s.page("")
@@ -413,7 +413,7 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// The sessions of HTTP+SSE are shown, too.
+// Sessions of the HTTP+SSE transport are shown, too.
 func TestSSESessions(t *testing.T) {
 	mux := newMux(t)
 	h := mcphttp.NewSSEHandler(mux, &mcphttp.Options{Logger: quiet})

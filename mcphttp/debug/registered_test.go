@@ -18,7 +18,7 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// registered is the page of what is registered, as JSON.
+// registered is the JSON of the page about registered items.
 type registered struct {
 	Groups []struct {
 		Kind  string
@@ -35,8 +35,8 @@ type registered struct {
 // A plain function is middleware, too.
 func plain(next mcp.Handler) mcp.Handler { return next }
 
-// Every registration is shown with its line and the middleware around it, outermost first, also
-// on mounted muxes.
+// Every registration is shown with its line and the middleware around it, outermost first,
+// including on mounted muxes.
 func TestRegistrations(t *testing.T) {
 	inner := mcp.NewMux("inner", "v1", &mcp.MuxOptions{Logger: quiet})
 	inner.Use(middleware.Recover(nil))
@@ -98,7 +98,7 @@ func TestFindings(t *testing.T) {
 	wantIn(t, s.page("?view=item&kind=tool&name=echo"), "Findings", "/inputSchema")
 }
 
-// Any handler can be shown: its calls from the page are recorded.
+// Any handler can be shown, and its calls from the page are recorded.
 func TestAnyHandler(t *testing.T) {
 	mux := newMux(t)
 	s := serve(t, mcp.HandlerFunc(mux.ServeMCP), nil)
@@ -110,7 +110,7 @@ func TestAnyHandler(t *testing.T) {
 	}
 }
 
-// A server that does not answer is shown as that.
+// A server that does not answer is reported as such.
 func TestBrokenServer(t *testing.T) {
 	s := serve(t, mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) { return nil, errors.New("out of order") }), nil)
 	wantIn(t, s.page(""), "The server does not answer", "out of order")
@@ -119,7 +119,7 @@ func TestBrokenServer(t *testing.T) {
 	}
 }
 
-// A handler that panics is recorded as that.
+// A handler that panics is recorded as such.
 func TestPanic(t *testing.T) {
 	mux := newMux(t)
 	mux.Tool("panic", mcp.Describe(mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) { panic("no") }), &mcp.Tool{}))

@@ -13,8 +13,8 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// The page about a deeply nested text does not make a line of each element: the lines would be
-// thousands of times as long as the text.
+// The page of a deeply nested text does not put each element on its own line: the indented
+// text would be thousands of times as long.
 func TestDeeplyNestedText(t *testing.T) {
 	const depth = 4000
 	deep := strings.Repeat("[", depth) + strings.Repeat("1,", 4*depth) + "1" + strings.Repeat("]", depth)

@@ -19,8 +19,8 @@ import (
 	"github.com/go-psi/psi/mcphttp/oauth"
 )
 
-// The address decides what may be dialled, whatever the name: a name may resolve to
-// another address at any time.
+// The address decides what may be dialled, whatever the name: a name may resolve to another
+// address at any time.
 func TestDial(t *testing.T) {
 	servers := map[string]string{ // address of the server: kinds that it may name
 		"203.0.113.7": "public", "127.0.0.1": "public loopback private", "::1": "public loopback private",
@@ -49,7 +49,8 @@ func TestDial(t *testing.T) {
 	}
 }
 
-// The connection over which a server requires authorization shows where it is.
+// The connection over which a server requires authorization determines how near the server
+// is.
 func TestReachOfServer(t *testing.T) {
 	as, login := localIssuer()
 	defer login.Close()
@@ -66,7 +67,7 @@ func TestReachOfServer(t *testing.T) {
 	grant := &oauth.AuthorizationCode{Redirector: oauth.NewRedirector("https://app.example/callback", visitReally)}
 
 	// A server at a loopback address, whatever its name, may name others there. The
-	// transport's own dialer checks them.
+	// transport's own dialer enforces that.
 	get := func(base http.RoundTripper) (string, error) {
 		rt := oauth.NewTransport(server.url, &oauth.Options{Base: base, Grant: grant, Logger: slog.New(slog.DiscardHandler)})
 		defer rt.Close()
@@ -88,7 +89,7 @@ func TestReachOfServer(t *testing.T) {
 	if got, err := get(hidden); !errors.Is(err, oauth.ErrUnsafeURL) {
 		t.Errorf("found somewhere: %q, %v", got, err)
 	}
-	// A name says nothing: the address that it has now counts.
+	// The name does not matter: its current address counts.
 	name, _ := os.Hostname()
 	addresses, err := net.LookupHost(name)
 	if err != nil || name == "localhost" || oauth.Dial(netip.MustParseAddr("8.8.8.8"), netip.MustParseAddr(addresses[0]), false) == nil {
@@ -121,7 +122,7 @@ func TestPrivateNetworks(t *testing.T) {
 	}
 }
 
-// A name may contain numbers, unless the last label is one.
+// A name may contain numbers, unless its last label is a number.
 func TestNamesWithNumbers(t *testing.T) {
 	for _, host := range []string{"127.0.0.1.example", "1.2.3.4x", "0x7g", "10.a0x1", "xn--1-7sb.example", "4.example."} {
 		w := newWorld(t)
@@ -134,8 +135,8 @@ func TestNamesWithNumbers(t *testing.T) {
 	}
 }
 
-// Behind a proxy, its address is dialed, wherever that is. net/http reads the environment
-// once, so a process of its own asks for the metadata.
+// Behind a proxy, the proxy's address is dialed, wherever it is. net/http reads the
+// environment once, so a separate process requests the metadata.
 func TestProxy(t *testing.T) {
 	if os.Getenv("PSI_TEST_PROXIED") != "" {
 		w := newWorld(t)

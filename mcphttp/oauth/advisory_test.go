@@ -23,8 +23,8 @@ import (
 
 // Tests of public advisories are named after them. docs/evidence/advisories.md lists them.
 
-// browserOf puts a fake browser into the path, which writes down its arguments, one a
-// line, after their number.
+// browserOf puts a fake browser in the path. It writes down its arguments, one per line,
+// after their number.
 func browserOf(t *testing.T) (visited func() string) {
 	t.Helper()
 	if runtime.GOOS != "linux" {
@@ -54,7 +54,7 @@ func browserOf(t *testing.T) (visited func() string) {
 	}
 }
 
-// mcp-remote passed the address of a login page, which the server names, to a shell.
+// mcp-remote passed the URL of a login page, which is chosen by the server, to a shell.
 func TestAdvisoryCVE_2025_6514(t *testing.T) {
 	visited := browserOf(t)
 	hit := filepath.Join(t.TempDir(), "hit")
@@ -62,7 +62,7 @@ func TestAdvisoryCVE_2025_6514(t *testing.T) {
 		part = strings.ReplaceAll(part, "HIT", hit)
 		for _, to := range []string{"https://login.example/authorize?x=" + part, "https://login.example/" + url.PathEscape(part)} {
 			if err := oauth.OpenBrowser(t.Context(), to); err != nil {
-				continue // it was not a URL
+				continue // the part is not a valid URL
 			}
 			got := visited()
 			if lines := strings.Split(strings.TrimSuffix(got, "\n"), "\n"); len(lines) != 2 || lines[0] != "1" || !strings.HasPrefix(lines[1], "https://login.example/") {
@@ -80,8 +80,8 @@ func TestAdvisoryCVE_2025_6514(t *testing.T) {
 	}
 }
 
-// The Inspector opened any address that a server gave for its login page: a script ran in
-// the page that could start programs.
+// The Inspector opened any URL that a server named as its login page: a script ran in the
+// page that could start programs.
 func TestAdvisoryCVE_2025_58444(t *testing.T) {
 	for _, to := range []string{
 		"javascript:alert(1)", "JavaScript:alert(1)//https://login.example", " javascript:alert(1)", "java\tscript:alert(1)", "data:text/html,<script>1</script>",
@@ -97,7 +97,7 @@ func TestAdvisoryCVE_2025_58444(t *testing.T) {
 	}
 }
 
-// within are URLs of hosts that a server with a public address must not name.
+// within are URLs of internal hosts, which a server with a public address must not name.
 var within = []string{
 	"https://169.254.169.254", "http://169.254.169.254", "https://127.0.0.1", "http://127.0.0.1:6379", "https://localhost", "https://10.0.0.1",
 	"https://192.168.1.1", "https://172.16.0.1", "https://[::1]", "https://[fd00:ec2::254]", "https://[::ffff:169.254.169.254]", "https://0.0.0.0",
@@ -106,7 +106,7 @@ var within = []string{
 	"https://10.1.", "https://0xA9FEA9FE", "https://1.2.3.4.5", "https://\uff11\uff12\uff17.0.0.1", "https://\u24db\u24de\u24d2alhost",
 }
 
-// nobodyWithin fails the test if one of these hosts gets a request.
+// nobodyWithin fails the test if one of these hosts receives a request.
 func nobodyWithin(t *testing.T, w *world) {
 	t.Helper()
 	for _, at := range within {
@@ -149,7 +149,7 @@ func TestAdvisoryCVE_2026_45609(t *testing.T) {
 	}
 }
 
-// The registry's check of addresses did not know the IPv6 addresses that embed others.
+// The registry's check of addresses did not recognize IPv6 addresses that embed others.
 func TestAdvisoryCVE_2026_44430(t *testing.T) {
 	public := netip.MustParseAddr("203.0.113.7")
 	for _, to := range []string{
@@ -166,7 +166,7 @@ func TestAdvisoryCVE_2026_44430(t *testing.T) {
 }
 
 // The Rust SDK did not compare the resource in the metadata with the server that sent it: a
-// server that named another one got the tokens for that.
+// server that named another one received the tokens for that one.
 func TestAdvisoryCVE_2026_63127(t *testing.T) {
 	victim := "https://victim.example/mcp"
 	w := newWorld(t)
@@ -184,7 +184,7 @@ func TestAdvisoryCVE_2026_63127(t *testing.T) {
 	}
 }
 
-// moved is a world that has been set up at login.example, with a secret and a refresh
+// moved returns a world that has been set up at login.example, with a secret and a refresh
 // token, and whose server then names evil.example.
 func moved(t *testing.T, grant oauth.Grant) (w *world, rt *oauth.Transport, evil *issuer) {
 	t.Helper()
@@ -206,7 +206,7 @@ func moved(t *testing.T, grant oauth.Grant) (w *world, rt *oauth.Transport, evil
 	return w, rt, evil
 }
 
-// keeps checks that nothing of login.example was sent to the other server.
+// keeps checks that nothing from login.example was sent to the other authorization server.
 func keeps(t *testing.T, evil *issuer) {
 	t.Helper()
 	for _, g := range evil.granted("") {
@@ -216,8 +216,8 @@ func keeps(t *testing.T, evil *issuer) {
 	}
 }
 
-// The TypeScript SDK sent refresh tokens and secrets of one authorization server to
-// whichever one the server named next.
+// The TypeScript SDK sent the refresh tokens and secrets of one authorization server to
+// whichever one the MCP server named next.
 func TestAdvisoryCVE_2026_104850(t *testing.T) {
 	arranged := oauth.Client{Issuer: loginURL, ID: "id", Secret: "client-secret"}
 	for name, grant := range map[string]oauth.Grant{
@@ -243,8 +243,8 @@ func TestAdvisoryCVE_2026_104850(t *testing.T) {
 	}
 }
 
-// So did the Python SDK, and its fixed version still does where a server has no metadata,
-// where it requires more scopes, and for credentials without an issuer.
+// So did the Python SDK. Its fixed version still does if a server has no metadata, if it
+// requires more scopes, and for credentials without an issuer.
 func TestAdvisoryGHSA_qx49_fqc8_xw99(t *testing.T) {
 	turns := map[string]func(w *world, evil *issuer){
 		"by metadata": func(w *world, _ *issuer) {

@@ -25,7 +25,7 @@ import (
 func attacks() map[string]struct {
 	arrange func(w *world)
 	reason  error
-	reaches string // what may be requested, a prefix of the log; "" for no authorization at all
+	reaches string // prefix of the requests that are allowed; "" for no authorization at all
 } {
 	type attack = struct {
 		arrange func(w *world)
@@ -146,8 +146,8 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
-// A code of another flow, even with the right state, is useless without the verifier of
-// that flow.
+// A code of another flow, even with the right state, is useless without that flow's
+// verifier.
 func TestCodeInjection(t *testing.T) {
 	w := newWorld(t)
 	w.mustPost(w.transport(nil), "", served) // a victim's flow, code-1
@@ -175,7 +175,8 @@ func TestErrorOfStranger(t *testing.T) {
 	}
 }
 
-// If the server redirects a request with a token, the token is not sent on.
+// If the server redirects a request with a token, the token is sent only to a path below
+// that of the server.
 func TestRedirectOfServer(t *testing.T) {
 	for name, test := range map[string]struct {
 		to    string
@@ -309,8 +310,8 @@ func TestRedirectOfMetadata(t *testing.T) {
 	}
 }
 
-// The server moves to another authorization server, which must not see anything of the old
-// one: no client, no secret, no token; and the other way round.
+// If the server moves to another authorization server, the new one gets nothing from the old
+// one (no client, secret or token), and vice versa.
 func TestMigration(t *testing.T) {
 	w := newWorld(t)
 	w.login.refresh = "r"
@@ -334,7 +335,7 @@ func TestMigration(t *testing.T) {
 	}
 }
 
-// Credentials for one authorization server are not tried at another.
+// Credentials for one authorization server are not sent to another.
 func TestCredentialsOfAnother(t *testing.T) {
 	client := oauth.Client{Issuer: "https://partner.example", ID: "id", Secret: "secret"}
 	assert := func(context.Context, oauth.AuthorizationServer) (string, error) {
@@ -376,8 +377,8 @@ func TestFirstIssuer(t *testing.T) {
 	}
 }
 
-// A client with a secret or key is not used at an authorization server only because the
-// MCP server names it: nothing is sent before an issuer is configured.
+// A client with a secret or key is not used at an authorization server just because the MCP
+// server names it: nothing is sent until an issuer is configured.
 func TestSecretWithoutIssuer(t *testing.T) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

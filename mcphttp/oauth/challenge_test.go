@@ -59,7 +59,7 @@ func FuzzParseChallenges(f *testing.F) {
 				t.Errorf("%v", c)
 			}
 		}
-		// Parsed challenges are parsed the same again after they have been written.
+		// Parsing challenges that have been formatted again gives the same result.
 		var b strings.Builder
 		for i, c := range all {
 			if i > 0 {

@@ -16,13 +16,13 @@ import (
 	"github.com/go-psi/psi/mcphttp/oauth"
 )
 
-// The kinds of clients, in their order.
+// The kinds of clients, in order of preference.
 func TestClientOrder(t *testing.T) {
 	const document = "https://app.example/client.json"
 	arranged := []oauth.Client{{Issuer: "https://partner.example", ID: "other"}, {Issuer: loginURL, ID: "arranged", Secret: "s"}}
 	for name, test := range map[string]struct {
 		grant       oauth.AuthorizationCode
-		documents   bool // the authorization server supports metadata documents
+		documents   bool // whether the authorization server supports metadata documents
 		noEndpoint  bool
 		want        string // client_id; "" for an error
 		registering int
@@ -152,8 +152,8 @@ func TestRegisteredAnew(t *testing.T) {
 	})
 }
 
-// An authorization server that does not know a client says so to the user only, who does not
-// come back. The next login registers anew, in another process too.
+// An authorization server that does not know a client reports that only to the user, who
+// does not return. The next login registers again, including in another process.
 func TestUnknownRegistration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -166,7 +166,7 @@ func TestUnknownRegistration(t *testing.T) {
 			return w.visit(ctx, to)
 		})
 		w.mustPost(w.transport(nil), "", served)
-		w.login.revoke() // and all that it knew
+		w.login.revoke() // together with everything it knew
 		w.mustFail(w.transport(nil), mcp.ErrUnauthorized)
 		w.mustPost(w.transport(nil), "", served)
 		if n := len(w.login.clients); n != 2 {

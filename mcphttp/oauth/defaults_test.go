@@ -11,7 +11,7 @@ import (
 	"github.com/go-psi/psi/mcphttp/oauth"
 )
 
-// What options mean that are nil, and those whose numbers are 0, negative or positive.
+// The values of nil options, and of options whose numbers are 0, negative or positive.
 func TestDefaultOptions(t *testing.T) {
 	var text strings.Builder
 	text.WriteString(golden.Options(new(oauth.DefaultOptions(nil))))

@@ -14,7 +14,7 @@ import (
 	"github.com/go-psi/psi/mcphttp/oauth"
 )
 
-// TestPlaces checks where metadata is looked for, and in which order.
+// Metadata is looked up in these places, in this order.
 func TestPlaces(t *testing.T) {
 	const well = "/.well-known/"
 	for name, test := range map[string]struct {
@@ -109,7 +109,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// An HTML page, which some servers send for every unknown path, is not metadata.
+// An HTML page, which some servers return for every unknown path, is not metadata.
 func TestPageForPeople(t *testing.T) {
 	w := newWorld(t)
 	w.hosts[origin(serverURL)] = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -137,7 +137,7 @@ func TestByteOrderMark(t *testing.T) {
 	w.mustPost(w.transport(nil), "", served)
 }
 
-// An error of a server, or its wish to be asked later, does not mean that it has no metadata.
+// A server error, or a request to retry later, does not mean that there is no metadata.
 func TestMetadataUnavailable(t *testing.T) {
 	for _, status := range []int{http.StatusServiceUnavailable, http.StatusTooManyRequests} {
 		w := newWorld(t)
@@ -155,8 +155,8 @@ func TestMetadataUnavailable(t *testing.T) {
 	}
 }
 
-// What is at the root of a host, where metadata is looked for first, may be down or know only
-// an issuer of its own, while the authorization server below its path is fine.
+// The root of a host, where metadata is looked up first, may be down or know only its own
+// issuer, while the authorization server at a path below it works.
 func TestMetadataBehindGateway(t *testing.T) {
 	const issuer = loginURL + "/realms/a"
 	for _, status := range []int{http.StatusBadGateway, http.StatusInternalServerError, http.StatusTooManyRequests, http.StatusOK} {
@@ -237,7 +237,7 @@ func TestSeveralIssuers(t *testing.T) {
 	}
 }
 
-// The identifier of a resource above the server's URL is sent as it is.
+// A resource identifier that is a parent of the server's URL is sent unchanged.
 func TestParentResource(t *testing.T) {
 	for _, id := range []string{"https://mcp.example", "https://mcp.example/", "https://MCP.example:443/mcp/"} {
 		w := newWorld(t)
@@ -249,7 +249,7 @@ func TestParentResource(t *testing.T) {
 	}
 }
 
-// shared is a host with a path for each tenant. Documents are served at their paths; all
+// shared returns a host with one path per tenant. Documents are served at their paths; all
 // other paths are the server of the tenant at /mcp.
 func shared(t *testing.T, challenge string, documents map[string]string) *world {
 	t.Helper()
@@ -281,7 +281,7 @@ func TestFindingS7ParentResource(t *testing.T) {
 	for name, test := range map[string]struct {
 		challenge string
 		documents map[string]string // resources by the path of their metadata
-		want      string            // that a token was requested for, "" for none
+		want      string            // the resource of the requested token; "" for none
 	}{
 		"the server's own, advertised":         {advertise + `/mcp/prm.json"`, map[string]string{"/mcp/prm.json": serverURL}, serverURL},
 		"the host, advertised by the tenant":   {advertise + `/mcp/prm.json"`, map[string]string{"/mcp/prm.json": host}, ""},
@@ -290,7 +290,7 @@ func TestFindingS7ParentResource(t *testing.T) {
 		"the host, at its own well-known":      {"Bearer", map[string]string{wellKnownRoot: host}, host},
 		"the host's own, advertised":           {advertise + wellKnownRoot + `"`, map[string]string{wellKnownRoot: host}, host},
 		"the tenant's, at the host's":          {"Bearer", map[string]string{wellKnownRoot: serverURL}, serverURL},
-		"a query makes another place":          {advertise + wellKnownRoot + `?tenant=evil"`, map[string]string{wellKnownRoot: host}, host}, // by the place without it
+		"a query makes another place":          {advertise + wellKnownRoot + `?tenant=evil"`, map[string]string{wellKnownRoot: host}, host}, // without the query
 		"wrong, then right":                    {advertise + `/mcp/prm.json"`, map[string]string{"/mcp/prm.json": host, wellKnownRoot + "/mcp": serverURL}, serverURL},
 		"one document in all places":           {advertise + wellKnownRoot + `/mcp"`, map[string]string{wellKnownRoot + "/mcp": host, wellKnownRoot: host}, host},
 	} {
@@ -309,18 +309,19 @@ func TestFindingS7ParentResource(t *testing.T) {
 	}
 }
 
-// ExactResource is for hosts whose tenants are not one resource, whatever the host says.
+// ExactResource is for hosts whose tenants are separate resources, whatever the host's
+// metadata says.
 func TestFindingS7ExactResource(t *testing.T) {
 	w := shared(t, "Bearer", map[string]string{wellKnownRoot: "https://mcp.example"})
 	w.mustFail(w.transport(&oauth.Options{ExactResource: true}), oauth.ErrResource)
 	w.mustFail(w.transport(&oauth.Options{ExactResource: true}), mcp.ErrUnauthorized)
 	w.wantAuthorizations(0)
 
-	w = shared(t, "Bearer", map[string]string{wellKnownRoot + "/mcp": serverURL + "/"}) // a slash at the end says nothing
+	w = shared(t, "Bearer", map[string]string{wellKnownRoot + "/mcp": serverURL + "/"}) // the trailing slash is ignored
 	w.mustPost(w.transport(&oauth.Options{ExactResource: true}), "", served)
 }
 
-// A server that is distinguished by its query does not get the tokens of the others.
+// A server identified by its query does not get the tokens of other servers.
 func TestFindingS7Query(t *testing.T) {
 	w := shared(t, advertise+`/mcp/prm.json"`, map[string]string{"/mcp/prm.json": serverURL})
 	w.server.url = serverURL + "?tenant=evil"

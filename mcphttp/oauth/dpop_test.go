@@ -19,11 +19,12 @@ import (
 	"github.com/go-psi/psi/mcphttp/oauth"
 )
 
-// bound makes the world use DPoP. It checks every proof, and requires nonces if told to.
+// bound is a world that uses DPoP. It checks every proof, and requires nonces if nonces is
+// set.
 type bound struct {
 	*world
 	nonces bool
-	seen   map[string]bool // jti
+	seen   map[string]bool // by jti
 	thumbs map[string]bool
 }
 
@@ -120,7 +121,7 @@ func TestDPoP(t *testing.T) {
 	}
 }
 
-// The key is kept with the token: for refreshing, and for the next process.
+// The key is stored with the token, for refreshing and for the next process.
 func TestDPoPKeyStays(t *testing.T) {
 	own, _ := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	other, _ := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

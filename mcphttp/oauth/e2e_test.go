@@ -18,7 +18,7 @@ import (
 	"github.com/go-psi/psi/mcphttp/oauth"
 )
 
-// serveMCP replaces the world's server by a real one.
+// serveMCP replaces the world's server with a real one.
 func (w *world) serveMCP() {
 	mux := mcp.NewMux("clock", "v1.0.0", nil)
 	mux.Tool("greet", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "hello", nil }, nil))
@@ -45,7 +45,7 @@ func (w *world) connect(rt *oauth.Transport) *mcp.Conn {
 	return conn
 }
 
-// A user takes longer to log in than a server may take to answer a probe.
+// A user may take longer to log in than a server may take to answer a probe.
 func TestSlowUser(t *testing.T) {
 	for name, before := range map[string]bool{"while connecting": false, "before": true} {
 		t.Run(name, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestSlowUser(t *testing.T) {
 	}
 }
 
-// A rejection fails the request, and is not mistaken for an old server.
+// A rejection fails the request, and the server is not mistaken for an old one.
 func TestConnectDenied(t *testing.T) {
 	w := newWorld(t)
 	w.serveMCP()

@@ -14,7 +14,7 @@ import (
 	"github.com/go-psi/psi/mcphttp/oauth"
 )
 
-// agreeing is a user who agrees to everything.
+// agreeing acts as a user who consents to everything.
 func agreeing(_ context.Context, url string) error {
 	fmt.Println("a browser is opened")
 	go func() {
@@ -74,7 +74,7 @@ func ExampleNewMemoryStore() {
 	// <nil>
 }
 
-// A program whose platform identifies it needs no credentials of its own.
+// A program identified by its platform needs no credentials.
 func ExampleWorkloadIdentity() {
 	server, login := protected()
 	defer server.Close()
@@ -97,7 +97,7 @@ func ExampleWorkloadIdentity() {
 	// <nil>
 }
 
-// A user who is logged in at the enterprise is not asked again.
+// A user who is logged in to the enterprise is not prompted again.
 func ExampleEnterpriseGrant() {
 	server, login := protected()
 	defer server.Close()

@@ -11,7 +11,7 @@ import (
 	"github.com/go-psi/psi/mcphttp/oauth"
 )
 
-// Several processes that act for one user share tokens. Only one of them at a time uses the
+// Several processes that act for one user share tokens. Only one process at a time uses the
 // refresh token.
 func ExampleNewSharedStore() {
 	shared := store.NewMemory(nil) // in production, an adapter to an engine

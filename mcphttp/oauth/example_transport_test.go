@@ -17,8 +17,8 @@ import (
 	"github.com/go-psi/psi/mcphttp/oauth"
 )
 
-// protected is an MCP server that requires tokens of its own authorization server. Both
-// are on this machine.
+// protected returns an MCP server that requires tokens of its own authorization server. Both
+// run on this machine.
 func protected() (server, login *httptest.Server) {
 	as, login := localIssuer()
 	mux := mcp.NewMux("clock", "v1.0.0", nil)
@@ -81,7 +81,7 @@ func ExampleNewTransport() {
 	// hello, whoever you are
 }
 
-// A program without a user has credentials of its own.
+// A program without a user has its own credentials.
 func ExampleClientCredentials() {
 	server, login := protected()
 	defer server.Close()
@@ -99,8 +99,7 @@ func ExampleClientCredentials() {
 	// <nil>
 }
 
-// A web application redirects the user, and gets the parameters where it serves its
-// redirect URI.
+// A web application redirects the user, and receives the parameters at its redirect URI.
 func ExampleNewRedirector() {
 	redirects := make(chan url.Values) // sent by the application's handler
 	receiver := oauth.NewRedirector("https://app.example/callback", func(ctx context.Context, authorizationURL string) (url.Values, error) {

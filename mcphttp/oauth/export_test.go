@@ -15,7 +15,7 @@ type Challenge struct {
 	Params map[string]string
 }
 
-// ParseChallenges is for fuzzing.
+// ParseChallenges parses challenges for fuzzing.
 func ParseChallenges(h http.Header) []Challenge {
 	var all []Challenge
 	for _, c := range parseChallenges(h) {
@@ -24,12 +24,13 @@ func ParseChallenges(h http.Header) []Challenge {
 	return all
 }
 
-// Dial reports whether a server at one address may have another dialled.
+// Dial returns an error unless a server at one address may cause another address to be
+// dialled.
 func Dial(server, to netip.Addr, plain bool) error {
 	d := &destination{reach: reachFrom(server), plain: plain}
 	ctx := context.WithValue(context.Background(), destinationKey{}, d)
 	return controlDial(ctx, "tcp", netip.AddrPortFrom(to, 443).String(), nil)
 }
 
-// DefaultOptions returns options with their defaults.
+// DefaultOptions returns o with defaults filled in.
 func DefaultOptions(o *Options) Options { return o.withDefaults() }

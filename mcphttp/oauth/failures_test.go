@@ -21,7 +21,7 @@ import (
 	"github.com/go-psi/psi/mcphttp/oauth"
 )
 
-// failingKey is a key outside of memory that signs n times.
+// failingKey is a key held outside the process that signs n times and then fails.
 type failingKey struct {
 	crypto.Signer
 	n int
@@ -43,15 +43,15 @@ func newKey(t *testing.T, curve elliptic.Curve) *ecdsa.PrivateKey {
 	return key
 }
 
-// closedRedirector cannot take users anywhere.
+// closedRedirector cannot open a redirect.
 type closedRedirector struct{}
 
 func (closedRedirector) Open(context.Context, string) (oauth.Redirect, error) {
 	return nil, errors.New("oauth: there is no browser")
 }
 
-// Whatever fails on the way to a token, the request fails with an error that says what it
-// was, and the MCP server gets no token.
+// If anything fails while a token is obtained, the request fails with an error that names
+// the cause, and the MCP server gets no token.
 func TestFailureSaysWhy(t *testing.T) {
 	client := func(c oauth.Client) oauth.Options {
 		c.Issuer = loginURL
@@ -74,7 +74,8 @@ func TestFailureSaysWhy(t *testing.T) {
 			w.login.token = func(rw http.ResponseWriter, _ *http.Request) bool { writeJSON(rw, status, answer); return true }
 		}
 	}
-	// old makes the server one of revision 2025-03-26, with or without its own metadata.
+	// old turns the server into one of revision 2025-03-26, with or without its own
+	// metadata.
 	old := func(status int, metadata map[string]any) func(w *world) {
 		return func(w *world) {
 			w.server.metadata, w.server.challenge = nil, "Bearer"
@@ -170,7 +171,7 @@ func TestFailureSaysWhy(t *testing.T) {
 	}
 }
 
-// The query of an endpoint, which may be secret, is in no error.
+// Errors do not contain the query of an endpoint, which may be secret.
 func TestErrorsWithoutQuery(t *testing.T) {
 	for status, why := range map[int]string{http.StatusFound: "redirects", http.StatusNotModified: "status 304"} {
 		w := newWorld(t)
@@ -189,7 +190,7 @@ func TestErrorsWithoutQuery(t *testing.T) {
 	}
 }
 
-// keeping is a store from which nothing can be removed.
+// keeping is a store from which no value can be removed.
 type keeping struct{ oauth.Store }
 
 func (k keeping) Save(ctx context.Context, key oauth.StoreKey, value []byte) error {
@@ -199,7 +200,7 @@ func (k keeping) Save(ctx context.Context, key oauth.StoreKey, value []byte) err
 	return k.Store.Save(ctx, key, value)
 }
 
-// What does not stop a request is logged.
+// Problems that do not fail a request are logged.
 func TestWarnings(t *testing.T) {
 	for name, test := range map[string]struct {
 		setup func(w *world)
@@ -247,7 +248,7 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// That a token was obtained is logged, without the token.
+// Obtaining a token is logged, without the token.
 func TestLogOfAuthorization(t *testing.T) {
 	w := newWorld(t)
 	w.server.challenge = `Bearer scope="a b"`
@@ -258,5 +259,5 @@ func TestLogOfAuthorization(t *testing.T) {
 	}
 }
 
-// unused is the function of a Redirector that no test comes to.
+// unused is a function for a Redirector that is never called.
 func unused(context.Context, string) (url.Values, error) { return nil, errors.ErrUnsupported }

@@ -61,7 +61,8 @@ func TestFindingS36FilesOfAnotherUser(t *testing.T) {
 	}
 }
 
-// In a directory where others can replace files, nothing is read until it is closed to them.
+// In a directory where others can replace files, nothing is read until its permissions are
+// restricted.
 func TestFindingS36OpenDirectory(t *testing.T) {
 	store, dir, _ := oneFile(t)
 	for mode, readable := range map[os.FileMode]bool{0o700: true, 0o755: true, 0o770: false, 0o777: false, 0o702: false} {

@@ -26,7 +26,7 @@ import (
 	"github.com/go-psi/psi/mcphttp/oauth"
 )
 
-// verified returns the header and the claims of a JWT after verifying its signature.
+// verified verifies the signature of a JWT and returns its header and claims.
 func verified(t *testing.T, token string, key crypto.PublicKey) (header jose.Header, claims map[string]any) {
 	t.Helper()
 	jws, err := jose.ParseSignedCompact(token, []jose.SignatureAlgorithm{jose.ES256, jose.ES384, jose.RS256, jose.PS256, jose.EdDSA})
@@ -52,7 +52,7 @@ func TestClientSecret(t *testing.T) {
 		methods any
 		method  string
 		basic   string
-		form    string // client_secret
+		form    string // expected client_secret
 	}{
 		"basic":           {[]string{"client_secret_post", "client_secret_basic"}, "", "id+%2B:s%3A+%25", ""},
 		"by default":      {nil, "", "id+%2B:s%3A+%25", ""},
@@ -104,7 +104,7 @@ func TestClientKey(t *testing.T) {
 		key      oauth.Key
 		accepted []string
 		audience string
-		want     string // algorithm; "" for an error
+		want     string // expected algorithm; "" for an error
 	}{
 		"P-256":           {key: oauth.Key{Signer: p256, ID: "k1"}, want: "ES256"},
 		"P-384":           {key: oauth.Key{Signer: p384}, want: "ES384"},
@@ -189,7 +189,7 @@ func TestWorkloadIdentity(t *testing.T) {
 	w.mustFail(w.transport(&oauth.Options{Grant: grant}), failed)
 }
 
-// provider is the identity provider of an enterprise.
+// provider adds the identity provider of an enterprise.
 func (w *world) provider(issued string) *[]url.Values {
 	var asked []url.Values
 	w.hosts["https://idp.corp"] = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -253,7 +253,7 @@ func TestEnterprise(t *testing.T) {
 	}
 }
 
-// Without the issuer of a provider, its token endpoint is the audience of assertions.
+// Without a provider's issuer, the audience of assertions is the provider's token endpoint.
 func TestEnterpriseKey(t *testing.T) {
 	w := newWorld(t)
 	asked := w.provider("urn:ietf:params:oauth:token-type:id-jag")
@@ -269,7 +269,7 @@ func TestEnterpriseKey(t *testing.T) {
 	}
 }
 
-// A grant without its function is rejected before anything is sent.
+// A grant that lacks its function is rejected before anything is sent.
 func TestGrantWithoutFunction(t *testing.T) {
 	for name, grant := range map[string]oauth.Grant{
 		"Subject":   &oauth.EnterpriseGrant{Client: oauth.Client{Issuer: loginURL, ID: "id"}},

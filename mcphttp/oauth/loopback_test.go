@@ -18,7 +18,7 @@ import (
 	"github.com/go-psi/psi/mcphttp/oauth"
 )
 
-// visitReally is a user at a real server.
+// visitReally acts as a user at a real server.
 func visitReally(ctx context.Context, to string) (url.Values, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, to, nil)
 	if err != nil {
@@ -36,7 +36,7 @@ func visitReally(ctx context.Context, to string) (url.Values, error) {
 	return back.Query(), nil
 }
 
-// browse gets a page and returns its text.
+// browse requests a page and returns its status and text.
 func browse(t *testing.T, method, to string) (int, string) {
 	t.Helper()
 	req, _ := http.NewRequest(method, to, nil)
@@ -117,7 +117,7 @@ func TestLoopback(t *testing.T) {
 	}
 	again.Close()
 	third.Close()
-	// Or is another URI's.
+	// Or belongs to another URI.
 	for _, other := range []string{
 		strings.Replace(before, "http:", "https:", 1), strings.Replace(before, "127.0.0.1", "localhost", 1), strings.Replace(before, "/callback", "/other", 1), "http://[",
 	} {
@@ -194,7 +194,7 @@ func TestLoopbackFails(t *testing.T) {
 	}
 }
 
-// Authorizations that share a port take turns, whatever transport they are for.
+// Authorizations that share a port take turns, even if they are for different transports.
 func TestLoopbackPortIsShared(t *testing.T) {
 	free, err := (&oauth.Loopback{}).Open(t.Context(), "")
 	if err != nil {

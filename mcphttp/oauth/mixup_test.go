@@ -12,7 +12,7 @@ import (
 	"github.com/go-psi/psi/mcphttp/oauth"
 )
 
-// mixUp is a world whose server names a hostile authorization server, which sends users
+// mixUp returns a world whose server names a hostile authorization server, which sends users
 // to the pages of an honest one that does not name itself in redirects.
 func mixUp(t *testing.T) (w *world, evil *issuer) {
 	t.Helper()
@@ -26,7 +26,7 @@ func mixUp(t *testing.T) (w *world, evil *issuer) {
 	return w, evil
 }
 
-// A code of an honest authorization server is not sent to the hostile one that sent the
+// A code from an honest authorization server is not sent to the hostile one that sent the
 // user there.
 func TestFindingS38MixUpWithoutIssuer(t *testing.T) {
 	w, evil := mixUp(t)
@@ -35,7 +35,7 @@ func TestFindingS38MixUpWithoutIssuer(t *testing.T) {
 	if n := w.asked("POST https://evil.example/token"); n != 0 || len(evil.granted("")) != 0 {
 		t.Errorf("the hostile one got %d codes", n)
 	}
-	// An honest one that names itself needs no option.
+	// If the honest one names itself, no option is needed.
 	w, _ = mixUp(t)
 	w.login.noIss = false
 	w.mustFail(w.transport(nil), oauth.ErrIssuer)
@@ -46,7 +46,7 @@ func TestFindingS38MixUpWithoutIssuer(t *testing.T) {
 
 // Real authorization servers still work: with pages at the origin of the token endpoint but
 // not of the issuer, with tokens of another host, and with an iss that was not announced.
-// Those without iss do so unless it is required.
+// Servers that send no iss work unless it is required.
 func TestFindingS38RealServers(t *testing.T) {
 	for name, arrange := range map[string]func(w *world){
 		"no iss, all on one origin": func(w *world) { w.login.noIss = true },
@@ -81,7 +81,7 @@ func TestFindingS38RealServers(t *testing.T) {
 			}
 		}
 	}
-	// By default, pages on another host work without iss, too.
+	// By default, pages on another host also work without iss.
 	w := newWorld(t)
 	w.login.metadata["authorization_response_iss_parameter_supported"] = false
 	w.login.metadata["authorization_endpoint"] = "https://pages.example/authorize"
@@ -91,7 +91,7 @@ func TestFindingS38RealServers(t *testing.T) {
 }
 
 // The page of a hostile authorization server can send the user on to an honest one. That the
-// client has sent the user to the right origin says nothing about where the code is from.
+// client sent the user to the right origin does not show where the code comes from.
 func TestMixUpByRedirectingPage(t *testing.T) {
 	w, evil := mixUp(t)
 	evil.metadata["authorization_endpoint"] = "https://evil.example/authorize"

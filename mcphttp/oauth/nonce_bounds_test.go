@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// A request is sent again with another nonce three times, to the authorization server and
-// to the MCP server, and only if there is a nonce to send.
+// A request is retried with another nonce up to three times, at the authorization server and
+// at the MCP server, and only if there is a nonce to send.
 func TestNonceBounds(t *testing.T) {
 	for name, c := range map[string]struct {
 		code  string

@@ -15,7 +15,8 @@ import (
 	"github.com/go-psi/psi/mcphttp/oauth"
 )
 
-// refreshing is a world in which tokens can be refreshed, with a token in use.
+// refreshing returns a world whose tokens can be refreshed, and a transport with a token in
+// use.
 func refreshing(t *testing.T) (*world, *oauth.Transport) {
 	w := newWorld(t)
 	w.login.refresh = "r"
@@ -24,7 +25,8 @@ func refreshing(t *testing.T) (*world, *oauth.Transport) {
 	return w, rt
 }
 
-// 50 requests find at the same time that their token has expired: one refreshes; T66.
+// If 50 concurrent requests find that their token has expired, one of them refreshes it;
+// T66.
 func TestOneRefresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, rt := refreshing(t)
@@ -44,7 +46,7 @@ func TestOneRefresh(t *testing.T) {
 	})
 }
 
-// A refresh outlives its request, because its refresh token is used up; T66.
+// A refresh outlives its request, because its refresh token has been used; T66.
 func TestRefreshOutlivesRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, rt := refreshing(t)
@@ -60,7 +62,7 @@ func TestRefreshOutlivesRequest(t *testing.T) {
 	})
 }
 
-// A refresh outlives its transport, too: the next one has its token.
+// A refresh also outlives its transport: the next transport gets its token.
 func TestRefreshOutlivesTransport(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, rt := refreshing(t)
@@ -78,7 +80,8 @@ func TestRefreshOutlivesTransport(t *testing.T) {
 	})
 }
 
-// A token is refreshed before it expires, and the new refresh token is used next.
+// A token is refreshed before it expires, and the new refresh token is used for the next
+// refresh.
 func TestRefreshInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, rt := refreshing(t)
@@ -96,7 +99,7 @@ func TestRefreshInTime(t *testing.T) {
 	})
 }
 
-// A rejected refresh token leads to the user, once.
+// A rejected refresh token prompts the user, once.
 func TestRefreshRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, rt := refreshing(t)
@@ -108,7 +111,7 @@ func TestRefreshRefused(t *testing.T) {
 	})
 }
 
-// Some authorization servers, GitHub's among them, reject a refresh token with status 200.
+// Some authorization servers, including GitHub's, reject a refresh token with status 200.
 func TestRefreshRefusedWithStatus200(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, rt := refreshing(t)
@@ -126,7 +129,7 @@ func TestRefreshRefusedWithStatus200(t *testing.T) {
 	})
 }
 
-// The user is not asked before the server has rejected the old token.
+// The user is not prompted before the server has rejected the old token.
 func TestExpiredButGood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, rt := refreshing(t)
@@ -141,7 +144,7 @@ func TestExpiredButGood(t *testing.T) {
 	})
 }
 
-// The user is not asked because an authorization server is temporarily down.
+// The user is not prompted because an authorization server is temporarily down.
 func TestRefreshFails(t *testing.T) {
 	w, rt := refreshing(t)
 	w.login.revoke()
@@ -157,7 +160,7 @@ func TestRefreshFails(t *testing.T) {
 	w.wantAuthorizations(1)
 }
 
-// A server that has moved to another authorization server is followed there, even if the one
+// If a server moves to another authorization server, the transport follows, even if the one
 // that issued the refresh token is gone.
 func TestRefreshAtServerThatIsGone(t *testing.T) {
 	w, rt := refreshing(t)
@@ -192,7 +195,7 @@ func TestEndlessRefresh(t *testing.T) {
 	})
 }
 
-// The next process uses the stored token and registration, without the user; T66.
+// The next process uses the stored token and registration, without prompting the user; T66.
 func TestRestart(t *testing.T) {
 	for name, store := range map[string]func(t *testing.T) oauth.Store{
 		"memory": func(*testing.T) oauth.Store { return oauth.NewMemoryStore() },
@@ -267,7 +270,7 @@ func TestLateRefusal(t *testing.T) {
 	})
 }
 
-// Another process has just used the refresh token, whose store has no locks.
+// Another process has just used the refresh token, and its store has no locks.
 func TestLostRace(t *testing.T) {
 	w := newWorld(t)
 	w.login.refresh, w.store = "r", struct{ oauth.Store }{w.store}
@@ -288,7 +291,7 @@ func TestLostRace(t *testing.T) {
 	w.wantAuthorizations(1)
 }
 
-// A token endpoint need not send a new refresh token.
+// A token endpoint may omit a new refresh token.
 func TestSameRefreshToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -309,8 +312,8 @@ func TestSameRefreshToken(t *testing.T) {
 	})
 }
 
-// A refreshed token has the scopes of the one before unless the token endpoint says otherwise
-// (RFC 6749, section 6): a server that demands them again is asking for nothing new.
+// A refreshed token has the scopes of the previous one unless the token endpoint says
+// otherwise (RFC 6749, section 6). A server that requires them again requests nothing new.
 func TestSameScopes(t *testing.T) {
 	w := newWorld(t)
 	w.login.refresh = "r"
@@ -346,8 +349,8 @@ func TestForgottenClient(t *testing.T) {
 	}
 }
 
-// A refusal of an old registration does not remove the one that another transport has made
-// at the same authorization server since.
+// The rejection of an old registration does not remove a newer one that another transport
+// has made at the same authorization server.
 func TestForgottenClientOfTwoServers(t *testing.T) {
 	w := newWorld(t)
 	w.login.refresh = "r"
@@ -379,7 +382,7 @@ func TestForgottenClientOfTwoServers(t *testing.T) {
 	}
 }
 
-// Lifetimes are numbers, strings, or missing.
+// Lifetimes may be numbers, strings, or missing.
 func TestLifetimes(t *testing.T) {
 	for _, test := range []struct {
 		expires   any

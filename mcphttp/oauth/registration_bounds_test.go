@@ -22,7 +22,7 @@ import (
 	"github.com/go-psi/psi/mcphttp/oauth"
 )
 
-// What a program says of itself when it registers.
+// The metadata that a program sends when it registers.
 func TestRegistrationRequest(t *testing.T) {
 	for name, test := range map[string]struct {
 		registration oauth.Registration
@@ -48,8 +48,8 @@ func TestRegistrationRequest(t *testing.T) {
 	}
 }
 
-// A client registers for the first method of authentication that it has and the server
-// lists, and uses the one that it was given.
+// A client registers for the first authentication method that it supports and the server
+// lists, and uses the method that it was assigned.
 func TestRegistrationMethods(t *testing.T) {
 	for _, test := range []struct {
 		listed      []string
@@ -94,8 +94,8 @@ func TestRegistrationMethods(t *testing.T) {
 	}
 }
 
-// A registration is used again until its secret expires, if it does, unless the users of
-// the program come back elsewhere, or its server has forgotten it.
+// A registration is reused until its secret expires, if it does, unless the redirect URI has
+// changed or the server has forgotten the client.
 func TestRegistrationIsKept(t *testing.T) {
 	const life = 3600
 	for _, test := range []struct {
@@ -147,7 +147,7 @@ func TestRegistrationIsKept(t *testing.T) {
 	w.mustPost(rt, "", served)
 }
 
-// registeredURIs records what a Redirector is told.
+// registeredURIs records the URIs that a Redirector receives.
 type registeredURIs struct {
 	oauth.Redirector
 	told []string
@@ -158,7 +158,7 @@ func (r *registeredURIs) Open(ctx context.Context, registered string) (oauth.Red
 	return r.Redirector.Open(ctx, registered)
 }
 
-// A Redirector is told the URI that is registered.
+// A Redirector receives the registered URI.
 func TestRegisteredURI(t *testing.T) {
 	w := newWorld(t)
 	r := &registeredURIs{Redirector: w.receiver}
@@ -178,7 +178,7 @@ func TestRegisteredURI(t *testing.T) {
 	}
 }
 
-// A MemoryStore keeps 10,000 values.
+// A MemoryStore keeps at most 10,000 values.
 func TestMemoryStoreBounds(t *testing.T) {
 	s := oauth.NewMemoryStore()
 	for n := range 10_001 {
@@ -199,8 +199,8 @@ func TestMemoryStoreBounds(t *testing.T) {
 	}
 }
 
-// A value of up to a MiB is read from a regular file of the store, and from nothing else.
-// One that cannot be saved is no part of the store.
+// A value of up to 1 MiB is read from a regular file of the store, and from nothing else. A
+// value that cannot be saved is not part of the store.
 func TestFileStoreBounds(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "tokens")
 	s, key := oauth.NewFileStore(dir), oauth.StoreKey{Issuer: "i"}
@@ -246,7 +246,7 @@ func TestFileStoreBounds(t *testing.T) {
 	}
 }
 
-// A request whose body cannot be read, or not a second time, fails with the reason.
+// A request whose body cannot be read, or cannot be read again, fails with the reason.
 func TestBodyThatFails(t *testing.T) {
 	broken := errors.New("the disk is broken")
 	w := newWorld(t)
@@ -277,7 +277,7 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// The network's failure is the request's, before there is a token and after.
+// If the network fails, the request fails with the same error, with or without a token.
 func TestServerIsGone(t *testing.T) {
 	w := newWorld(t)
 	rt := w.transport(nil)
@@ -292,7 +292,7 @@ func TestServerIsGone(t *testing.T) {
 	}
 }
 
-// A 403 for another reason than scopes is the server's answer.
+// A 403 that is not about scopes is returned as the server's response.
 func TestForbidden(t *testing.T) {
 	for _, challenge := range []string{"", `Bearer error="insufficient_permissions", scope="a"`, `Bearer error="insufficient_scope"`} {
 		w := newWorld(t)
@@ -315,7 +315,7 @@ func TestForbidden(t *testing.T) {
 	}
 }
 
-// The port of a URL may be left out if it is the usual one.
+// The default port of a URL may be omitted.
 func TestUsualPorts(t *testing.T) {
 	for server, to := range map[string]string{"https://mcp.example/mcp": "https://mcp.example:443/mcp", "http://localhost/mcp": "http://localhost:80/mcp"} {
 		w := newWorld(t)
@@ -331,7 +331,7 @@ func TestUsualPorts(t *testing.T) {
 	}
 }
 
-// The query of a server's URL is part of its identifier.
+// The query of a server's URL is part of the server's identifier.
 func TestServerWithQuery(t *testing.T) {
 	const server = "https://mcp.example/mcp?tenant=a"
 	w := newWorld(t)

@@ -20,7 +20,7 @@ import (
 	"github.com/go-psi/psi/mcphttp/oauth"
 )
 
-// Authorize gets one token, reports what is wrong, and does not try for ever.
+// Authorize gets one token, reports errors, and does not retry forever.
 func TestAuthorizeBounds(t *testing.T) {
 	w := newWorld(t)
 	w.login.refresh = "r"
@@ -32,7 +32,7 @@ func TestAuthorizeBounds(t *testing.T) {
 		w.wantAuthorizations(1)
 	}
 	w = newWorld(t)
-	w.login.refresh, w.login.lifetime = "r", 1e-9 // every token has expired when it is there
+	w.login.refresh, w.login.lifetime = "r", 1e-9 // every token has expired when it arrives
 	rt = w.transport(nil)
 	if err := rt.Authorize(t.Context()); err != nil {
 		t.Error(err)
@@ -60,8 +60,8 @@ func TestAuthorizeBounds(t *testing.T) {
 	}
 }
 
-// An expired token that cannot be refreshed is sent, and the server decides. A request
-// whose context ends meanwhile is not sent.
+// An expired token that cannot be refreshed is sent, and the server decides. If the
+// request's context ends meanwhile, it is not sent.
 func TestExpiredTokenBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, rt := refreshing(t)
@@ -86,7 +86,7 @@ func TestExpiredTokenBounds(t *testing.T) {
 	})
 }
 
-// A refreshed token keeps what the response does not say: its refresh token and its scopes.
+// A refreshed token keeps what the response omits: its refresh token and its scopes.
 func TestRefreshKeeps(t *testing.T) {
 	for _, silent := range []bool{false, true} {
 		w := newWorld(t)
@@ -108,13 +108,13 @@ func TestRefreshKeeps(t *testing.T) {
 			w.mustPost(rt, "", served)
 		}
 		w.wantRefreshes(2)
-		// A scope that the token has is not asked for again, whatever the server says.
+		// A scope that the token has is not requested again, whatever the server says.
 		w.mustPost(rt, "write", map[bool]string{true: served, false: "403"}[silent])
 		w.wantAuthorizations(map[bool]int{true: 2, false: 1}[silent])
 	}
 }
 
-// The revision of a request is sent along with the requests for metadata.
+// Metadata requests carry the revision of the request that causes them.
 func TestRevisionOfMetadata(t *testing.T) {
 	for _, revision := range []string{"", "2025-03-26"} {
 		w := newWorld(t)
@@ -140,7 +140,7 @@ func TestRevisionOfMetadata(t *testing.T) {
 	}
 }
 
-// addressed is a connection to an address.
+// addressed is a connection to a given address.
 type addressed struct {
 	net.Conn
 	at string
@@ -150,8 +150,8 @@ func (c addressed) RemoteAddr() net.Addr { return c }
 func (c addressed) Network() string      { return "tcp" }
 func (c addressed) String() string       { return c.at }
 
-// A server may name authorization servers as near to the client as the address that it
-// was found at, unless that address is a proxy's.
+// A server may name authorization servers that are as near to the client as the server's own
+// address, unless that address belongs to a proxy.
 func TestReachBounds(t *testing.T) {
 	for _, test := range []struct {
 		name, found, issuer string
@@ -187,8 +187,9 @@ func TestReachBounds(t *testing.T) {
 	}
 }
 
-// A scope that was refused is asked for again after five minutes, however often it is
-// needed meanwhile. Of more than three such sets of scopes in that time, none is.
+// A refused scope is requested again after five minutes, however often it is needed
+// meanwhile. If more than three sets of scopes were refused in that time, no other is
+// requested.
 func TestFutileScopeBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -242,9 +243,9 @@ func TestPauseBounds(t *testing.T) {
 	})
 }
 
-// A grant that works without a user does so whenever it helps: it asks for no refresh
-// token, gets a new token before the old one expires, and even to end a session. Of
-// several authorization servers, it prefers its own.
+// A grant that works without a user is used whenever it helps: it requests no refresh token,
+// and gets a new token before the old one expires, even to end a session. Of several
+// authorization servers, it prefers its own.
 func TestSilentGrants(t *testing.T) {
 	client := oauth.Client{Issuer: loginURL, ID: "id"}
 	for name, grant := range map[string]oauth.Grant{
@@ -282,7 +283,7 @@ func TestSilentGrants(t *testing.T) {
 	}
 }
 
-// Without scopes to ask for, requests have no parameter for them.
+// If there are no scopes to request, requests have no scope parameter.
 func TestNoScopes(t *testing.T) {
 	w := newWorld(t)
 	asked := w.provider("urn:ietf:params:oauth:token-type:id-jag")
@@ -301,7 +302,7 @@ func TestNoScopes(t *testing.T) {
 	}
 }
 
-// opened counts the redirects that are open.
+// opened counts open redirects.
 type opened struct {
 	oauth.Redirector
 	n, most int
@@ -321,7 +322,7 @@ type closedBy struct {
 
 func (c closedBy) Close() error { c.o.n--; return c.Redirect.Close() }
 
-// A redirect is closed however the authorization ends.
+// A redirect is closed, however the authorization ends.
 func TestRedirectIsClosed(t *testing.T) {
 	for name, setup := range map[string]func(w *world){
 		"authorized": func(*world) {},
@@ -338,8 +339,8 @@ func TestRedirectIsClosed(t *testing.T) {
 	}
 }
 
-// A token stays bound to its key, even if the server takes others meanwhile, and if it
-// does not say which algorithms it takes.
+// A token remains bound to its key, even if the server now asks for Bearer tokens and the
+// supported algorithms are not listed.
 func TestBoundTokenStaysBound(t *testing.T) {
 	b := newBound(t)
 	delete(b.login.metadata, "dpop_signing_alg_values_supported")
@@ -354,8 +355,8 @@ func TestBoundTokenStaysBound(t *testing.T) {
 	b.wantAuthorizations(2)
 }
 
-// Of Bearer and DPoP, Bearer is used unless DPoP is wanted. The type of a token may be
-// missing, and written in any case.
+// If both Bearer and DPoP are offered, Bearer is used unless DPoP is required. The type of a
+// token may be missing, and is case-insensitive.
 func TestBearerTypes(t *testing.T) {
 	for _, kind := range []string{"", "bearer", "BEARER"} {
 		w := newWorld(t)
@@ -404,7 +405,7 @@ func TestNoncesOfOrigins(t *testing.T) {
 		use(rt, at(i), 2)
 	}
 	use(rt, at(0), 1)
-	use(rt, at(8), 2) // instead of the second
+	use(rt, at(8), 2) // replaces the second
 	use(rt, at(2), 1)
 	use(rt, at(1), 2)
 }

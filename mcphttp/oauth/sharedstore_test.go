@@ -43,7 +43,7 @@ func TestProcessesRefreshOnce(t *testing.T) {
 	}
 }
 
-// refreshAtOnce has three transports refresh one token.
+// refreshAtOnce has three transports refresh the same token concurrently.
 func refreshAtOnce(t *testing.T, open func() oauth.Store) {
 	w := newWorld(t)
 	w.login.refresh = "r"
@@ -76,8 +76,8 @@ func refreshAtOnce(t *testing.T, open func() oauth.Store) {
 	w.wantAuthorizations(1)
 }
 
-// A lock whose owner has died is free after a minute, and the owner knows that it may have
-// lost it before that.
+// A lock whose owner has died is released after a minute. Before that, the owner learns that
+// it may have lost the lock.
 func TestLockExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, key, began := newShared(store.NewMemory(nil)), oauth.StoreKey{Issuer: "https://login.example"}, time.Now()
@@ -106,7 +106,7 @@ func TestLockExpires(t *testing.T) {
 	})
 }
 
-// Values are of no use to those who can read the engine, and keys can be rotated.
+// Values are unreadable to anyone with access to the engine, and keys can be rotated.
 func TestSharedStoreEncrypts(t *testing.T) {
 	values, key, ctx := &recorded{Values: store.NewMemory(nil)}, oauth.StoreKey{Issuer: "https://login.example"}, t.Context()
 	if err := newShared(values).Save(ctx, key, []byte("secret")); err != nil {
@@ -124,7 +124,7 @@ func TestSharedStoreEncrypts(t *testing.T) {
 	}
 }
 
-// recorded notes what is put.
+// recorded records the values that are stored.
 type recorded struct {
 	store.Values
 

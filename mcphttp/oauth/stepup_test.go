@@ -16,7 +16,7 @@ import (
 	"github.com/go-psi/psi/mcphttp/oauth"
 )
 
-// lastScope returns the scopes requested last.
+// lastScope returns the most recently requested scopes.
 func (w *world) lastScope() string {
 	q := w.login.authorizations()
 	return q[len(q)-1].Get("scope")
@@ -53,7 +53,7 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-// More scopes are requested together with the old ones, and are kept.
+// Additional scopes are requested together with the old ones and are kept.
 func TestStepUp(t *testing.T) {
 	w := newWorld(t)
 	w.server.metadata["scopes_supported"] = []string{"read"}
@@ -111,7 +111,7 @@ func TestStepUpLoop(t *testing.T) {
 	})
 }
 
-// Neither do requests that come together.
+// Concurrent requests cause few prompts, too.
 func TestStepUpLoopTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -157,7 +157,7 @@ func TestStepUpNotGranted(t *testing.T) {
 			w.login.answers = func(_ url.Values, answer map[string]any) {
 				w.login.valid[answer["access_token"].(string)] = ""
 				if answer["scope"] = claim; claim == "not said" {
-					delete(answer, "scope") // all of them
+					delete(answer, "scope") // implies that all requested scopes are granted
 				}
 			}
 			rt := w.transport(nil)
@@ -174,7 +174,8 @@ func TestStepUpNotGranted(t *testing.T) {
 	}
 }
 
-// Of more scopes than are requested at once, those that a request needs are among them.
+// If there are more scopes than can be requested at once, those that the request needs are
+// included.
 func TestStepUpBeyondManyScopes(t *testing.T) {
 	w := newWorld(t)
 	var listed []string
@@ -191,7 +192,7 @@ func TestStepUpBeyondManyScopes(t *testing.T) {
 	}
 }
 
-// slowly is a user who takes a minute.
+// slowly acts as a user who takes a minute.
 func (w *world) slowly(ctx context.Context, to string) (url.Values, error) {
 	select {
 	case <-time.After(time.Minute):
@@ -201,7 +202,7 @@ func (w *world) slowly(ctx context.Context, to string) (url.Values, error) {
 	return w.visit(ctx, to)
 }
 
-// Concurrent requests that need different scopes get them one after the other. A step-up for
+// Concurrent requests that need different scopes get them one after another. A step-up for
 // another request does not count as theirs.
 func TestStepUpsTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -223,8 +224,8 @@ func TestStepUpsTogether(t *testing.T) {
 	})
 }
 
-// A request that is given up while the user is asked for more scopes does not stop the next
-// one from waiting for the user.
+// A request that is abandoned while the user is prompted for more scopes does not stop the
+// next one from waiting for the user.
 func TestStepUpGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

@@ -78,7 +78,7 @@ type damaged struct{ text string }
 func (d damaged) Load(context.Context, oauth.StoreKey) ([]byte, error) { return []byte(d.text), nil }
 func (d damaged) Save(context.Context, oauth.StoreKey, []byte) error   { return nil }
 
-// Without its store, a program works, but remembers nothing.
+// If its store fails, a program works but remembers nothing.
 func TestBrokenStore(t *testing.T) {
 	for _, store := range []oauth.Store{
 		broken{}, damaged{"{"}, damaged{"{}"},
@@ -97,8 +97,8 @@ func TestBrokenStore(t *testing.T) {
 	}
 }
 
-// A caller stops waiting for a lock when its context ends. That of a file is not waited for
-// longer than a minute, whatever the process does that has it.
+// A caller stops waiting for a lock when its context ends. It waits at most a minute for a
+// file lock, whatever the process that holds the lock does.
 func TestLocks(t *testing.T) {
 	for name, open := range map[string]func() oauth.Locker{
 		"memory": func() oauth.Locker { return oauth.NewMemoryStore() },
@@ -113,7 +113,7 @@ func TestLocks(t *testing.T) {
 			ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errors.ErrUnsupported)
 			defer cancel()
 			if name == "file" && runtime.GOOS == "windows" {
-				return // there are no locks of files here
+				return // file locks are not supported here
 			}
 			if _, _, err := store.Lock(ctx, key); !errors.Is(err, errors.ErrUnsupported) {
 				t.Errorf("%s: the second Lock returned %v", name, err)
@@ -143,7 +143,7 @@ func TestLocks(t *testing.T) {
 	}
 }
 
-// A token is refreshed also where no file can be locked.
+// A token is refreshed even if no file can be locked.
 func TestNoPlaceForLocks(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {

@@ -18,12 +18,12 @@ import (
 	"github.com/go-psi/psi/mcphttp/oauth"
 )
 
-// A token is renewed ten seconds before it expires, or when a tenth of its life is left if
-// that is less. Without a lifetime it is used until the server rejects it.
+// A token is renewed ten seconds before it expires, or when a tenth of its lifetime is left
+// if that is less. Without a lifetime, it is used until the server rejects it.
 func TestTokenLifeBounds(t *testing.T) {
 	for _, c := range []struct {
 		expiresIn any
-		life      time.Duration // 0 means for ever
+		life      time.Duration // 0 means forever
 	}{
 		{3600, 3590 * time.Second}, {"3600", 3590 * time.Second}, {100, 90 * time.Second}, {50, 45 * time.Second}, {0.5, 450 * time.Millisecond},
 		{10 * 365 * 24 * 3600, 10*365*24*time.Hour - 10*time.Second}, {1e300, 10*365*24*time.Hour - 10*time.Second},
@@ -71,7 +71,8 @@ func TestAccessTokenBounds(t *testing.T) {
 	}
 }
 
-// Of a challenge header, 16 KiB, 16 challenges and 64 parameters of each are read.
+// At most 16 KiB of a challenge header are read, with at most 16 challenges and 64
+// parameters for each.
 func TestChallengeBounds(t *testing.T) {
 	parse := func(lines ...string) []oauth.Challenge {
 		return oauth.ParseChallenges(http.Header{"Www-Authenticate": lines})
@@ -101,8 +102,8 @@ func TestChallengeBounds(t *testing.T) {
 	}
 }
 
-// Scopes have 256 visible characters at most, without quotation marks, and a hundred are
-// requested at once.
+// A scope has at most 256 visible characters and no quotation marks, and at most a hundred
+// scopes are requested at once.
 func TestScopeBounds(t *testing.T) {
 	requested := func(scope string) []string {
 		w := newWorld(t)
@@ -129,7 +130,7 @@ func TestScopeBounds(t *testing.T) {
 	}
 }
 
-// The type of a program that is registered follows from where its users come back.
+// The application type of a registration follows from its redirect URI.
 func TestApplicationType(t *testing.T) {
 	for uri, want := range map[string]string{
 		"https://app.example/cb": "web", "https://localhost/cb": "native", "http://127.0.0.1:1/cb": "native", "http://localhost:1/cb": "native",
@@ -144,7 +145,7 @@ func TestApplicationType(t *testing.T) {
 	}
 }
 
-// A client without a key cannot sign, which is an error before anything is sent.
+// A client without a key cannot sign, and fails before anything is sent.
 func TestClientWithoutKey(t *testing.T) {
 	for name, key := range map[string]*oauth.Key{"none": nil, "no signer": {}} {
 		w := newWorld(t)
@@ -156,7 +157,7 @@ func TestClientWithoutKey(t *testing.T) {
 	}
 }
 
-// A redirect that is closed before a user has come back frees its port.
+// Closing a redirect before the user has returned frees its port.
 func TestLoopbackCloses(t *testing.T) {
 	way, err := (&oauth.Loopback{}).Open(t.Context(), "")
 	if err != nil {
@@ -173,7 +174,7 @@ func TestLoopbackCloses(t *testing.T) {
 	}
 }
 
-// countedBody counts what is read of a body.
+// countedBody counts the bytes read from a body.
 type countedBody struct {
 	io.Reader
 	read   int
@@ -188,8 +189,8 @@ func (b *countedBody) Read(p []byte) (int, error) {
 
 func (b *countedBody) Close() error { b.closed = true; return nil }
 
-// The body of a rejected request is read to its end if that is near, so that its
-// connection can be used again. Otherwise it is closed unread.
+// The body of a rejected request is drained if little of it is left, so that its connection
+// can be reused. Otherwise it is closed unread.
 func TestRejectedBodyBounds(t *testing.T) {
 	for size, read := range map[int]int{64 << 10: 64 << 10, 64<<10 + 1: 0} {
 		w := newWorld(t)
@@ -217,8 +218,8 @@ func TestRejectedBodyBounds(t *testing.T) {
 	}
 }
 
-// A body without GetBody is kept up to a MiB, to be sent again with a token. A longer one
-// is sent once.
+// A body without GetBody is buffered up to 1 MiB, to be sent again with a token. A longer
+// one is sent once.
 func TestReplayedBodyBounds(t *testing.T) {
 	for size, again := range map[int]bool{1 << 20: true, 1<<20 + 1: false} {
 		for _, known := range []bool{true, false} {
@@ -245,7 +246,7 @@ func TestReplayedBodyBounds(t *testing.T) {
 	}
 }
 
-// The reason why a request is not authorized is readable.
+// The error of an unauthorized request contains a readable reason.
 func TestUnauthorizedReason(t *testing.T) {
 	w := newWorld(t)
 	w.login.token = func(rw http.ResponseWriter, _ *http.Request) bool {
@@ -258,7 +259,7 @@ func TestUnauthorizedReason(t *testing.T) {
 	}
 }
 
-// Only the URL of an HTTP server, without credentials, is one to get tokens for.
+// Tokens are requested only for the URL of an HTTP server without credentials.
 func TestServerURL(t *testing.T) {
 	for server, good := range map[string]bool{
 		"https://mcp.example/mcp": true, "https://mcp.example/mcp#x": true,

@@ -13,7 +13,8 @@ import (
 	"github.com/go-psi/psi/mcp/mcptrace"
 )
 
-// A challenge is traced whether or not the user agrees, and so is the use of a stored token.
+// A challenge is traced whether or not the user consents, and so is the use of a stored
+// token.
 func TestClientTrace(t *testing.T) {
 	w := newWorld(t)
 	var got string

@@ -45,7 +45,8 @@ func TestAuthorizationCode(t *testing.T) {
 	}
 }
 
-// Requests to other servers, and those with an Authorization header, are passed on unchanged.
+// Requests to other servers, and those with an Authorization header, are forwarded
+// unchanged.
 func TestPassedOn(t *testing.T) {
 	w := newWorld(t)
 	rt := w.transport(nil)
@@ -81,7 +82,7 @@ func TestForeignChallenge(t *testing.T) {
 	}
 }
 
-// Ending a session is worth a refresh, but not a login.
+// Ending a session may refresh the token, but does not cause a login.
 func TestQuietDelete(t *testing.T) {
 	w := newWorld(t)
 	w.login.refresh = "r"
@@ -140,7 +141,7 @@ func TestBodies(t *testing.T) {
 			if !body.closed {
 				t.Error("the body was not closed")
 			}
-			// With a token, a body that can be sent once is sent completely.
+			// With a token, a body that can be read only once is sent completely.
 			if err := rt.Authorize(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -168,7 +169,7 @@ func TestInvalidServer(t *testing.T) {
 	}
 }
 
-// A server without https gets no token, but may be used if it requires none.
+// A server without HTTPS gets no token, but may be used if it requires none.
 func TestPlainServer(t *testing.T) {
 	w := newWorld(t)
 	w.server.url = "http://mcp.example/mcp"
@@ -191,7 +192,7 @@ func TestPlainServer(t *testing.T) {
 	}
 }
 
-// Many requests wait for one user; T66.
+// Many requests wait for a single login; T66.
 func TestOneAuthorization(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -219,7 +220,7 @@ func TestOneAuthorization(t *testing.T) {
 	})
 }
 
-// The request that started the login may end; another one joins.
+// The request that started the login may end. Another request joins the login.
 func TestRequestEndsBeforeUser(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -272,14 +273,14 @@ func TestLoginTimeoutAndClose(t *testing.T) {
 	})
 }
 
-// A Redirector that panics fails the waiting requests.
+// A Redirector that panics makes the waiting requests fail.
 func TestPanic(t *testing.T) {
 	w := newWorld(t)
 	w.receiver = oauth.NewRedirector("https://app.example/callback", func(context.Context, string) (url.Values, error) { panic("oops") })
 	w.mustFail(w.transport(nil), mcp.ErrUnauthorized)
 }
 
-// A failed login is final for its request only.
+// A failed login fails only its own request.
 func TestDenied(t *testing.T) {
 	w := newWorld(t)
 	w.login.redirect = func(params url.Values) {

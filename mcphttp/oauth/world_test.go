@@ -23,7 +23,7 @@ import (
 	"github.com/go-psi/psi/mcphttp/oauth"
 )
 
-// network is all hosts, by their origins, with a log of their requests.
+// network contains all hosts by their origins, with a log of their requests.
 type network struct {
 	mu    sync.Mutex
 	hosts map[string]http.Handler
@@ -61,7 +61,7 @@ func (n *network) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// asked returns the number of requests whose log line starts with a prefix.
+// asked returns the number of requests whose log line starts with prefix.
 func (n *network) asked(prefix string) int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -120,7 +120,7 @@ func newIssuer(at string) *issuer {
 	}}
 }
 
-// localIssuer is an authorization server on this machine.
+// localIssuer returns an authorization server on this machine.
 func localIssuer() (*issuer, *httptest.Server) {
 	as := newIssuer("")
 	login := httptest.NewServer(as)
@@ -142,7 +142,7 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 func (s *issuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/token" {
 		r.ParseForm()
-		if s.token != nil && s.token(w, r) { // it may wait
+		if s.token != nil && s.token(w, r) { // may block
 			s.record(r)
 			return
 		}
@@ -258,7 +258,7 @@ func (s *issuer) scopesOf(token string) (string, bool) {
 	return scopes, ok
 }
 
-// granted returns the token responses of a grant type, "" for all.
+// granted returns the token responses for a grant type, or all of them if kind is "".
 func (s *issuer) granted(kind string) []grantRecord {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -277,7 +277,7 @@ func (s *issuer) authorizations() []url.Values {
 	return slices.Clone(s.requests)
 }
 
-// resource is an MCP server that only checks authorization. The header X-Scope of a request
+// resource is an MCP server that only checks authorization. The X-Scope header of a request
 // names the scope that it requires.
 type resource struct {
 	url       string
@@ -333,7 +333,7 @@ func origin(raw string) string {
 	return u.Scheme + "://" + u.Host
 }
 
-// world is a server at mcp.example whose tokens are from login.example.
+// world is an MCP server at mcp.example whose tokens are issued by login.example.
 type world struct {
 	*network
 	t        *testing.T
@@ -359,7 +359,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// visit is a user who agrees to everything.
+// visit acts as a user who consents to everything.
 func (w *world) visit(ctx context.Context, to string) (url.Values, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, to, nil)
 	if err != nil {
@@ -376,7 +376,7 @@ func (w *world) visit(ctx context.Context, to string) (url.Values, error) {
 	return back.Query(), nil
 }
 
-// transport returns a transport in this world, which fills in missing options.
+// transport returns a transport in this world, with missing options filled in.
 func (w *world) transport(opts *oauth.Options) *oauth.Transport {
 	if opts == nil {
 		opts = &oauth.Options{}
@@ -402,8 +402,9 @@ func (w *world) transport(opts *oauth.Options) *oauth.Transport {
 	return t
 }
 
-// checked is the network, for requests to authorization servers: they accept JSON, their
-// responses are closed, and nothing of them is left when the test ends.
+// checked returns the network for requests to authorization servers. It checks that they
+// accept JSON, that their responses are closed, and that none of their contexts is left when
+// the test ends.
 func (w *world) checked() http.RoundTripper {
 	open := map[*closing]string{}
 	var contexts []context.Context
@@ -442,7 +443,7 @@ func (w *world) checked() http.RoundTripper {
 	})
 }
 
-// closing reports that it was closed.
+// closing reports when it is closed.
 type closing struct {
 	io.ReadCloser
 	closed func()
@@ -481,7 +482,7 @@ func (w *world) mustPost(rt http.RoundTripper, scope, want string) {
 
 const served = "200 POST /mcp hello"
 
-// mustFail checks that the request fails for a reason.
+// mustFail checks that the request fails with a given error.
 func (w *world) mustFail(rt http.RoundTripper, reason error) {
 	w.t.Helper()
 	got, err := post(w.t.Context(), rt, "", "hello")
@@ -490,7 +491,7 @@ func (w *world) mustFail(rt http.RoundTripper, reason error) {
 	}
 }
 
-// wantRefreshes checks how often a token was refreshed.
+// wantRefreshes checks the number of token refreshes.
 func (w *world) wantRefreshes(want int) {
 	w.t.Helper()
 	if n := len(w.login.granted("refresh_token")); n != want {
@@ -498,7 +499,7 @@ func (w *world) wantRefreshes(want int) {
 	}
 }
 
-// wantAuthorizations checks how often the user was asked.
+// wantAuthorizations checks how often the user was prompted.
 func (w *world) wantAuthorizations(want int) {
 	w.t.Helper()
 	if n := len(w.login.authorizations()); n != want {

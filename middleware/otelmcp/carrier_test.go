@@ -14,7 +14,7 @@ import (
 	"github.com/go-psi/psi/middleware/otelmcp"
 )
 
-// nosy is a propagator that uses all methods of carriers.
+// nosy is a propagator that calls all methods of carriers.
 type nosy struct {
 	propagation.TraceContext
 
@@ -27,7 +27,7 @@ func (n *nosy) Extract(ctx context.Context, c propagation.TextMapCarrier) contex
 	return n.TraceContext.Extract(ctx, c)
 }
 
-// Propagators see all of _meta, and cannot change it.
+// Propagators see all of _meta but cannot change it.
 func TestCarrier(t *testing.T) {
 	o, n, k := observe(t), new(nosy), new(keeping)
 	opts := o.options()

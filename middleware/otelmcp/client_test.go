@@ -64,7 +64,7 @@ func TestClientSpans(t *testing.T) {
 	}
 }
 
-// Requests get the trace, and keep everything else.
+// The trace is added to requests, and everything else is preserved.
 func TestClientInjects(t *testing.T) {
 	const big = "9007199254740993"
 	who, _ := baggage.Parse("who=me")
@@ -73,8 +73,8 @@ func TestClientInjects(t *testing.T) {
 		ambient    bool
 		baggage    bool
 		propagator propagation.TextMapPropagator
-		want       string // with <new> for the client's span
-		trace      string // "" for any
+		want       string // <new> stands for the client's span
+		trace      string // "" means any
 	}{
 		"no params": {want: `{"_meta":{"traceparent":"<new>"}}`},
 		"no meta":   {params: `{"name":"t"}`, want: `{"_meta":{"traceparent":"<new>"},"name":"t"}`},

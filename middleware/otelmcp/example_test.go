@@ -16,7 +16,7 @@ import (
 	"github.com/go-psi/psi/middleware/otelmcp"
 )
 
-// Client and server are in one process here, and the spans stay in memory.
+// Here, client and server are in one process, and the spans stay in memory.
 func Example() {
 	ctx := context.Background()
 	spans := tracetest.NewInMemoryExporter()

@@ -24,10 +24,10 @@ import (
 	"github.com/go-psi/psi/middleware/otelmcp"
 )
 
-// w3c is the usual propagator of programs.
+// w3c is the propagator that programs usually use.
 var w3c = propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{})
 
-// observed is an OpenTelemetry SDK in memory.
+// observed is an OpenTelemetry SDK that stores everything in memory.
 type observed struct {
 	exporter *tracetest.InMemoryExporter
 	traces   *sdktrace.TracerProvider
@@ -47,7 +47,7 @@ func (o *observed) options() *otelmcp.Options {
 	return &otelmcp.Options{TracerProvider: o.traces, MeterProvider: o.meters, Propagator: w3c}
 }
 
-// spans returns the ended spans, and forgets them.
+// spans returns the ended spans and removes them from the exporter.
 func (o *observed) spans() tracetest.SpanStubs {
 	spans := o.exporter.GetSpans()
 	o.exporter.Reset()
@@ -64,7 +64,7 @@ func (o *observed) only(t *testing.T) tracetest.SpanStub {
 	return spans[0]
 }
 
-// points returns the measurements of a histogram as "key=value key=value", sorted.
+// points returns the measurements of a histogram, each as "key=value key=value", sorted.
 func (o *observed) points(t *testing.T, name string) []string {
 	t.Helper()
 	var points []string
@@ -104,7 +104,7 @@ func written(attrs []attribute.KeyValue) string {
 	return strings.Join(pairs, " ")
 }
 
-// quiet returns options of a mux that logs nothing.
+// quiet returns the options of a mux that logs nothing.
 func quiet() *mcp.MuxOptions {
 	return &mcp.MuxOptions{Logger: slog.New(slog.DiscardHandler)}
 }
@@ -123,7 +123,7 @@ func callWith(name string, meta map[string]string) *mcp.Request {
 	return mcptest.NewRequest(mcp.MethodCallTool, p)
 }
 
-// keeping is a handler that keeps the request and its context.
+// keeping is a handler that stores the request and its context.
 type keeping struct {
 	ctx context.Context
 	req *mcp.Request
@@ -134,7 +134,7 @@ func (k *keeping) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Result, e
 	return mcp.TextResult(""), nil
 }
 
-// A trace from another process.
+// Traces from other processes.
 const (
 	traceA  = "4bf92f3577b34da6a3ce929d0e0e4736"
 	spanA   = "00f067aa0ba902b7"

@@ -24,13 +24,13 @@ func listen() *mcp.Request {
 	return mcptest.NewRequest(mcp.MethodListen, &mcp.ListenParams{Notifications: mcp.SubscriptionFilter{ToolsListChanged: true}})
 }
 
-// listening is a handler that listens until it is stopped.
+// listening is a handler that blocks until its context is done.
 var listening = mcp.HandlerFunc(func(ctx context.Context, _ *mcp.Request) (mcp.Result, error) {
 	<-ctx.Done()
 	return nil, context.Cause(ctx)
 })
 
-// The span of a subscription is short, on either side.
+// The span of a subscription is short, on both sides.
 func TestSubscription(t *testing.T) {
 	for name, mw := range map[string]func(*otelmcp.Options) mcp.Middleware{"server": otelmcp.Server, "client": otelmcp.Client} {
 		t.Run(name, func(t *testing.T) {
@@ -60,7 +60,7 @@ func TestSubscription(t *testing.T) {
 	}
 }
 
-// The span of a rejected subscription has the reason.
+// The span of a rejected subscription contains the reason.
 func TestSubscriptionRefused(t *testing.T) {
 	o := observe(t)
 	_, _ = otelmcp.Server(o.options())(answering(nil, mcp.NewInsufficientScopeError("a"))).ServeMCP(t.Context(), listen())
@@ -144,7 +144,7 @@ func TestSessionID(t *testing.T) {
 	})
 }
 
-// A broken connection is measured as such.
+// A broken connection is measured with the error.
 func TestBrokenSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := observe(t)
@@ -161,7 +161,7 @@ func TestBrokenSession(t *testing.T) {
 		if points := o.points(t, clientSessions); !slices.Equal(points, want) {
 			t.Errorf("measured %q, want %q", points, want)
 		}
-		o.spans() // of the handshake
+		o.spans() // drop those of the handshake
 		if _, err := mcp.Call[string](t.Context(), c, "who", nil); err == nil {
 			t.Error("a broken connection answered")
 		}

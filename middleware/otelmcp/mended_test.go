@@ -18,8 +18,8 @@ import (
 	"github.com/go-psi/psi/middleware/otelmcp"
 )
 
-// What a lenient mux changes in arguments is in the span and is counted. Calls that need no
-// change have neither.
+// The number of changes that a lenient mux makes to arguments is recorded in the span and
+// counted. Calls that need no change have neither.
 func TestMendedArguments(t *testing.T) {
 	o := observe(t)
 	mux := mcp.NewMux("m", "v1", &mcp.MuxOptions{Lenient: true, Logger: slog.New(slog.DiscardHandler)})
@@ -60,8 +60,8 @@ func (o *observed) sum(t *testing.T, name string) []metricdata.DataPoint[int64] 
 	return nil
 }
 
-// The first span of a tool has its name, also if the call was mended, or if another call was
-// faster.
+// The first span of a tool has the tool's name, even if the call was mended or another call
+// was faster.
 func TestNameOfFirstSpans(t *testing.T) {
 	o := observe(t)
 	mux := mcp.NewMux("m", "v1", &mcp.MuxOptions{Lenient: true, Logger: slog.New(slog.DiscardHandler)})

@@ -70,8 +70,8 @@ func TestBuckets(t *testing.T) {
 	}
 }
 
-// Unknown names are neither attributes of measurements nor in span names. Known names stay
-// known, and are in span names from their start.
+// Unknown names appear neither in the attributes of measurements nor in span names. Known
+// names stay known, and are in span names from their start.
 func TestNamesAreBounded(t *testing.T) {
 	o := observe(t)
 	opts := o.options()

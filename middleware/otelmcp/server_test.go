@@ -39,7 +39,7 @@ func TestServerSpans(t *testing.T) {
 		req    *mcp.Request
 		span   string
 		attrs  string
-		status string // "" if it is unset
+		status string // "" means unset
 	}{
 		"ok":           {answering(mcp.TextResult(""), nil), call("t"), "tools/call t", tool, ""},
 		"asks":         {answering(&mcp.InputRequired{}, nil), call("t"), "tools/call t", tool, ""},
@@ -109,7 +109,7 @@ func TestServerCancelled(t *testing.T) {
 	}
 }
 
-// The sources of a trace, in order: _meta, the context, the header.
+// The parent of a span is taken, in this order, from _meta, the context and the header.
 func TestServerParents(t *testing.T) {
 	inMeta := map[string]string{"traceparent": parentA, "tracestate": "a=b", "baggage": "who=meta"}
 	inHeader := map[string][]string{"Traceparent": {parentB}, "Baggage": {"who=header"}}
@@ -118,7 +118,7 @@ func TestServerParents(t *testing.T) {
 		header  map[string][]string
 		ambient bool
 		public  bool
-		parent  string // a span's id, or "ambient"
+		parent  string // the ID of a span, or "ambient"
 		link    string
 		baggage string
 	}{
@@ -181,7 +181,7 @@ func TestServerParents(t *testing.T) {
 	}
 }
 
-// Requests to a mounted mux have a span of each mux.
+// A request to a mounted mux has one span per mux.
 func TestServerMounted(t *testing.T) {
 	o := observe(t)
 	inner, outer := mcp.NewMux("inner", "v1", quiet()), mcp.NewMux("outer", "v1", quiet())
@@ -199,7 +199,7 @@ func TestServerMounted(t *testing.T) {
 	}
 }
 
-// Text from peers is shortened without splitting characters.
+// Text from peers is truncated without splitting characters.
 func TestServerClips(t *testing.T) {
 	o := observe(t)
 	for _, long := range []string{strings.Repeat("é", 1000), "x" + strings.Repeat("é", 1000)} {
@@ -246,8 +246,8 @@ func TestFindingU15CancelledToolsAreCancelled(t *testing.T) {
 	}
 }
 
-// What is left out of the attribute for a resource is not in the description of its error
-// either.
+// What is omitted from the attribute of a resource is also omitted from the description of
+// its error.
 func TestSecretsInErrors(t *testing.T) {
 	const uri = "https://ada:pa55word@example.com/file?sig=s1gnature#fragment"
 	for name, serve := range map[string]func(o *observed) mcp.Handler{

@@ -19,7 +19,8 @@ import (
 	"github.com/go-psi/psi/middleware/otelmcp"
 )
 
-// traced is a server whose tools return the baggage, and ask for a name.
+// traced returns a server with a tool that returns the baggage and a tool that asks for a
+// name.
 func traced(o *observed) *mcp.Mux {
 	mux := mcp.NewMux("server", "v1", quiet())
 	mux.Use(otelmcp.Server(o.options()))
@@ -85,14 +86,14 @@ func TestTrace(t *testing.T) {
 	})
 }
 
-// within returns the spans of a trace. Requests that connections make by themselves have
-// others.
+// within returns the spans of a trace. Requests that connections send on their own have
+// other traces.
 func within(spans tracetest.SpanStubs, root trace.SpanContext) tracetest.SpanStubs {
 	return slices.DeleteFunc(spans, func(s tracetest.SpanStub) bool { return s.SpanContext.TraceID() != root.TraceID() })
 }
 
-// chain checks that each span is the child of the previous one, the first that of root, and
-// that there are no others in the trace.
+// chain checks that the first span is a child of root, that each span is a child of the
+// previous one, and that the trace has no other spans.
 func chain(t *testing.T, spans tracetest.SpanStubs, root trace.SpanContext, want ...string) {
 	t.Helper()
 	spans = within(spans, root)
@@ -111,7 +112,8 @@ func chain(t *testing.T, spans tracetest.SpanStubs, root trace.SpanContext, want
 	}
 }
 
-// A call that asks is one span of the client, and one of the server for each round.
+// A call that asks a question has one span on the client, and one on the server for each
+// round.
 func TestTraceOfQuestions(t *testing.T) {
 	o := observe(t)
 	(&mcptest.Client{Options: mcp.ClientOptions{Elicit: answers}}).Run(t, traced(o), func(t *testing.T, c *mcp.Conn) {
@@ -158,7 +160,7 @@ func TestTraceOfGateway(t *testing.T) {
 	})
 }
 
-// onEveryPath runs fn for every path and era.
+// onEveryPath calls fn for every path and era.
 func onEveryPath(t *testing.T, fn func(t *testing.T, path mcptest.Path, version string)) {
 	t.Helper()
 	for _, path := range mcptest.Paths() {
@@ -168,7 +170,7 @@ func onEveryPath(t *testing.T, fn func(t *testing.T, path mcptest.Path, version 
 	}
 }
 
-// back is a gateway's connection to a server.
+// back returns a gateway's connection to a server.
 func back(t *testing.T, transport transport.Transport, version string, mw ...mcp.Middleware) *mcp.Conn {
 	t.Helper()
 	c := mcptest.Dial(t, transport, &mcp.ClientOptions{Version: version, Forward: true})
@@ -176,7 +178,8 @@ func back(t *testing.T, transport transport.Transport, version string, mw ...mcp
 	return c
 }
 
-// A gateway does not break the trace, whether its server or itself is not traced.
+// A gateway preserves the trace even if its server side, or the whole gateway, is not
+// traced.
 func TestTraceThroughUntracedGateway(t *testing.T) {
 	for name, test := range map[string]struct {
 		mw   func(o *observed) []mcp.Middleware

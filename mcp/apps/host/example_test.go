@@ -14,7 +14,7 @@ import (
 	"github.com/go-psi/psi/mcp/apps/host"
 )
 
-// A host needs two origins. Here they are ports that the operating system chooses.
+// A host needs two origins. Here they are ports chosen by the operating system.
 func ExampleNew() {
 	client := mcp.NewClient("host", "v1.0.0", &mcp.ClientOptions{Extensions: []mcp.ClientExtension{apps.Client()}})
 	conn, err := client.Connect(context.Background(), mcp.InProcess(server()))

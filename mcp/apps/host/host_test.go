@@ -59,7 +59,7 @@ func newHost(t *testing.T, opts *host.Options) *host.Host {
 	return h
 }
 
-// do serves a request, and returns the status and the body.
+// do serves a request and returns the status and the body.
 func do(h http.Handler, method, target, body string, header ...string) (int, string) {
 	r := httptest.NewRequest(method, target, strings.NewReader(body))
 	r.Host = "127.0.0.1:8080"
@@ -74,13 +74,13 @@ func do(h http.Handler, method, target, body string, header ...string) (int, str
 	return w.Code, w.Body.String()
 }
 
-// postForm shows a tool, as the form in the list does.
+// postForm shows a tool by submitting the form of the list.
 func postForm(h http.Handler, form url.Values, header ...string) (int, string) {
 	header = append([]string{"Content-Type", "application/x-www-form-urlencoded"}, header...)
 	return do(h, "POST", "/show", form.Encode(), header...)
 }
 
-// show shows a tool, and returns the view.
+// show shows a tool and returns the ID of the view.
 func show(t *testing.T, h http.Handler, tool string) string {
 	t.Helper()
 	status, body := postForm(h, url.Values{"tool": {tool}})
@@ -91,7 +91,7 @@ func show(t *testing.T, h http.Handler, tool string) string {
 	return found[1]
 }
 
-// request sends a request of a page.
+// request sends a request on behalf of a page.
 func request(h http.Handler, view, method, params string) string {
 	_, body := do(h, "POST", "/views/"+view+"/request", fmt.Sprintf(`{"method":%q,"params":%s}`, method, params))
 	return body
@@ -104,7 +104,7 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// The page has what it loads.
+// The host serves the files that its pages load.
 func TestFiles(t *testing.T) {
 	h := newHost(t, nil)
 	_, index := do(h, "GET", "/", "")
@@ -117,7 +117,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// A view has what its script needs, and nothing in it ends the script.
+// A view contains the configuration that its script needs, and no value ends the script
+// element early.
 func TestShow(t *testing.T) {
 	_, body := postForm(newHost(t, nil), url.Values{"tool": {"seat_map"}, "arguments": {`{"flight":"</script>"}`}})
 	_, config, _ := strings.Cut(body, `id="config">`)
@@ -136,7 +137,7 @@ func TestShow(t *testing.T) {
 	}
 }
 
-// What cannot be shown is an error that says why.
+// If a tool cannot be shown, the error says why.
 func TestShowFails(t *testing.T) {
 	h := newHost(t, nil)
 	for _, test := range []struct{ tool, arguments, want string }{
@@ -154,7 +155,7 @@ func TestShowFails(t *testing.T) {
 	}
 }
 
-// The model's side calls the tool of the view, and the page the tools for apps.
+// The tool of a view is called as the model. Its page can call the tools for apps.
 func TestVisibility(t *testing.T) {
 	h := newHost(t, nil)
 	view := show(t, h, "seat_map")
@@ -222,7 +223,8 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// Without functions, messages are declined and the context of the model is ignored.
+// If no callbacks are set, messages are declined and updates of the model context are
+// ignored.
 func TestNoFunctions(t *testing.T) {
 	h := newHost(t, &host.Options{Logger: slog.New(slog.DiscardHandler)})
 	view := show(t, h, "seat_map")
@@ -233,7 +235,7 @@ func TestNoFunctions(t *testing.T) {
 	}
 }
 
-// The oldest view is closed when there are too many.
+// If there are too many views, the oldest one is closed.
 func TestMaxViews(t *testing.T) {
 	h := newHost(t, &host.Options{MaxViews: 2})
 	views := []string{show(t, h, "seat_map"), show(t, h, "seat_map"), show(t, h, "seat_map")}
@@ -244,7 +246,7 @@ func TestMaxViews(t *testing.T) {
 	}
 }
 
-// Requests that other sites make are refused.
+// Requests from other sites are rejected.
 func TestOtherSites(t *testing.T) {
 	h := newHost(t, &host.Options{AllowedHosts: []string{"apps.example"}})
 	for status, headers := range map[int][][]string{
@@ -265,8 +267,9 @@ func TestOtherSites(t *testing.T) {
 	}
 }
 
-// A link cannot show a tool, which would call it: over plain HTTP, under a name that is not this
-// machine's, browsers do not say from which site a link is. They do say it of a form.
+// A link cannot show a tool, because showing it calls the tool. Over plain HTTP, under a
+// host name other than that of the local machine, browsers do not report the site that a
+// link is on. For a form, they do.
 func TestShowIsNoLink(t *testing.T) {
 	h := newHost(t, &host.Options{AllowedHosts: []string{"apps.example"}})
 	if status, body := do(h, "GET", "/show?tool=seat_map", "", "Host", "apps.example"); status != http.StatusMethodNotAllowed {
@@ -282,7 +285,8 @@ func TestShowIsNoLink(t *testing.T) {
 	}
 }
 
-// A page of another port of the machine can link to the list of apps, and do nothing else.
+// A page on another port of the machine can link to the list of apps, but can do nothing
+// else.
 func TestLinks(t *testing.T) {
 	h := newHost(t, nil)
 	view := show(t, h, "seat_map")
@@ -312,7 +316,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// A link to a tool fills its form, and opens no view: the user does.
+// A link to a tool fills in its form but opens no view; that is left to the user.
 func TestLinkToTool(t *testing.T) {
 	_, body := do(newHost(t, nil), "GET", "/?tool=seat_map&arguments="+url.QueryEscape(`{"flight":"</textarea><script>"}`), "")
 	for _, want := range []string{`value="seat_map"`, `{&#34;flight&#34;:&#34;&lt;/textarea&gt;&lt;script&gt;&#34;}</textarea>`} {
@@ -325,7 +329,7 @@ func TestLinkToTool(t *testing.T) {
 	}
 }
 
-// The sandbox serves the proxy under the policy of the page, to one host.
+// The sandbox serves the proxy with the policy of the page, for a single host.
 func TestSandbox(t *testing.T) {
 	h := host.Sandbox()
 	w := httptest.NewRecorder()

@@ -15,9 +15,9 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// TestExamples runs the examples of the help texts, at a server for the URL that they name and
-// at the program of this test for the command ./server. If an example shows what psi prints,
-// that is all it prints.
+// TestExamples runs the examples of the help texts. A test server stands in for the URL in
+// them, and the test binary for the command ./server. If an example shows output, psi must
+// print exactly that.
 func TestExamples(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -54,7 +54,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// A stopper interrupts a command that serves, once it does.
+// A stopper stops a serving command once it has started to serve.
 type stopper struct {
 	bytes.Buffer
 	stop func()
@@ -67,7 +67,7 @@ func (s *stopper) Write(p []byte) (int, error) {
 	return s.Buffer.Write(p)
 }
 
-// keepChanging updates a resource again and again, until the test ends.
+// keepChanging updates a resource repeatedly until the test ends.
 func keepChanging(t *testing.T, mux *mcp.Mux) {
 	for {
 		mux.ResourceUpdated("test://menu")

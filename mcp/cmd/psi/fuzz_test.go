@@ -13,8 +13,7 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// Whatever a server asks, and the user answers, a form ends with an answer that is JSON, or
-// with an error.
+// Whatever the server asks and the user answers, a form results in valid JSON or an error.
 func FuzzForm(f *testing.F) {
 	f.Add(`{"properties":{"a":{"type":"string","oneOf":[{"const":"x","title":"X"}]},"b":{"type":"array","items":{"enum":["y",1]}}},"required":["b"]}`, "1\nx, y\n")
 	f.Add(`{"properties":{"a":{"type":["integer","null"],"default":1,"minimum":0}},"required":[1]}`, "\n")

@@ -23,7 +23,8 @@ import (
 	"github.com/go-psi/psi/mcpstdio"
 )
 
-// writeConfig writes a configuration file with a server at a URL and one that is a command.
+// writeConfig writes a configuration file with a server at a URL and one started by a
+// command.
 func writeConfig(t *testing.T, url string) (path string) {
 	t.Helper()
 	self, err := os.Executable()
@@ -47,7 +48,8 @@ func writeConfig(t *testing.T, url string) (path string) {
 	return path
 }
 
-// A name is looked up in the file of -config, or in those of the user's hosts.
+// A server name is looked up in the file given by -config, or else in the configuration
+// files of the user's hosts.
 func TestNames(t *testing.T) {
 	home := isolate(t)
 	path := writeConfig(t, serve(t, newServer()))
@@ -82,7 +84,7 @@ func TestNames(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := psi(t, "", "call", "far off", "add", "a=2", "b=3")
-		if wants := []int{exitOK, exitUsage}; got.code != wants[i] { // the second time there are two
+		if wants := []int{exitOK, exitUsage}; got.code != wants[i] { // the second time, it is ambiguous
 			t.Errorf("exit code %d, want %d, wrote %q and %q", got.code, wants[i], got.out, got.errOut)
 		}
 	}
@@ -100,7 +102,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// startServing runs a subcommand that serves, and returns the URL at which it does.
+// startServing runs a serving subcommand and returns the URL that it serves.
 func startServing(t *testing.T, subcommand string, args ...string) (url string) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
@@ -110,7 +112,7 @@ func startServing(t *testing.T, subcommand string, args ...string) (url string) 
 	go func() {
 		ended <- run(ctx, append([]string{subcommand, "-http", "127.0.0.1:0"}, args...), in, io.Discard, lines(said))
 	}()
-	go io.WriteString(feed, "yes\n") // to the question of the file, if it is asked
+	go io.WriteString(feed, "yes\n") // answers the prompt of the file, if any
 	t.Cleanup(func() {
 		stop()
 		if code := <-ended; code != exitOK {
@@ -125,7 +127,7 @@ func startServing(t *testing.T, subcommand string, args ...string) (url string) 
 	return ""
 }
 
-// lines sends what is written, or drops it if nobody receives.
+// lines sends each write on the channel, or drops it if the channel is full.
 type lines chan<- string
 
 func (l lines) Write(p []byte) (int, error) {
@@ -136,8 +138,8 @@ func (l lines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A gateway has the servers of a file, with prefixes and without what is hidden, for clients
-// of both eras, and passes on their questions.
+// A gateway offers the servers of a file to clients of both eras, with prefixes and without
+// hidden items, and forwards the servers' questions.
 func TestGateway(t *testing.T) {
 	isolate(t)
 	mux := newServer()
@@ -168,7 +170,7 @@ func TestGateway(t *testing.T) {
 	}
 }
 
-// The patterns of -hide match URIs, in which a / is a character like others.
+// The patterns of -hide match URIs, in which a slash is an ordinary character.
 func TestGatewayHidesResources(t *testing.T) {
 	isolate(t)
 	for pattern, isHidden := range map[string]bool{"*menu*": true, "test:*": true, "test:/?menu": true, "test:[/][/]menu": true, "*recipes*": false} {
@@ -181,7 +183,7 @@ func TestGatewayHidesResources(t *testing.T) {
 	}
 }
 
-// The page about a server shows what it has.
+// The page about a server shows what is registered on it.
 func TestInspect(t *testing.T) {
 	isolate(t)
 	page := startServing(t, "inspect", serve(t, newServer()))
@@ -194,7 +196,7 @@ func TestInspect(t *testing.T) {
 	}
 }
 
-// The page opens the apps of tools at a host beside it, which has them from the server.
+// The page opens the apps of tools at a second host, which reads them from the server.
 func TestInspectApps(t *testing.T) {
 	isolate(t)
 	mux := newServer()
@@ -230,7 +232,7 @@ func readBody(t *testing.T, res *http.Response) string {
 	return string(text)
 }
 
-// With a token, callers of a gateway need it.
+// If a token is set, callers of a gateway must send it.
 func TestGatewayToken(t *testing.T) {
 	isolate(t)
 	const token = "a-token-of-the-gateway"
@@ -248,7 +250,7 @@ func TestGatewayToken(t *testing.T) {
 	}
 }
 
-// A gateway on standard input and output serves one server as it is.
+// A gateway on standard input and output serves a single server unchanged.
 func TestGatewayStdio(t *testing.T) {
 	isolate(t)
 	url := serve(t, newServer())
@@ -268,7 +270,7 @@ func TestGatewayStdio(t *testing.T) {
 	}
 }
 
-// On standard input there is no user to ask for the inputs of a file.
+// If a gateway serves on standard input, it cannot ask the user for the inputs of a file.
 func TestGatewayInputs(t *testing.T) {
 	isolate(t)
 	path := writeConfig(t, "http://127.0.0.1:1/mcp")
@@ -277,7 +279,8 @@ func TestGatewayInputs(t *testing.T) {
 	}
 }
 
-// Files whose servers cannot be told apart are refused before anything is started.
+// Unusable files, such as ones whose servers have the same prefix, are rejected before any
+// server is started.
 func TestGatewayPrefixes(t *testing.T) {
 	isolate(t)
 	path := t.TempDir() + "/servers.json"
@@ -300,7 +303,7 @@ func TestGatewayPrefixes(t *testing.T) {
 	}
 }
 
-// A recording is not overwritten, and finds a server that answers differently.
+// A recording is not overwritten, and a replay detects a server that answers differently.
 func TestRecordings(t *testing.T) {
 	isolate(t)
 	t.Chdir(t.TempDir())
@@ -331,7 +334,8 @@ func TestRecordings(t *testing.T) {
 	}
 }
 
-// A recording without messages leaves no file, which the next attempt would not overwrite.
+// A recording without messages leaves no file behind, because the next attempt would not
+// overwrite it.
 func TestEmptyRecordings(t *testing.T) {
 	isolate(t)
 	t.Chdir(t.TempDir())
@@ -343,7 +347,7 @@ func TestEmptyRecordings(t *testing.T) {
 	}
 }
 
-// streamTransport is a transport to a server on a reader and a writer.
+// streamTransport is a transport to a server over a reader and a writer.
 type streamTransport struct {
 	in  io.ReadCloser
 	out io.WriteCloser

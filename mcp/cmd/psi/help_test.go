@@ -14,7 +14,7 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// The exit codes are those that psi help and the page about psi list.
+// The exit codes match those listed by psi help and on the page about psi.
 func TestExitCodes(t *testing.T) {
 	isolate(t)
 	page, err := os.ReadFile("../../../docs/psi.md")
@@ -37,7 +37,8 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// The help of a subcommand has its usage, its example and all its flags, however it is asked for.
+// The help of a subcommand contains its usage, an example and all its flags, however it is
+// requested.
 func TestHelp(t *testing.T) {
 	isolate(t)
 	for _, c := range commands() {
@@ -70,7 +71,7 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// What is written while the user answers is on a line of its own.
+// Text written while the user is being asked starts on a new line.
 func TestPrompted(t *testing.T) {
 	screen := &screen{}
 	answer := make(chan string)
@@ -86,7 +87,7 @@ func TestPrompted(t *testing.T) {
 	}
 }
 
-// watch goes on until it is interrupted, and each change is a line.
+// watch runs until it is interrupted, and prints one line per change.
 func TestWatch(t *testing.T) {
 	isolate(t)
 	mux := newServer()
@@ -104,7 +105,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// An interrupter interrupts a command that has written some lines.
+// An interrupter interrupts a command once it has written a number of lines.
 type interrupter struct {
 	strings.Builder
 	interrupt func()

@@ -18,7 +18,7 @@ import (
 	"github.com/go-psi/psi/mcphttp/auth"
 )
 
-// loginServer is an authorization server whose users agree to everything.
+// loginServer starts an authorization server whose users approve everything.
 func loginServer(t *testing.T) (issuer string) {
 	t.Helper()
 	routes := http.NewServeMux()
@@ -44,7 +44,7 @@ func loginServer(t *testing.T) (issuer string) {
 	return server.URL
 }
 
-// protectedServer wants the token of a login.
+// protectedServer starts a server that requires the token of a login.
 func protectedServer(t *testing.T) (resource string) {
 	t.Helper()
 	keys := auth.APIKeys(map[string]*mcp.Principal{"a-token-that-is-good": {Issuer: "test", Subject: "ada"}}, nil)
@@ -58,7 +58,7 @@ func protectedServer(t *testing.T) (resource string) {
 	}) + "/mcp"
 }
 
-// user reads what the program says, and opens the pages that it names.
+// user reads what the program writes and opens the login pages in it.
 type user struct {
 	bytes.Buffer
 	logins int
@@ -76,15 +76,15 @@ func (u *user) Write(p []byte) (int, error) {
 	return u.Buffer.Write(p)
 }
 
-// A script is told to log in, and a user is taken to the login, once.
+// A script is told to log in. A user is taken to the login page, once.
 func TestLogin(t *testing.T) {
 	isolate(t)
-	t.Setenv("PATH", "") // where there is no browser
+	t.Setenv("PATH", "") // so that no browser is found
 	server := protectedServer(t)
 	if got := psi(t, "", "call", server, "add", "a=2", "b=3"); got.code != exitUnauthorized || !strings.Contains(got.errOut, "run psi in a terminal, or with -login; or send a key or token with -header") {
 		t.Errorf("without -login: exit code %d, wrote %q", got.code, got.errOut)
 	}
-	for _, want := range []int{1, 0} { // the second time it is known from the first, and -login is not needed
+	for _, want := range []int{1, 0} { // the second time, the token is stored and -login is not needed
 		var out bytes.Buffer
 		u := &user{}
 		args := []string{"call", server, "add", "a=2", "b=3"}

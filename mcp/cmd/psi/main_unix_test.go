@@ -20,8 +20,8 @@ import (
 	"github.com/go-psi/psi/internal/strictjson"
 )
 
-// A signal that is sent twice, as timeout(1) does, does not end psi before it has ended its
-// server, even if that ignores the end of its input.
+// If a signal is sent twice, as timeout(1) does, psi still stops its server before it
+// exits, even if the server ignores the end of its input.
 func TestInterruptedTwice(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -53,15 +53,16 @@ func TestInterruptedTwice(t *testing.T) {
 		if err := psi.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Error(err)
 		}
-		_, _ = server.ReadString('\n') // psi is handling the first signal, and then the server has ended
+		_, _ = server.ReadString('\n') // first, psi handles the signal; then, the server has exited
 	}
 	if err := psi.Wait(); psi.ProcessState.ExitCode() != exitInterrupted {
 		t.Errorf("psi ended with %v", err)
 	}
 }
 
-// A gateway ends its commands at the same time. One after the other, some would be left behind
-// if the host kills it before it is done. Each of these waits until the other is to end, too.
+// A gateway stops its commands concurrently. If it stopped them one after the other, some
+// could be left behind when the host kills the gateway before it is done. Each of these
+// commands waits until the other is being stopped, too.
 func TestGatewayEndsCommandsTogether(t *testing.T) {
 	dir := t.TempDir()
 	const script = `trap ': > "$0/$1.terminated"; exit' TERM; exec 3>"$0/$1.fifo"; cat >/dev/null; : > "$0/$1"

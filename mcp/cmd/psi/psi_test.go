@@ -18,7 +18,7 @@ import (
 
 var tests = []struct {
 	name, args, in string
-	out, errOut    string // what is written, and a part of what is
+	out, errOut    string // the exact output, and a part of the error output
 	code           int
 }{
 	{name: "text becomes what the tool expects", args: "call add a=2 b:=3", out: `{"sum":5}` + "\n"},
@@ -64,7 +64,7 @@ var tests = []struct {
 	{name: "an unknown name", args: "list nothing", code: exitUsage, errOut: `the server has nothing named "nothing"`},
 }
 
-// Each subcommand does the same whatever the server speaks.
+// Each subcommand behaves the same, whichever revision is used.
 func TestCommands(t *testing.T) {
 	isolate(t)
 	mux := newServer()
@@ -91,7 +91,8 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// sameOutput reports whether two outputs are equal. Of JSON, it compares what both have.
+// sameOutput reports whether two outputs are equal. For JSON objects, it compares only the
+// members of want.
 func sameOutput(got, want string) bool {
 	var a, b map[string]any
 	if json.Unmarshal([]byte(got), &a) != nil || json.Unmarshal([]byte(want), &b) != nil {
@@ -134,7 +135,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// What is no mistake in the command line is another exit code.
+// Errors other than mistakes in the command line have a different exit code.
 func TestFailures(t *testing.T) {
 	isolate(t)
 	for _, args := range []string{"list -protocol 1999-01-01 http://localhost", "list ftp://x", "list -- /no/such/program"} {
@@ -144,7 +145,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// An interrupt cancels the call at the server.
+// An interrupt cancels the call on the server.
 func TestInterrupt(t *testing.T) {
 	isolate(t)
 	ctx, interrupt := context.WithCancel(t.Context())
@@ -163,7 +164,7 @@ func TestInterrupt(t *testing.T) {
 	<-cancelled
 }
 
-// The scripts of completion are ones of their shells, where these are installed.
+// The completion scripts are valid in their shells, if those are installed.
 func TestCompletionScripts(t *testing.T) {
 	for shell := range scripts {
 		got := psi(t, "", "completion", shell)
@@ -204,7 +205,8 @@ func TestSuggestions(t *testing.T) {
 	}
 }
 
-// The page about psi names every subcommand, and the lines that it shows can be parsed.
+// The page about psi names every subcommand, and the command lines that it shows can be
+// parsed.
 func TestPage(t *testing.T) {
 	isolate(t)
 	raw, err := os.ReadFile("../../../docs/psi.md")
@@ -232,7 +234,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// A tool that runs in the background is followed to its end.
+// psi waits until a tool that runs in the background has completed.
 func TestTask(t *testing.T) {
 	isolate(t)
 	mux := newServer()
@@ -248,7 +250,7 @@ func TestTask(t *testing.T) {
 	}
 }
 
-// Of an argument with several types, all are shown.
+// If an argument has several types, all of them are shown.
 func TestListTypes(t *testing.T) {
 	isolate(t)
 	mux := mcp.NewMux("types", "v1", nil)

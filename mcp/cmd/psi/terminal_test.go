@@ -20,7 +20,7 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// Data becomes new files, whose names have nothing of the server.
+// Binary data is saved in new files, whose names contain nothing that the server chose.
 func TestFiles(t *testing.T) {
 	isolate(t)
 	mux := newServer()
@@ -51,10 +51,10 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// hostile is text with which a server could rewrite the screen.
+// hostile is text that could rewrite the screen of a terminal.
 const hostile = "a\x1b[2Jb\u202ec\u009bd\re\x07"
 
-// newHostile returns a server that has such text everywhere.
+// newHostile returns a server with hostile text everywhere.
 func newHostile() *mcp.Mux {
 	mux := mcp.NewMux("hostile"+hostile, "v1.0.0", &mcp.MuxOptions{Instructions: hostile})
 	mux.Tool("tool", mcp.ToolFunc(func(ctx context.Context, in struct {
@@ -89,7 +89,7 @@ func newHostile() *mcp.Mux {
 	return mux
 }
 
-// Nothing that a server says reaches the terminal unescaped.
+// No text from a server reaches the terminal unescaped.
 func TestHostileText(t *testing.T) {
 	isolate(t)
 	t.Chdir(t.TempDir())
@@ -132,7 +132,7 @@ type screen struct{ bytes.Buffer }
 
 func (s *screen) Stat() (os.FileInfo, error) { return device{}, nil }
 
-// A device is the information about a terminal.
+// A device is the file information of a terminal.
 type device struct{}
 
 func (device) Name() string       { return "terminal" }
@@ -142,7 +142,7 @@ func (device) ModTime() time.Time { return time.Time{} }
 func (device) IsDir() bool        { return false }
 func (device) Sys() any           { return nil }
 
-// Progress is a bar on a terminal, and nothing elsewhere.
+// Progress is shown as a bar on a terminal, and not at all elsewhere.
 func TestProgress(t *testing.T) {
 	isolate(t)
 	url := serve(t, newServer())
@@ -158,7 +158,8 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// With -log all that a tool says from a level on is shown, however soon it has ended.
+// With -log, all log messages of a tool at or above the level are shown, however soon the
+// tool ends.
 func TestLogMessages(t *testing.T) {
 	isolate(t)
 	mux := mcp.NewMux("m", "v1", nil)
@@ -181,7 +182,7 @@ func TestLogMessages(t *testing.T) {
 	}
 }
 
-// With -v the messages on the wire are shown, without secrets.
+// With -v, the messages on the wire are shown, without secrets.
 func TestWire(t *testing.T) {
 	isolate(t)
 	url := serve(t, newServer())

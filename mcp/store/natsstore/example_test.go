@@ -19,8 +19,8 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// Replicas that share a store serve the sessions of each other, so no balancer has to know
-// which replica has which session.
+// Replicas that share a store serve each other's sessions, so no load balancer has to know
+// which replica holds which session.
 func ExampleOpen() {
 	nc, err := nats.Connect(embedded(), nats.MaxReconnects(-1))
 	if err != nil {
@@ -44,7 +44,7 @@ func ExampleOpen() {
 	// Output: true <nil>
 }
 
-// A server that cannot create streams gets them from an operator.
+// If a server cannot create streams, an operator can create them.
 func ExampleStreams() {
 	streams, err := natsstore.Streams(&natsstore.Options{Namespace: "shop", Replicas: 3})
 	if err != nil {
@@ -58,7 +58,7 @@ func ExampleStreams() {
 	// shop_logs [shop.logs.>] 3
 }
 
-// embedded starts a NATS server in this process. A production server is one of its own.
+// embedded starts a NATS server in this process. In production, it is a separate process.
 func embedded() (url string) {
 	dir, err := os.MkdirTemp("", "natsstore")
 	if err != nil {

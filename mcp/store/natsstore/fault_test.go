@@ -33,12 +33,12 @@ func TestCutConnections(t *testing.T) {
 			p.Cut()
 		}
 	})
-	if failed > 0.05 { // writes of which the next one hides the traces; a busy machine makes few others
+	if failed > 0.05 { // failed writes whose traces the next write hides; a busy machine completes few other steps
 		t.Errorf("%.2f %% of the steps failed, although the server was always there", 100*failed)
 	}
 }
 
-// Two replicas at different nodes go on while each node is killed in turn.
+// Two replicas continue to work while each node of the cluster is killed in turn.
 func TestKilledNodes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("elections take seconds")
@@ -92,8 +92,8 @@ func isCurrent(ctx context.Context, js jetstream.JetStream, stream string) bool 
 	return current == 2
 }
 
-// A server without files has forgotten the streams when it is started again. Replicas need not
-// be started again for that.
+// A server that keeps its streams in memory loses them when it is restarted. The replicas
+// need not be restarted.
 func TestRestartedServerInMemory(t *testing.T) {
 	port := freePorts(t, 1)[0]
 	srv := start(t, nodeOptions{StoreDir: t.TempDir(), Port: port})
@@ -104,7 +104,7 @@ func TestRestartedServerInMemory(t *testing.T) {
 	wantError(t, "Append", err, nil)
 	srv.kill()
 	start(t, nodeOptions{StoreDir: t.TempDir(), Port: port})
-	_, _, err = s.Get(t.Context(), "before") // what is written while the connection is lost may be uncertain
+	_, _, err = s.Get(t.Context(), "before") // a write while the connection is lost may have an uncertain outcome
 	wantError(t, "Get", err, store.ErrNotFound)
 	for name, step := range steps(t.Context(), s) {
 		if err := step(); err != nil && !errors.Is(err, store.ErrNotFound) {

@@ -18,7 +18,7 @@ import (
 	"github.com/go-psi/psi/mcp/store/natsstore"
 )
 
-// patience is how long something may take that should happen soon.
+// patience is the maximum wait for something that should happen soon.
 const patience = 30 * time.Second
 
 // freePorts returns ports that were free a moment ago.
@@ -35,7 +35,7 @@ func freePorts(t testing.TB, n int) (ports []int) {
 	return ports
 }
 
-// A cluster is three servers, which can be killed and started again.
+// A cluster consists of three servers that can be killed and restarted.
 type cluster struct {
 	t       testing.TB
 	servers [3]*node
@@ -106,7 +106,7 @@ func open(t testing.TB, nc *nats.Conn, opts *natsstore.Options) *natsstore.Store
 	return s
 }
 
-// spread is a store whose operations go to each of several replicas in turn.
+// spread is a store that distributes operations over several replicas in turn.
 type spread struct {
 	replicas []store.Store
 	turn     atomic.Uint64
@@ -136,7 +136,7 @@ func (s *spread) Read(ctx context.Context, log string, position uint64, limit in
 
 func (s *spread) Drop(ctx context.Context, log string) error { return s.next().Drop(ctx, log) }
 
-// Publish always goes to the same replica: messages are in order for each publisher only.
+// Publish always uses the same replica, because messages are ordered only per publisher.
 func (s *spread) Publish(ctx context.Context, topic string, message []byte) error {
 	return s.replicas[0].Publish(ctx, topic, message)
 }
@@ -145,7 +145,7 @@ func (s *spread) Subscribe(ctx context.Context, topic string) (store.Subscriptio
 	return s.replicas[len(s.replicas)-1].Subscribe(ctx, topic)
 }
 
-// steps are all operations of a store.
+// steps returns all operations of a store.
 func steps(ctx context.Context, s store.Store) map[string]func() error {
 	return map[string]func() error{
 		"Get":     func() error { _, _, err := s.Get(ctx, "key"); return err },

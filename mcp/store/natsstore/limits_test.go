@@ -27,7 +27,7 @@ func wantError(t *testing.T, what string, err, want error) {
 	}
 }
 
-// Servers with different namespaces share an engine and see nothing of each other.
+// Servers with different namespaces share an engine without seeing each other's data.
 func TestNamespaces(t *testing.T) {
 	nc := connect(t, single(t).ClientURL())
 	one, two := open(t, nc, &natsstore.Options{Namespace: "one"}), open(t, nc, &natsstore.Options{Namespace: "two"})
@@ -71,7 +71,7 @@ func TestLimits(t *testing.T) {
 	wantError(t, "Append after Drop", err, nil)
 }
 
-// A full store refuses new values, and values can still be taken from it.
+// A full store rejects new values, but values can still be taken from it.
 func TestFullStore(t *testing.T) {
 	c := newCluster(t)
 	for name, test := range map[string]struct {
@@ -107,7 +107,7 @@ func TestFullStore(t *testing.T) {
 	}
 }
 
-// A log is trimmed on the server, too, and not only for readers.
+// A log is trimmed on the server, not only for readers.
 func TestLogsAreTrimmed(t *testing.T) {
 	nc := connect(t, single(t).ClientURL())
 	s := open(t, nc, nil)
@@ -124,12 +124,12 @@ func TestLogsAreTrimmed(t *testing.T) {
 	}
 }
 
-// The longest TTL is no date that has passed.
+// The longest TTL does not expire in the past.
 func TestLongestTTL(t *testing.T) {
 	s := open(t, connect(t, single(t).ClientURL()), &natsstore.Options{Log: store.Retention{TTL: math.MaxInt64}})
 	_, err := s.Append(t.Context(), "log", []byte("record"), store.Retention{})
 	wantError(t, "Append", err, nil)
-	<-time.After(1500 * time.Millisecond) // servers look each second
+	<-time.After(1500 * time.Millisecond) // servers check for expiry every second
 	if records, err := s.Read(t.Context(), "log", 0, 0); err != nil || len(records) != 1 {
 		t.Errorf("the log has %v, %v, want the record", records, err)
 	}
@@ -168,8 +168,8 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// A caller that gives up learns what the server said last: without JetStream, as after its disk
-// was full, nothing answers.
+// If its context expires, Open also returns the last error. Without JetStream, which a full
+// disk disables, no server responds.
 func TestOpenGivesUp(t *testing.T) {
 	nc := connect(t, start(t, nodeOptions{}).ClientURL())
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
@@ -180,7 +180,7 @@ func TestOpenGivesUp(t *testing.T) {
 	}
 }
 
-// A user who may only read gets an error that says so, and in time.
+// A user with read-only access promptly gets an error about the missing permission.
 func TestReadOnly(t *testing.T) {
 	writer := &server.User{Username: "writer", Password: "w"}
 	reader := &server.User{Username: "reader", Password: "r", Permissions: &server.Permissions{
@@ -209,7 +209,7 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// A caller's context bounds what the server does not answer.
+// The caller's context limits how long operations wait for a server that does not respond.
 func TestContextEnds(t *testing.T) {
 	srv := single(t)
 	s := open(t, connect(t, srv.ClientURL()), nil)

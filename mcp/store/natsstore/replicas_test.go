@@ -19,7 +19,7 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// A balancer sends each request to another server than the one before it.
+// A balancer sends each request to a different server than the one before it.
 type balancer struct {
 	servers []*url.URL
 	turn    atomic.Uint64
@@ -36,7 +36,7 @@ type confirmation struct {
 	Sure bool `json:"sure"`
 }
 
-// newReplica returns the URL of a server at one node of a cluster, and its mux.
+// newReplica returns the URL and the mux of an MCP server that uses one node of a cluster.
 func newReplica(t *testing.T, address string) (*url.URL, *mcp.Mux) {
 	t.Helper()
 	shared := open(t, connect(t, address), &natsstore.Options{Replicas: 3})
@@ -64,8 +64,8 @@ func newReplica(t *testing.T, address string) (*url.URL, *mcp.Mux) {
 	return at, mux
 }
 
-// Clients of every revision are served by three replicas at three nodes, each request by
-// another one: sessions, questions with their answers, and changes.
+// Three replicas at three nodes serve clients of every revision, each request by a
+// different replica: sessions, questions with their answers, and changes.
 func TestReplicas(t *testing.T) {
 	b, muxes := &balancer{}, []*mcp.Mux{}
 	for _, node := range newCluster(t).servers {

@@ -17,13 +17,13 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// The servers are processes, this program started once more: they can be killed, and what
-// a server does when it ends does no harm to a test.
+// The servers are separate processes of the test binary, so they can be killed and cannot
+// harm a test when they exit.
 
-// nodeOptions are the options of a server.
+// nodeOptions holds the options of a server.
 type nodeOptions struct {
-	Name, StoreDir    string // without a StoreDir there is no JetStream
-	Port, ClusterPort int    // 0 means any, and no cluster
+	Name, StoreDir    string // without a StoreDir, JetStream is disabled
+	Port, ClusterPort int    // 0 means any port, or no cluster
 	Routes            []string
 	MaxPayload        int32
 	Users             []*server.User
@@ -42,8 +42,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// serveNode runs a server until stdin ends, which it does with the parent process. It writes
-// the URL of the server.
+// serveNode runs a server until stdin is closed, at the latest when the parent process
+// exits. It prints the URL of the server.
 func serveNode(text string) error {
 	var o nodeOptions
 	if err := json.Unmarshal([]byte(text), &o); err != nil {
@@ -79,7 +79,7 @@ func serveNode(text string) error {
 	return err
 }
 
-// A node is a server.
+// A node is a server process.
 type node struct {
 	command *exec.Cmd
 	stdin   io.Closer
@@ -115,7 +115,7 @@ func start(t testing.TB, o nodeOptions) *node {
 	return n
 }
 
-// kill ends a server at once. It may be called more than once.
+// kill kills a server immediately. It may be called more than once.
 func (n *node) kill() {
 	_ = n.command.Process.Kill()
 	_ = n.command.Wait()

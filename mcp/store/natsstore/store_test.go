@@ -24,7 +24,7 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// Each operation goes to another node of a cluster than the one before it.
+// Each operation goes to a different node of a cluster than the one before it.
 func TestStoreInCluster(t *testing.T) {
 	c := newCluster(t)
 	storetest.Run(t, func(t *testing.T) store.Store {
@@ -36,7 +36,7 @@ func TestStoreInCluster(t *testing.T) {
 	})
 }
 
-// What is published at any node of a cluster as soon as Subscribe has returned is received.
+// Once Subscribe has returned, messages published at any node of a cluster are received.
 func TestSubscribedAtAllNodes(t *testing.T) {
 	c := newCluster(t)
 	var stores []*natsstore.Store

@@ -14,8 +14,8 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// Replicas that share a store serve the sessions of each other, so no balancer has to know
-// which replica has which session.
+// Replicas that share a store serve each other's sessions, so no load balancer has to know
+// which replica holds which session.
 func ExampleOpen() { //nolint:testableexamples // it needs a server
 	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{"localhost:6379"}})
 	if err != nil {

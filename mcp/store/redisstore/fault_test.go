@@ -32,12 +32,12 @@ func TestCutConnections(t *testing.T) {
 			p.Cut()
 		}
 	})
-	if failed > 0.05 { // writes of which the next one hides the traces; a busy machine makes few others
+	if failed > 0.05 { // failed writes whose traces the next write hides; a busy machine completes few other steps
 		t.Errorf("%.2f %% of the steps failed, although the server was always there", 100*failed)
 	}
 }
 
-// A server that writes everything to its file before it answers is killed and restarted.
+// A server that persists every write before it responds is killed and restarted.
 func TestKilledServer(t *testing.T) {
 	srv := start(t, "--appendonly", "yes", "--appendfsync", "always")
 	s := open(t, connect(t, srv.address()), nil)
@@ -49,7 +49,7 @@ func TestKilledServer(t *testing.T) {
 			srv.run()
 		}
 	})
-	if failed > 0.1 { // what was on its way, three times; a busy machine makes few steps meanwhile
+	if failed > 0.1 { // three times the operations in flight; a busy machine completes few steps meanwhile
 		t.Errorf("%.2f %% of the steps failed", 100*failed)
 	}
 }
@@ -75,7 +75,7 @@ func TestServerThatIsDown(t *testing.T) {
 	wantError(t, "Get when the server is back", err, store.ErrNotFound)
 }
 
-// A caller's context bounds what the server does not answer.
+// The caller's context limits how long operations wait for a server that does not respond.
 func TestContextEnds(t *testing.T) {
 	srv := start(t)
 	s := open(t, connect(t, srv.address()), nil)
@@ -94,7 +94,7 @@ func wantError(t *testing.T, what string, err, want error) {
 	}
 }
 
-// Servers with different namespaces share an engine and see nothing of each other.
+// Servers with different namespaces share an engine without seeing each other's data.
 func TestNamespaces(t *testing.T) {
 	client := connect(t, start(t).address())
 	one, two := open(t, client, &redisstore.Options{Namespace: "one"}), open(t, client, &redisstore.Options{Namespace: "two"})
@@ -119,7 +119,7 @@ func TestNamespaces(t *testing.T) {
 	}
 }
 
-// A full store refuses new values, and values can still be taken from it.
+// A full store rejects new values, but values can still be taken from it.
 func TestFullStore(t *testing.T) {
 	s := open(t, connect(t, start(t, "--maxmemory", "8mb").address()), &redisstore.Options{MaxValue: 100_000, Timeout: time.Second})
 	ctx := t.Context()
@@ -150,8 +150,8 @@ func TestFullStore(t *testing.T) {
 	wantError(t, "Put when all values were taken", err, nil)
 }
 
-// A record does not expire a part of a millisecond early, and a log begins anew as soon as its
-// last one has.
+// A record does not expire a fraction of a millisecond early, and a log starts again as
+// soon as its last record has expired.
 func TestMomentOfExpiry(t *testing.T) {
 	s := open(t, connect(t, start(t).address()), nil)
 	const ttl = 5 * time.Millisecond
@@ -208,7 +208,7 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// The rules of the package documentation are enough for everything.
+// The ACL rules in the package documentation are sufficient for all operations.
 func TestAccessControl(t *testing.T) {
 	srv := start(t)
 	srv.command("ACL", "SETUSER", "psi", "on", ">secret", "resetchannels", "~psi:*", "&psi:*", "+@read", "+@write", "+@scripting", "+@pubsub", "+@connection", "+time", "+info")

@@ -18,12 +18,12 @@ import (
 	"github.com/go-psi/psi/mcp/store/redisstore"
 )
 
-// patience is how long something may take that should happen soon.
+// patience is the maximum wait for something that should happen soon.
 const patience = 20 * time.Second
 
 func wait(d time.Duration) { <-time.After(d) }
 
-// A server is a Redis or Valkey of this machine, with a port of its own.
+// A server is a local Redis or Valkey process with its own port.
 type server struct {
 	t       testing.TB
 	program string
@@ -32,8 +32,8 @@ type server struct {
 	process *exec.Cmd
 }
 
-// start starts a server, which ends with the test. Without a program for it, the test is
-// skipped.
+// start starts a server that is killed when the test ends. If no server program is
+// installed, the test is skipped.
 func start(t testing.TB, args ...string) *server {
 	t.Helper()
 	s := &server{t: t, port: freePort(t), args: append([]string{"--save", "", "--dir", t.TempDir()}, args...)}
@@ -68,7 +68,7 @@ func freePort(t testing.TB) int {
 
 func (s *server) address() string { return fmt.Sprintf("127.0.0.1:%d", s.port) }
 
-// run runs the program and waits until it accepts connections.
+// run starts the program and waits until it accepts connections.
 func (s *server) run() {
 	s.t.Helper()
 	s.process = exec.Command(s.program, append([]string{"--bind", "127.0.0.1", "--port", fmt.Sprint(s.port)}, s.args...)...)
@@ -87,7 +87,7 @@ func (s *server) run() {
 	}
 }
 
-// kill kills the server, unless it is dead.
+// kill kills the server if it is running.
 func (s *server) kill() {
 	_ = s.process.Process.Kill()
 	_ = s.process.Wait()
@@ -145,7 +145,7 @@ func newCluster(t testing.TB) (addresses []string) {
 	return addresses
 }
 
-// command runs a command with the client of Redis.
+// command sends a command to the server and returns the answer.
 func (s *server) command(args ...string) string {
 	s.t.Helper()
 	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{s.address()}, ForceSingleClient: true})
@@ -160,7 +160,7 @@ func (s *server) command(args ...string) string {
 	return answer
 }
 
-// steps are all operations of a store.
+// steps returns all operations of a store.
 func steps(ctx context.Context, s store.Store) map[string]func() error {
 	return map[string]func() error{
 		"Get":     func() error { _, _, err := s.Get(ctx, "key"); return err },
@@ -180,7 +180,7 @@ func steps(ctx context.Context, s store.Store) map[string]func() error {
 	}
 }
 
-// until repeats a command until its answer has a text.
+// until repeats a command until its answer contains text.
 func (s *server) until(text string, args ...string) {
 	s.t.Helper()
 	for giveUp := time.Now().Add(patience); ; wait(20 * time.Millisecond) {

@@ -32,7 +32,7 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// logged keeps what is logged.
+// logged collects log output.
 type logged struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -50,8 +50,8 @@ func (l *logged) String() string {
 	return l.text.String()
 }
 
-// An MCP server whose engine is down, full, slow or read-only refuses with 503 what needs the
-// store, says so in its log, and serves everything else.
+// If its engine is down, full, slow or read-only, an MCP server rejects requests that need
+// the store with 503, logs the failure, and serves everything else.
 func TestFaultyEngine(t *testing.T) {
 	const handshake = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`
 	for name, begin := range map[string]func(*testing.T) store.Store{
@@ -90,7 +90,7 @@ func TestFaultyEngine(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			body, _ := io.ReadAll(res.Body) // it is compared
+			body, _ := io.ReadAll(res.Body) // the body is compared below
 			res.Body.Close()
 			if res.StatusCode != http.StatusServiceUnavailable || !strings.Contains(string(body), "try again later") {
 				t.Errorf("a handshake: %d %s", res.StatusCode, body)
@@ -102,7 +102,7 @@ func TestFaultyEngine(t *testing.T) {
 			if got, err := mcp.Call[string](t.Context(), c, "hello", struct{}{}); got != "hello" || err != nil {
 				t.Errorf("a call of the newest revision: %q, %v", got, err)
 			}
-			_ = c.Close() // it ends with the server
+			_ = c.Close() // the connection ends with the server
 			srv.Close()
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
@@ -116,7 +116,7 @@ func TestFaultyEngine(t *testing.T) {
 	}
 }
 
-// TLS is that of the client's own options.
+// TLS is configured through the client's own options.
 func TestTLS(t *testing.T) {
 	srv := httptest.NewTLSServer(nil) // for its certificate
 	defer srv.Close()
@@ -138,7 +138,7 @@ func TestTLS(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) store.Store { return open(t, client, nil) })
 }
 
-// suspend stops a process, and returns when it has stopped.
+// suspend stops a process and returns once it has stopped.
 func suspend(t *testing.T, p *os.Process) {
 	t.Helper()
 	if err := p.Signal(syscall.SIGSTOP); err != nil {

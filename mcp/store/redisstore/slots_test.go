@@ -12,8 +12,9 @@ import (
 	"github.com/go-psi/psi/mcp/store"
 )
 
-// A cluster that moves a topic to another node ends its subscriptions, while the connections
-// stay. The store subscribes again, and reports that messages may be lost.
+// When a cluster moves a topic to another node, it ends the subscriptions to the topic but
+// keeps the connections. The store subscribes again and reports that messages may have been
+// lost.
 func TestSlotIsMoved(t *testing.T) {
 	s := start(t, "--cluster-enabled", "yes")
 	s.command("CLUSTER", "ADDSLOTSRANGE", "0", "16383")

@@ -11,7 +11,7 @@ import (
 	"github.com/go-psi/psi/mcp/store/storetest"
 )
 
-// The whole test of an adapter. Each test opens a store of its own, which is to be
+// This is the complete test of an adapter. Each test opens its own store, which must be
 // empty; t.Cleanup closes it.
 func ExampleRun() { //nolint:testableexamples // it shows a test, which examples cannot run
 	_ = func(t *testing.T) { // func TestStore(t *testing.T)
@@ -19,7 +19,7 @@ func ExampleRun() { //nolint:testableexamples // it shows a test, which examples
 	}
 }
 
-// In a bubble, the tests that wait for something to expire wait for nothing.
+// In a synctest bubble, the tests that wait for something to expire take no time.
 func ExampleTests() { //nolint:testableexamples // it shows a test, which examples cannot run
 	_ = func(t *testing.T) { // func TestStore(t *testing.T)
 		for name, test := range storetest.Tests() {

@@ -42,8 +42,8 @@ func (s roundsDown) Put(ctx context.Context, key string, value []byte, version u
 	return s.Memory.Put(ctx, key, value, version, ttl)
 }
 
-// countsVersions has versions of each key, which begin again with one when its value has
-// expired. That of a value that was taken is remembered.
+// countsVersions numbers the versions of each key, and starts again at one after the value
+// has expired. The version of a value that was taken is remembered.
 type countsVersions struct {
 	*store.Memory
 
@@ -85,7 +85,7 @@ func (s *countsVersions) Take(ctx context.Context, key string) ([]byte, error) {
 	return value, err
 }
 
-// expiresLazily removes what has expired when Get is called.
+// expiresLazily removes expired values only when Get is called.
 type expiresLazily struct {
 	*store.Memory
 
@@ -136,7 +136,7 @@ func (s refusesLarge) Publish(ctx context.Context, topic string, message []byte)
 	return s.Memory.Publish(ctx, topic, message)
 }
 
-// ignoresContext takes the step before it looks at the context.
+// ignoresContext performs the operation before it checks the context.
 type ignoresContext struct{ *store.Memory }
 
 func (s ignoresContext) Put(ctx context.Context, key string, value []byte, version uint64, ttl time.Duration) (uint64, error) {
@@ -144,7 +144,7 @@ func (s ignoresContext) Put(ctx context.Context, key string, value []byte, versi
 	return next, errors.Join(err, ctx.Err())
 }
 
-// subscriptions are those of a wrong store, whose messages come from next.
+// subscription is a subscription of a wrong store. Its messages come from next.
 type subscription struct {
 	store.Subscription
 
@@ -153,7 +153,7 @@ type subscription struct {
 
 func (s *subscription) Next(ctx context.Context) ([]byte, error) { return s.next(ctx) }
 
-// receivesFirst takes a message that waits before it looks at the context.
+// receivesFirst receives a pending message before it checks the context.
 type receivesFirst struct{ *store.Memory }
 
 func (s receivesFirst) Subscribe(ctx context.Context, topic string) (store.Subscription, error) {
@@ -169,7 +169,7 @@ func (s receivesFirst) Subscribe(ctx context.Context, topic string) (store.Subsc
 	}}, nil
 }
 
-// waiting returns the next message if it is there.
+// waiting returns the next message if one is pending.
 func waiting(sub store.Subscription) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 1)
 	defer cancel()
@@ -186,7 +186,7 @@ func (s endsWithContext) Subscribe(ctx context.Context, topic string) (store.Sub
 	return sub, err
 }
 
-// skipsExpired hides the records that have expired, one by one.
+// skipsExpired hides expired records one by one.
 type skipsExpired struct {
 	*store.Memory
 
@@ -225,7 +225,7 @@ func (s *skipsExpired) isExpired(position uint64) bool {
 	return ok && time.Now().After(at.(time.Time))
 }
 
-// cutsNames cuts names at a zero byte.
+// cutsNames truncates names at a zero byte.
 type cutsNames struct{ *store.Memory }
 
 func cutName(name string) string {
@@ -266,7 +266,7 @@ func (s readsAnywhere) Read(ctx context.Context, log string, position uint64, li
 	return records, err
 }
 
-// overlaps returns records that lie in one buffer.
+// overlaps returns records that share one buffer.
 type overlaps struct{ *store.Memory }
 
 func (s overlaps) Read(ctx context.Context, log string, position uint64, limit int) ([]store.Record, error) {
@@ -281,7 +281,7 @@ func (s overlaps) Read(ctx context.Context, log string, position uint64, limit i
 	return records, err
 }
 
-// returnsLast asks for the position after it has appended.
+// returnsLast looks up the position after it has appended.
 type returnsLast struct{ *store.Memory }
 
 func (s returnsLast) Append(ctx context.Context, log string, data []byte, keep store.Retention) (uint64, error) {
@@ -293,7 +293,7 @@ func (s returnsLast) Append(ctx context.Context, log string, data []byte, keep s
 	return position, err
 }
 
-// showsLate shows a record some time after it was given its position.
+// showsLate makes a record visible some time after its position was assigned.
 type showsLate struct {
 	*store.Memory
 
@@ -321,7 +321,7 @@ func (s *showsLate) Read(ctx context.Context, log string, position uint64, limit
 	return shown, err
 }
 
-// closesAll ends all subscriptions of the store with the first one that is closed.
+// closesAll closes all subscriptions of the store when the first one is closed.
 type closesAll struct {
 	*store.Memory
 
@@ -346,7 +346,7 @@ func (s *closesAll) Subscribe(ctx context.Context, topic string) (store.Subscrip
 	}}, nil
 }
 
-// closing is a subscription that does something before it is closed.
+// closing is a subscription that calls before when it is closed.
 type closing struct {
 	store.Subscription
 
@@ -358,7 +358,7 @@ func (s *closing) Close() error {
 	return s.Subscription.Close()
 }
 
-// deliversLate delivers what waits when a subscription is closed.
+// deliversLate delivers pending messages when a subscription is closed.
 type deliversLate struct{ *store.Memory }
 
 func (s deliversLate) Subscribe(ctx context.Context, topic string) (store.Subscription, error) {
@@ -399,7 +399,7 @@ func (s reportsOnce) Subscribe(ctx context.Context, topic string) (store.Subscri
 	}}, nil
 }
 
-// goesDeaf loses all numbers but the first, without a report, until the disturbance is
+// goesDeaf loses all numbers but the first, without reporting it, until the disturbance is
 // over.
 type goesDeaf struct{ *store.Memory }
 

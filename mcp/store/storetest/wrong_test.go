@@ -15,8 +15,8 @@ import (
 	"github.com/go-psi/psi/mcp/store/storetest"
 )
 
-// wrongStores are stores that are wrong in what their names say, as an adapter could be, and
-// the tests that are about it.
+// wrongStores maps faults that an adapter could have to stores with that fault and the
+// tests that must detect it.
 var wrongStores = map[string]struct {
 	refusedBy string
 	newStore  func(*store.Memory) store.Store
@@ -46,7 +46,8 @@ var wrongStores = map[string]struct {
 	"reports lost messages once":          {"TopicsSlowSubscriber", func(m *store.Memory) store.Store { return reportsOnce{m} }},
 }
 
-// wrongStore is the variable that names the wrong store which a child process tests.
+// wrongStore is the environment variable that names the wrong store for a child process to
+// test.
 const wrongStore = "PSI_WRONG_STORE"
 
 func TestWrongStores(t *testing.T) {
@@ -63,7 +64,7 @@ func TestWrongStores(t *testing.T) {
 	}
 }
 
-// TestWrongStore tests one of them, in a process of its own.
+// TestWrongStore tests one wrong store, in a separate process.
 func TestWrongStore(t *testing.T) {
 	wrong, ok := wrongStores[os.Getenv(wrongStore)]
 	if !ok {

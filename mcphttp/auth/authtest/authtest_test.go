@@ -22,7 +22,7 @@ import (
 
 const resource = "https://notes.example.com/mcp"
 
-// algorithms are all that an Issuer has.
+// algorithms are all algorithms that an Issuer supports.
 var algorithms = []string{"ES256", "ES384", "ES512", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "EdDSA"}
 
 func verify(t *testing.T, v auth.TokenVerifier, token string) (*mcp.Principal, error) {
@@ -30,7 +30,7 @@ func verify(t *testing.T, v auth.TokenVerifier, token string) (*mcp.Principal, e
 	return v.VerifyToken(t.Context(), token)
 }
 
-// Tokens of all algorithms are verified with the keys that the issuer publishes.
+// Tokens with any algorithm are verified with the keys that the issuer publishes.
 func TestTokens(t *testing.T) {
 	issuer := authtest.NewIssuer(t, resource, algorithms...)
 	tokens := auth.NewJWT(issuer.URL, resource, nil)
@@ -46,7 +46,8 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// What is invalid is refused, by signature and by introspection, and what is valid is not.
+// Invalid tokens are rejected, by signature and by introspection, and valid ones are
+// accepted.
 func TestInvalidTokens(t *testing.T) {
 	issuer := authtest.NewIssuer(t, resource)
 	ada := authtest.Claims{"sub": "ada"}
@@ -76,7 +77,7 @@ func TestInvalidTokens(t *testing.T) {
 	}
 }
 
-// Tokens without content are known to introspection, until they are revoked.
+// Opaque tokens are active for introspection until they are revoked.
 func TestOpaqueTokens(t *testing.T) {
 	issuer := authtest.NewIssuer(t, resource)
 	tokens := auth.NewIntrospection(issuer.IntrospectionURL(), resource, &auth.IntrospectionOptions{CacheAge: -1})
@@ -90,7 +91,7 @@ func TestOpaqueTokens(t *testing.T) {
 	}
 }
 
-// Without a network, the keys are given to the server. Time is that of the bubble.
+// Without a network, the server is given the keys. Time is that of the synctest bubble.
 func TestWithoutNetwork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		issuer := &authtest.Issuer{URL: "https://login.example.com", Audience: resource}
@@ -106,7 +107,7 @@ func TestWithoutNetwork(t *testing.T) {
 	})
 }
 
-// whoami is a protected server with a tool that returns its caller.
+// whoami returns a protected server with a tool that returns its caller.
 func whoami(v auth.Verifier) http.Handler {
 	mux := mcp.NewMux("whoami", "v1.0.0", nil)
 	mux.Tool("whoami", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
@@ -115,7 +116,7 @@ func whoami(v auth.Verifier) http.Handler {
 	return auth.Require(v, &auth.Options{Resource: resource})(mcphttp.NewRouter(mux, nil))
 }
 
-// A bound token needs proofs of its key, which the client of the key makes.
+// A bound token requires proofs made with its key, which a client with the key sends.
 func TestProofs(t *testing.T) {
 	issuer, key, other := authtest.NewIssuer(t, resource), authtest.NewProofKey(), authtest.NewProofKey()
 	dpop := auth.NewDPoP(auth.NewJWT(issuer.URL, resource, nil), resource, nil)

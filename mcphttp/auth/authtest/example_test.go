@@ -26,7 +26,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// A server that accepts the tokens of its issuer, and no others.
+// A server that accepts only the tokens of its issuer.
 func ExampleNewIssuer() { //nolint:testableexamples // it shows a test
 	shown = func(t *testing.T) { // func TestTokens(t *testing.T)
 		issuer := authtest.NewIssuer(t, resource)
@@ -49,7 +49,7 @@ func ExampleNewIssuer() { //nolint:testableexamples // it shows a test
 	}
 }
 
-// A server that wants tokens which are bound to a key of the client.
+// A server that requires tokens bound to a key of the client.
 func ExampleNewProofKey() { //nolint:testableexamples // it shows a test
 	shown = func(t *testing.T) {
 		issuer, key := authtest.NewIssuer(t, resource), authtest.NewProofKey()

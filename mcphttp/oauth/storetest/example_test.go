@@ -10,7 +10,7 @@ import (
 	"github.com/go-psi/psi/mcphttp/oauth/storetest"
 )
 
-// The whole test of a store, such as one that encrypts what it keeps.
+// A complete test of a store, such as one that encrypts its values.
 func ExampleRun() { //nolint:testableexamples // it shows a test, which examples cannot run
 	_ = func(t *testing.T) { // func TestStore(t *testing.T)
 		storetest.Run(t, func(t *testing.T) oauth.Store { return oauth.NewFileStore(t.TempDir()) })

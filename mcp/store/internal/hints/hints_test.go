@@ -12,7 +12,8 @@ import (
 	"github.com/go-psi/psi/mcp/store/internal/hints"
 )
 
-// drain returns what Next returns until the queue is closed. A loss is "...".
+// drain returns the messages from Next until the queue is closed. A loss is written as
+// "...".
 func drain(t *testing.T, q *hints.Queue) string {
 	t.Helper()
 	var all []string
@@ -35,7 +36,7 @@ func drain(t *testing.T, q *hints.Queue) string {
 
 func TestQueueReportsLosses(t *testing.T) {
 	for name, test := range map[string]struct {
-		deliver string // the messages a to e that arrive, and ! for a broken connection
+		deliver string // messages a to e that arrive, and ! for a broken connection
 		want    string
 	}{
 		"all":             {"abcde", "a b c d e"},

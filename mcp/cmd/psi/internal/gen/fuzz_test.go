@@ -20,8 +20,8 @@ import (
 	"github.com/go-psi/psi/mcp/cmd/psi/internal/gen"
 )
 
-// FuzzGenerate checks that the file of any server compiles, is formatted, is the same each
-// time, and has nothing in it but what belongs there.
+// FuzzGenerate checks that the file generated for any server compiles, is formatted, is
+// deterministic, and contains nothing unexpected.
 func FuzzGenerate(f *testing.F) {
 	f.Add("add", "Add two.", "a", `{"type":"object","properties":{"a":{"type":"integer"}}}`, `{"type":"array","items":{"$ref":"#"}}`)
 	f.Add("x\n}\nfunc init() {}", "*/\n//go:generate rm\r\u2028import \"C\"", "`\"',\\", `{"type":"object","properties":{"-":{},"":true,"A":{"enum":["a","A",""]},"a":{"const":null}}}`, `{"$ref":"#/$defs/a","$defs":{"a":{"anyOf":[{"$ref":"#/$defs/a"},{"type":"null"}]}}}`)
@@ -60,8 +60,8 @@ func FuzzGenerate(f *testing.F) {
 	})
 }
 
-// checkDeclarations checks that a file declares types, constants, functions and the methods of
-// Client only, and has no comments that mean something to a tool.
+// checkDeclarations checks that a file declares only types, constants, functions and
+// methods of Client, and has no comments with a meaning for tools.
 func checkDeclarations(t *testing.T, file *ast.File) {
 	t.Helper()
 	for _, d := range file.Decls {
@@ -93,10 +93,10 @@ func checkDeclarations(t *testing.T, file *ast.File) {
 	}
 }
 
-// checkTag checks that a field of the file has the name in JSON.
+// checkTag checks that a field in the file has property as its JSON name.
 func checkTag(t *testing.T, file *ast.File, property string) {
 	t.Helper()
-	property = string([]rune(property)) // as JSON replaces what is not UTF-8
+	property = string([]rune(property)) // JSON replaces invalid UTF-8 in the same way
 	var names []string
 	for node := range ast.Preorder(file) {
 		field, ok := node.(*ast.Field)

@@ -21,7 +21,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// golden compares the client of a server with the file testdata/<name>/<name>.go.
+// golden compares the client generated for a server with the file
+// testdata/<name>/<name>.go.
 func golden(t *testing.T, name string, s *gen.Server) {
 	t.Helper()
 	got, err := gen.Generate(s, name)
@@ -47,7 +48,7 @@ func golden(t *testing.T, name string, s *gen.Server) {
 	}
 }
 
-// one generates the client of a server with one tool.
+// one generates the client for a server with one tool.
 func one(t *testing.T, input, output string) string {
 	t.Helper()
 	tool := &mcp.Tool{Name: "t", InputSchema: json.RawMessage(input)}
@@ -72,8 +73,8 @@ func contains(t *testing.T, source string, want ...string) {
 	}
 }
 
-// stubs are as much of the packages that generated code imports as it uses, so that checking
-// its types takes no time.
+// stubs contains the parts of the imported packages that generated code uses, so that
+// type-checking it is fast.
 var stubs = map[string]string{
 	"context":                          `package context; type Context interface{ Err() error }`,
 	"encoding/json":                    `package json; type RawMessage []byte`,
@@ -97,7 +98,7 @@ func (*Conn) GetPrompt(context.Context, *GetPromptParams) (*GetPromptResult, err
 func Call[Out any](ctx context.Context, c *Conn, tool string, args any) (Out, error) { var out Out; return out, nil }`,
 }
 
-// stubImporter imports the stubs. It is not for concurrent use.
+// stubImporter imports the stubs. It is not safe for concurrent use.
 type stubImporter map[string]*types.Package
 
 func (i stubImporter) Import(path string) (*types.Package, error) {

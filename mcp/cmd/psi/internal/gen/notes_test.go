@@ -17,7 +17,7 @@ import (
 	"github.com/go-psi/psi/mcp/mcptest"
 )
 
-// notesServer is a server with what schemas of published servers have in them.
+// notesServer returns a server with schemas like those of published servers.
 func notesServer() *gen.Server {
 	return &gen.Server{
 		Name: "Notes", Version: "v1.2.0",

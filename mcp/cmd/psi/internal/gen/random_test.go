@@ -14,8 +14,8 @@ import (
 	"github.com/go-psi/psi/mcp/cmd/psi/internal/gen"
 )
 
-// TestRandomSchemas generates clients for valid schemas in which everything is combined with
-// everything.
+// TestRandomSchemas generates clients for valid schemas with random combinations of
+// keywords.
 func TestRandomSchemas(t *testing.T) {
 	for seed := range uint64(100) {
 		r := randomizer{rand.New(rand.NewPCG(seed, 0))}
