@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# Runs every fuzz test of the module, one after the other, for an even share of a
-# time, and says at the end what each of them has done. It goes on after one that
-# fails, and fails then itself. It needs nothing but Go.
+# Runs every fuzz test of the module, one after another, each for an equal share of the
+# time, and prints a summary. If a fuzz test fails, the others still run, and the script
+# fails at the end. It needs nothing but Go.
 #
 #   bash internal/fuzz.sh [TIME]
 #
-# TIME is that of all fuzz tests together, such as 90s, 45m or 8h; the default is
-# 60m. To compile them takes longer the first time. FUZZFLAGS are more flags for
-# go test, such as -parallel=1. What is found interesting stays in Go's cache, and
-# an input that fails below testdata/fuzz of its package.
+# TIME is the total for all fuzz tests, such as 90s, 45m or 8h; the default is 60m.
+# Compiling them takes extra time on the first run. FUZZFLAGS holds additional flags for
+# go test, such as -parallel=1. Interesting inputs are kept in the build cache, and
+# failing inputs in testdata/fuzz of their package.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 exec </dev/null
 
-# seconds prints how many seconds a time has.
+# seconds prints a time in seconds.
 seconds() {
 	local number=${1%[smh]}
 	case $number in
@@ -36,8 +36,8 @@ fuzz_tests() {
 		/^ok/   { for (i = 1; i <= n; i++) print $2, names[i]; n = 0 }'
 }
 
-# row adds what a fuzz test has done to the table: the last line of its output that
-# counts tells. One that has had no time for more has tried the inputs it began with.
+# row adds a fuzz test to the table, with the counts from the last line of its output that
+# has any. A test that ran out of time early has only tried its initial inputs.
 row() {
 	local package=$1 name=$2 result=$3 log=$4 execs new
 	read -r execs new < <(sed -n \
@@ -62,11 +62,11 @@ failed=0
 while read -r package name; do
 	echo "--- $package $name"
 	log=$work/log result=ok
-	# To make an input smaller may take a minute each, unless that is bounded.
+	# Minimizing an input may take a minute unless it is limited.
 	# shellcheck disable=SC2086 # several flags
 	if ! go test -run '^$' -fuzz "^$name\$" -fuzztime "${share}ms" -fuzzminimizetime 100x ${FUZZFLAGS-} "$package" 2>&1 | tee "$log"; then
-		# When the time is over while an input is made smaller, go test may call that a
-		# failure, without an input that fails.
+		# If the time is up while an input is being minimized, go test may report a
+		# failure without a failing input.
 		if grep -q 'context deadline exceeded' "$log" && ! grep -q 'Failing input' "$log"; then
 			result="ok, stopped late"
 		else

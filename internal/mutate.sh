@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Changes one thing of the named packages at a time, at random, and reports the changes
-# that no test notices; see internal/mutate. It needs nothing but Go.
+# Makes random changes to the named packages, one at a time, and reports the changes that
+# no test notices; see internal/mutate. It needs nothing but Go.
 #
 #   bash internal/mutate.sh [-n 100] [-seed 1] [-workers 2] [-timeout 2m] [-tests PACKAGES] PACKAGE...
 set -euo pipefail

@@ -18,10 +18,11 @@ import (
 	"github.com/evanw/esbuild/pkg/api"
 )
 
-// variable names the browser. Without it the tests are skipped.
+// variable is the environment variable that names the browser. If it is unset, the tests
+// are skipped.
 const variable = "PSI_BROWSER"
 
-// browser returns the path of the browser.
+// browser returns the path of the browser, or skips the test.
 func browser(t *testing.T) string {
 	t.Helper()
 	path := os.Getenv(variable)
@@ -70,12 +71,12 @@ func run(t *testing.T, ctx context.Context, script string) {
 	get(t, ctx, chromedp.Evaluate[bool](script+"; true"))
 }
 
-// waitFor waits until a script returns true, also across navigations.
+// waitFor waits until a script returns true, even across navigations.
 func waitFor(t *testing.T, ctx context.Context, script string) {
 	t.Helper()
 	var err error
 	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); <-time.After(50 * time.Millisecond) {
-		// A navigation ends a poll with an error.
+		// A navigation makes the poll return an error.
 		if _, err = chromedp.Run(ctx, chromedp.Poll[bool](script, chromedp.WithPollingTimeout(time.Until(end)))); err == nil {
 			return
 		}
@@ -83,13 +84,13 @@ func waitFor(t *testing.T, ctx context.Context, script string) {
 	t.Fatalf("%s: %v; the page says\n%s", script, err, textOf(ctx))
 }
 
-// textOf returns what a tab shows.
+// textOf returns the visible text of a tab.
 func textOf(ctx context.Context) string {
 	text, _ := chromedp.Run(ctx, chromedp.Evaluate[string]("document.body.innerText"))
 	return text
 }
 
-// screenshot keeps a picture of the tab for people to look at.
+// screenshot saves a picture of the tab for manual inspection.
 func screenshot(t *testing.T, ctx context.Context, name string) {
 	t.Helper()
 	picture := get(t, ctx, chromedp.CaptureScreenshot())
@@ -101,7 +102,7 @@ func screenshot(t *testing.T, ctx context.Context, name string) {
 	}
 }
 
-// serve serves on a port of its own, and returns the origin.
+// serve serves h on its own port and returns the origin.
 func serve(t *testing.T, h http.Handler) string {
 	t.Helper()
 	server := httptest.NewServer(h)
@@ -109,10 +110,10 @@ func serve(t *testing.T, h http.Handler) string {
 	return server.URL
 }
 
-// bundle returns a script with all that it imports.
+// bundle returns a script bundled with everything it imports.
 func bundle(t *testing.T, name string) string {
 	t.Helper()
-	browser(t) // without one, the packages need not be there
+	browser(t) // without a browser, the npm packages may be missing
 	built := api.Build(api.BuildOptions{EntryPoints: []string{"pages/" + name}, Bundle: true, Format: api.FormatESModule, Target: api.ES2022, Platform: api.PlatformBrowser})
 	if len(built.Errors) > 0 {
 		t.Fatalf("%+v", built.Errors)
@@ -120,7 +121,7 @@ func bundle(t *testing.T, name string) string {
 	return string(built.OutputFiles[0].Contents)
 }
 
-// file returns a file of the tests, with replacements.
+// file returns the text of a file in pages, with replacements applied.
 func file(t *testing.T, name string, replace ...string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("pages", name))
@@ -155,7 +156,7 @@ func (w *wall) seen() (paths []string) {
 	}
 }
 
-// show shows a tool with arguments, from the list of a host.
+// show opens a tool with the given arguments from a host's list of tools.
 func show(t *testing.T, ctx context.Context, origin, tool, arguments string) {
 	t.Helper()
 	do(t, ctx, chromedp.Navigate(origin+"/?"+url.Values{"tool": {tool}, "arguments": {arguments}}.Encode()))

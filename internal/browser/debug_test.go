@@ -26,13 +26,13 @@ import (
 	"github.com/go-psi/psi/mcphttp/debug"
 )
 
-// trip is what a question asks for.
+// trip is the form of an elicitation.
 type trip struct {
 	Seat string `json:"seat" jsonschema:"enum=window,enum=aisle"`
 	Bags int    `json:"bags" jsonschema:"minimum=0,maximum=3"`
 }
 
-// desk returns a server for the page.
+// desk returns the server shown on the page.
 func desk() *mcp.Mux {
 	mux := mcp.NewMux("desk", "v1.4.0", &mcp.MuxOptions{
 		Title: "Travel desk", Instructions: "Look up flights before you book.", Logger: slog.New(slog.DiscardHandler),
@@ -78,7 +78,7 @@ type debugged struct {
 	server  *http.Server
 }
 
-// startDebugged serves a mux at an address, which may have port 0.
+// startDebugged serves a mux at an address, whose port may be 0.
 func startDebugged(t *testing.T, mux *mcp.Mux, address string) *debugged {
 	t.Helper()
 	l, err := net.Listen("tcp", address)
@@ -95,10 +95,10 @@ func startDebugged(t *testing.T, mux *mcp.Mux, address string) *debugged {
 	return d
 }
 
-// page returns the address of a page.
+// page returns the URL of the debug page with a query.
 func (d *debugged) page(query string) string { return "http://" + d.address + "/debug/mcp" + query }
 
-// connect connects a client, of a session if the version is an older one.
+// connect connects a client. Legacy versions use a session.
 func (d *debugged) connect(t *testing.T, version string) *mcp.Conn {
 	t.Helper()
 	client := mcp.NewClient("desk app", "v2", &mcp.ClientOptions{Version: version})
@@ -114,13 +114,13 @@ func says(text string) string {
 	return fmt.Sprintf("document.body.innerText.includes(%q)", text)
 }
 
-// clickOn clicks the element that a selector finds.
+// clickOn clicks the element matched by a selector.
 func clickOn(t *testing.T, ctx ctx, selector string) {
 	t.Helper()
 	do(t, ctx, chromedp.Click(chromedp.CSS(selector)))
 }
 
-// emulate makes the browser another one.
+// emulate sends the browser an emulation command.
 func emulate[P, R any](t *testing.T, ctx ctx, command cdp.Command[P, R], params P) {
 	t.Helper()
 	if _, err := chromedp.Call(ctx, command, params); err != nil {
@@ -128,7 +128,7 @@ func emulate[P, R any](t *testing.T, ctx ctx, command cdp.Command[P, R], params 
 	}
 }
 
-// The page shows what is registered, also while that changes.
+// The page shows the registered items, and follows changes.
 func TestDebugLists(t *testing.T) {
 	mux := desk()
 	d := startDebugged(t, mux, "127.0.0.1:0")
@@ -141,7 +141,8 @@ func TestDebugLists(t *testing.T) {
 	waitFor(t, ctx, "!"+says("Finds flights."))
 }
 
-// A tool that asks is called with the keyboard alone, and its question answered.
+// A tool that elicits input can be called, and its question answered, with the keyboard
+// alone.
 func TestDebugAsks(t *testing.T) {
 	d := startDebugged(t, desk(), "127.0.0.1:0")
 	ctx := open(t)
@@ -165,7 +166,8 @@ func TestDebugAsks(t *testing.T) {
 	screenshot(t, ctx, "debug-result")
 }
 
-// Progress and log messages are shown while a call is under way, and it can be cancelled.
+// Progress and log messages are shown while a call is in flight, and the call can be
+// cancelled.
 func TestDebugProgress(t *testing.T) {
 	d := startDebugged(t, desk(), "127.0.0.1:0")
 	ctx := open(t)
@@ -177,8 +179,8 @@ func TestDebugProgress(t *testing.T) {
 	waitFor(t, ctx, says("cancelled from the debug page"))
 }
 
-// The overview shows requests of others as they come, and why they failed. They can be
-// cancelled, and sessions ended.
+// The overview shows requests from other clients as they arrive, and why they failed.
+// Requests can be cancelled, and sessions can be ended.
 func TestDebugActivity(t *testing.T) {
 	d := startDebugged(t, desk(), "127.0.0.1:0")
 	ctx := open(t)
@@ -210,7 +212,7 @@ func TestDebugActivity(t *testing.T) {
 	waitFor(t, ctx, says("No sessions"))
 }
 
-// A page that is open goes on when the server was started again.
+// An open page reconnects after the server is restarted.
 func TestDebugRestart(t *testing.T) {
 	d := startDebugged(t, desk(), "127.0.0.1:0")
 	ctx := open(t)
@@ -226,7 +228,7 @@ func TestDebugRestart(t *testing.T) {
 	waitFor(t, ctx, says("A better seat.")+" && "+says("live"))
 }
 
-// Without a script the page can be read, and calls can be made.
+// Without scripts, the page is readable and calls can be made.
 func TestDebugWithoutScript(t *testing.T) {
 	d := startDebugged(t, desk(), "127.0.0.1:0")
 	ctx := open(t)
@@ -247,8 +249,8 @@ func TestDebugWithoutScript(t *testing.T) {
 	}
 }
 
-// axe finds no serious fault, in light and dark, on a wide screen and on one of 400 pixels, which
-// no page is wider than.
+// axe finds no serious violation, in light and dark mode, on a wide screen and on one of
+// 400 pixels. No page is wider than the screen.
 func TestDebugAccessibility(t *testing.T) {
 	axe, err := os.ReadFile("node_modules/axe-core/axe.min.js")
 	if err != nil {
@@ -295,7 +297,7 @@ func TestDebugAccessibility(t *testing.T) {
 	}
 }
 
-// failedRequest returns the query of the page of a request that failed.
+// failedRequest returns the query of the page that shows a failed request.
 func failedRequest(t *testing.T, d *debugged) string {
 	t.Helper()
 	res, err := http.Get(d.page("?format=json"))
@@ -321,6 +323,6 @@ func failedRequest(t *testing.T, d *debugged) string {
 	return ""
 }
 
-// serious is a script that returns the serious and critical faults that axe finds.
+// serious is a script that returns the serious and critical violations found by axe.
 const serious = `axe.run().then((r) => r.violations.filter((v) => ["serious", "critical"].includes(v.impact))
 	.map((v) => v.impact + " " + v.id + ": " + v.nodes.map((n) => n.html + " " + n.failureSummary).join("\n")).join("\n"))`

@@ -18,8 +18,9 @@ import (
 
 const isShown = `document.getElementById("state")?.textContent === "The page is shown."`
 
-// The app of a tool opens from the debug page, with the arguments of its form, when the user has
-// confirmed it at the host. A link of a hostile page on another port gets no further than the form.
+// The app of a tool opens from the debug page with the arguments of its form, once the user
+// has confirmed it at the host. A link on a hostile page on another port gets no further
+// than the form.
 func TestDebugApp(t *testing.T) {
 	s := newServer(t, seats(), "seats.html", nil)
 	origin := s.host(t)
@@ -36,7 +37,8 @@ func TestDebugApp(t *testing.T) {
 	s.want(t, "reserved", "1A")
 }
 
-// Pages of other ports and of other sites cannot open the app of a tool, which would call it.
+// Pages on other ports and other sites cannot open the app of a tool, which would call the
+// tool.
 func TestDebugAppHostile(t *testing.T) {
 	s := newServer(t, seats(), "seats.html", nil)
 	s.mux.Use(func(next mcp.Handler) mcp.Handler {

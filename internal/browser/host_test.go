@@ -14,7 +14,7 @@ import (
 	"github.com/go-psi/psi/mcp/apps"
 )
 
-// The page of the example is shown, and reserves a seat when the user clicks.
+// The example page is shown and reserves a seat when the user clicks.
 func TestSeats(t *testing.T) {
 	s := newServer(t, seats(), "seats.html", &apps.Options{Border: new(true)})
 	ctx := open(t)
@@ -29,14 +29,14 @@ func TestSeats(t *testing.T) {
 	screenshot(t, ctx, "seats-reserved-dark")
 }
 
-// waitForSeats waits until the page of the example has its result and its size.
+// waitForSeats waits until the example page has received its result and been resized.
 func waitForSeats(t *testing.T, ctx ctx) {
 	t.Helper()
 	waitFor(t, ctx, isShown+` && document.getElementById("cancel").disabled`)
 	waitFor(t, ctx, `document.querySelector("#frame iframe").clientHeight > 165`)
 }
 
-// click clicks at a place in the page of the app, in pixels from its corner.
+// click clicks at a position in the app's page, in pixels from its top left corner.
 func click(t *testing.T, ctx ctx, x, y float64) {
 	t.Helper()
 	at := get(t, ctx, chromedp.Evaluate[struct{ X, Y float64 }](`(({x, y}) => ({X: x, Y: y}))(document.querySelector("#frame iframe").getBoundingClientRect())`))
@@ -78,7 +78,7 @@ func TestOfficialPage(t *testing.T) {
 	waitFor(t, ctx, `document.getElementById("state").textContent === "The page is closed." && !document.querySelector("iframe")`)
 }
 
-// A tool that the user cancels is cancelled at the server, and the page is told.
+// If the user cancels a tool, the call is cancelled at the server and the page is notified.
 func TestCancelled(t *testing.T) {
 	html := "<!doctype html>\n<html><body><script type=\"module\">" + strings.ReplaceAll(bundle(t, "official.js"), "</script", "<\\/script") + "</script></body></html>"
 	s := newServer(t, page(html), "page.html", nil)
@@ -90,8 +90,8 @@ func TestCancelled(t *testing.T) {
 	s.wait(t, "server-cancelled")
 }
 
-// What a page has not declared is blocked, and so are messages that do not come from the
-// proxy of its frame.
+// Access that a page has not declared is blocked, and so are messages that do not come from
+// the proxy of its frame.
 func TestBlocked(t *testing.T) {
 	for _, form := range []string{"yes", "no"} {
 		declared, undeclared := newWall(t), newWall(t)
@@ -112,7 +112,7 @@ func TestBlocked(t *testing.T) {
 		if s.has("forged") {
 			t.Error("a message that went around the proxy was served")
 		}
-		<-time.After(500 * time.Millisecond) // for the page to leave
+		<-time.After(500 * time.Millisecond) // for the page to navigate away
 		if got := undeclared.seen(); len(got) > 0 {
 			t.Errorf("reached %q", got)
 		}
@@ -123,14 +123,14 @@ func TestBlocked(t *testing.T) {
 	}
 }
 
-// Messages of other windows are ignored, whatever they say.
+// Messages from other windows are ignored, whatever their content.
 func TestForgedMessages(t *testing.T) {
 	s := newServer(t, seats(), "seats.html", nil)
 	ctx := open(t)
 	show(t, ctx, s.host(t), "seat_map", `{"flight":"PS 12"}`)
 	waitFor(t, ctx, `document.getElementById("state").textContent === "The page is shown."`)
 	run(t, ctx, `window.postMessage({jsonrpc: "2.0", id: 1, method: "tools/call", params: {name: "report", arguments: {event: "forged", detail: ""}}}, "*")`)
-	do(t, ctx, chromedp.Click(chromedp.CSS("#theme"))) // the page answers nothing before the messages above
+	do(t, ctx, chromedp.Click(chromedp.CSS("#theme"))) // the page answers after the messages above
 	waitFor(t, ctx, `document.documentElement.dataset.theme === "dark"`)
 	if s.has("forged") {
 		t.Error("a forged message was served")
@@ -146,7 +146,7 @@ func TestFlood(t *testing.T) {
 	screenshot(t, ctx, "flood")
 }
 
-// A page cannot put another link under the user's finger.
+// A page cannot replace the link that the user is being asked about.
 func TestSecondLink(t *testing.T) {
 	s := newServer(t, page(file(t, "links.html")), "page.html", nil)
 	ctx := open(t)
@@ -159,7 +159,7 @@ func TestSecondLink(t *testing.T) {
 	s.want(t, "first", `"denied by the user"`)
 }
 
-// A question of a page that is closed is not answered any more.
+// A question from a page that has been closed can no longer be answered.
 func TestLinkOfClosedPage(t *testing.T) {
 	s := newServer(t, page(file(t, "links.html")), "page.html", nil)
 	ctx := open(t)
@@ -169,7 +169,7 @@ func TestLinkOfClosedPage(t *testing.T) {
 	waitFor(t, ctx, `document.getElementById("state").textContent === "The page is closed." && document.getElementById("question").hidden`)
 }
 
-// The list of apps has those for the model, and shows one with the arguments of the user.
+// The index lists the apps visible to the model and shows one with the user's arguments.
 func TestIndex(t *testing.T) {
 	s := newServer(t, seats(), "seats.html", nil)
 	ctx := open(t)

@@ -20,7 +20,7 @@ import (
 // ctx is the context of a tab.
 type ctx = context.Context
 
-// officialHost serves a page with the official library for hosts.
+// officialHost serves a page that uses the official library for hosts.
 func (s *server) officialHost(t *testing.T) string {
 	t.Helper()
 	conn := s.connect(t)
@@ -75,14 +75,14 @@ func (s *server) officialHost(t *testing.T) string {
 	return serve(t, routes)
 }
 
-// psi's page, in psi's sandbox, runs in a host made with the official library.
+// psi's page, in psi's sandbox, runs in a host built with the official library.
 func TestOfficialHost(t *testing.T) {
 	s := newServer(t, seats(), "seats.html", nil)
 	ctx := open(t)
 	do(t, ctx, chromedp.Navigate(s.officialHost(t)))
 	s.wait(t, "official-shown")
 	s.want(t, "official-initialized", `{"name":"Seats","version":"1.0.0"}`)
-	s.waitUntil(t, "official-size", func(sizes []string) bool { // the seats are there
+	s.waitUntil(t, "official-size", func(sizes []string) bool { // the seats are shown
 		var size struct{ Height int }
 		return len(sizes) > 0 && json.Unmarshal([]byte(sizes[len(sizes)-1]), &size) == nil && size.Height > 165
 	})

@@ -3,14 +3,14 @@
 #
 #   bash internal/browser/run.sh
 #
-# It needs Go, node 20 or newer, npm, and a browser: PSI_BROWSER names it, or it is one of those
-# below. If there is none, it is installed where apt-get can do that. With --find, that is all.
-# Pictures of what was shown are in internal/browser/results.
+# It needs Go, node 20 or newer, npm, and a browser: the one named by PSI_BROWSER, or one of those
+# listed below. If there is none, the script tries to install Chromium with apt-get. With --find,
+# it only does that. Screenshots are saved in internal/browser/results.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 exec </dev/null
 
-# find_browser prints the path of the browser, if there is one.
+# find_browser prints the path of the browser, or fails if there is none.
 find_browser() {
 	local name
 	for name in "${PSI_BROWSER:-}" chromium chromium-browser google-chrome google-chrome-stable; do

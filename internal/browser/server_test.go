@@ -20,12 +20,12 @@ import (
 	"github.com/go-psi/psi/mcp/apps/host"
 )
 
-// A server has the tools of the tests, and remembers what pages report.
+// A server has the tools of the tests and records the reports of pages.
 type server struct {
 	mux *mcp.Mux
 
 	mu      sync.Mutex
-	changed chan struct{} // closed when there is a new report
+	changed chan struct{} // closed when a report is added
 	reports []report
 }
 
@@ -41,7 +41,7 @@ type seat struct {
 
 const uri = "ui://test/page"
 
-// newServer returns a server with a page.
+// newServer returns a server with one page.
 func newServer(t *testing.T, fsys fs.FS, name string, opts *apps.Options) *server {
 	t.Helper()
 	s := &server{mux: mcp.NewMux("test", "v1.0.0", nil), changed: make(chan struct{})}
@@ -85,13 +85,15 @@ func (s *server) add(r report) {
 	s.changed = make(chan struct{})
 }
 
-// wait waits until a page has reported an event, and returns the details of its reports.
+// wait waits until a page has reported an event, and returns the details of all its
+// reports.
 func (s *server) wait(t *testing.T, event string) []string {
 	t.Helper()
 	return s.waitUntil(t, event, func(details []string) bool { return details != nil })
 }
 
-// waitUntil waits until the details of a page's reports of an event are as wanted.
+// waitUntil waits until wanted accepts the details of all reports of an event, and returns
+// them.
 func (s *server) waitUntil(t *testing.T, event string, wanted func(details []string) bool) []string {
 	t.Helper()
 	late := time.After(20 * time.Second)
@@ -123,7 +125,7 @@ func (s *server) has(event string) bool {
 	return slices.ContainsFunc(s.reports, func(r report) bool { return r.Event == event })
 }
 
-// want waits for an event with a detail.
+// want waits for an event and checks the detail of its first report.
 func (s *server) want(t *testing.T, event, detail string) {
 	t.Helper()
 	if got := s.wait(t, event); got[0] != detail {
@@ -143,7 +145,7 @@ func (s *server) connect(t *testing.T) *mcp.Conn {
 	return conn
 }
 
-// host serves a host of the server, and returns its origin.
+// host starts a host connected to the server and returns its origin.
 func (s *server) host(t *testing.T) string {
 	t.Helper()
 	h, err := host.New(s.connect(t), serve(t, host.Sandbox()), &host.Options{
@@ -166,7 +168,7 @@ func (s *server) host(t *testing.T) string {
 	return serve(t, h)
 }
 
-// seats are the files of the page of examples/apps.
+// seats returns the files of the page in examples/apps.
 func seats() fs.FS { return os.DirFS("../../examples/apps/page") }
 
 // page returns the files of a page.

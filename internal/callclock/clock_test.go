@@ -16,7 +16,7 @@ func TestClock(t *testing.T) {
 	sleep := func(d time.Duration) { <-time.After(d) }
 	for name, test := range map[string]struct {
 		use  func(ctx context.Context, c *callclock.Clock)
-		want time.Duration // when it expires, 0 if it never does
+		want time.Duration // when the clock expires, or 0 if never
 	}{
 		"unused": {func(context.Context, *callclock.Clock) {}, 10 * time.Second},
 		"reset":  {func(_ context.Context, c *callclock.Clock) { sleep(9 * time.Second); c.Reset() }, 19 * time.Second},

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// A balancer sends every request to the next replica, whichever session it belongs to.
+// A balancer sends each request to the next replica, regardless of its session.
 type balancer struct {
 	replicas []string // addresses
 	turn     atomic.Uint64
@@ -28,15 +28,15 @@ func newBalancer(replicas []string) http.Handler {
 	return &httputil.ReverseProxy{
 		Transport: b,
 		Rewrite:   func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.Host = "http", "" },
-		ErrorLog:  slog.NewLogLogger(slog.DiscardHandler, 0), // that is what happens here
+		ErrorLog:  slog.NewLogLogger(slog.DiscardHandler, 0), // failing replicas are expected here
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
 			http.Error(w, err.Error(), http.StatusBadGateway)
 		},
 	}
 }
 
-// RoundTrip sends a request to the next replica that accepts the connection. A replica that
-// has got the request may have executed it, so that is not sent again.
+// RoundTrip sends a request to the next replica that accepts the connection. A request that
+// may have reached a replica is not sent again, because the replica may have executed it.
 func (b *balancer) RoundTrip(r *http.Request) (*http.Response, error) {
 	var err error
 	first := b.turn.Add(1)
@@ -44,7 +44,7 @@ func (b *balancer) RoundTrip(r *http.Request) (*http.Response, error) {
 		attempt := r.Clone(r.Context())
 		attempt.URL.Host = b.replicas[(first+i)%uint64(len(b.replicas))]
 		if r.Body != nil {
-			attempt.Body = io.NopCloser(r.Body) // an attempt that fails closes it
+			attempt.Body = io.NopCloser(r.Body) // a failed attempt closes the body
 		}
 		var res *http.Response
 		if res, err = b.next.RoundTrip(attempt); err == nil {

@@ -13,11 +13,11 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	runRole() // what is killed is this program
+	runRole() // the processes that are killed run this binary
 	os.Exit(m.Run())
 }
 
-// The short form of the command.
+// A short run of the command finds nothing wrong.
 func TestChaos(t *testing.T) {
 	for engine, length := range map[string]time.Duration{"nats": 30 * time.Second, "redis": 15 * time.Second} {
 		t.Run(engine, func(t *testing.T) {

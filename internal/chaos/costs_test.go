@@ -21,7 +21,7 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// A meter is a store that counts what is asked of it.
+// A meter is a store that counts its operations.
 type meter struct {
 	store.Store
 
@@ -63,7 +63,7 @@ func (m *meter) Read(ctx context.Context, log string, position uint64, limit int
 }
 
 func (m *meter) Publish(ctx context.Context, topic string, message []byte) error {
-	if topic != "psi/alive" { // of the process, not of what a client does
+	if topic != "psi/alive" { // a heartbeat of the process, not caused by a client
 		m.count("Publish", len(topic)+len(message))
 	}
 	return m.Store.Publish(ctx, topic, message)
@@ -79,8 +79,8 @@ func (m *meter) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// What a client does costs the store a known number of operations. A call of the newest
-// revision that asks nothing costs none.
+// Each client operation costs a known number of store operations. A call of the latest
+// revision that elicits nothing costs none.
 func TestCosts(t *testing.T) {
 	var out strings.Builder
 	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
@@ -97,7 +97,7 @@ func TestCosts(t *testing.T) {
 		c.measure(w, version+" task of 4 steps and a question", func() error { return c.call("render", in{Text: "x", Steps: 4}, "x012re:x3") })
 		c.measure(w, version+" disconnect", c.conn.Close)
 	}
-	_ = w.Flush() // to memory
+	_ = w.Flush() // writes to memory
 	t.Log("\n" + out.String())
 }
 
@@ -152,7 +152,7 @@ func (c *costs) call(tool string, in in, want string) error {
 	return check(err, got, want)
 }
 
-// measure does something and writes what it cost.
+// measure calls do and writes its store operations to w.
 func (c *costs) measure(w *tabwriter.Writer, what string, do func() error) {
 	c.t.Helper()
 	c.meter.mu.Lock()
@@ -166,7 +166,7 @@ func (c *costs) measure(w *tabwriter.Writer, what string, do func() error) {
 	fmt.Fprintf(w, "%s\t%v\t%d bytes\n", what, c.meter, c.meter.bytes)
 }
 
-// BenchmarkStore measures the latency that a store adds, by operation, one at a time.
+// BenchmarkStore measures the latency of each store operation, one at a time.
 func BenchmarkStore(b *testing.B) {
 	for _, engine := range []string{"nats", "redis"} {
 		if engine == "redis" && !hasRedis() {

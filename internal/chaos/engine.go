@@ -52,11 +52,11 @@ func runNode(ctx context.Context, r *role) error {
 	return nil
 }
 
-// errNoRedis: the machine has no program for the engine.
+// errNoRedis is returned if neither Valkey nor Redis is installed.
 var errNoRedis = errors.New("chaos: there is neither valkey-server nor redis-server: install one of them (apt-get install redis-server)")
 
-// redisCommand returns the command of a Redis or Valkey that has every write on its disk
-// before it acknowledges it.
+// redisCommand returns the command of a Redis or Valkey server that syncs every write to
+// disk before acknowledging it.
 func redisCommand(r *role) (*exec.Cmd, error) {
 	_, port, err := net.SplitHostPort(r.Engine[r.Number])
 	if err != nil {
@@ -73,7 +73,8 @@ func redisCommand(r *role) (*exec.Cmd, error) {
 	return nil, errNoRedis
 }
 
-// openStore opens the store of a replica, as soon as the engine is there.
+// openStore opens the store of a replica, retrying until the engine is available or ctx is
+// done.
 func openStore(ctx context.Context, r *role) (s store.Store, err error) {
 	for {
 		if r.Store == "redis" {

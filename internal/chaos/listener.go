@@ -12,10 +12,10 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// A publication is news that the server has acknowledged.
+// A publication records when an update of the news was sent and acknowledged.
 type publication struct{ begun, acknowledged time.Time }
 
-// publish publishes news twice in a second until ctx is done.
+// publish publishes news twice per second until ctx is done.
 func publish(ctx context.Context, url string, r *report) {
 	v := &visitor{number: -1, version: mcp.LatestVersion, url: url, report: r, rng: rand.New(rand.NewPCG(1, 1))} //nolint:gosec // it is load, not a secret
 	v.connect(ctx)
@@ -30,8 +30,8 @@ func publish(ctx context.Context, url string, r *report) {
 	}
 }
 
-// soon is how long it may take until a listener is told: that its stream is dead, an
-// election, and a reconnect.
+// soon is the maximum delay before a listener is notified. It covers detecting a dead
+// stream, an election, and a reconnect.
 const soon = 30 * time.Second
 
 // A listener is a subscription of a visitor.
@@ -40,8 +40,8 @@ type listener struct {
 	sub     *mcp.Subscription
 
 	mu    sync.Mutex
-	since time.Time // it is told of what is published after this
-	told  time.Time // last
+	since time.Time // news published before this is not expected
+	told  time.Time // time of the last notification
 	count int
 }
 
@@ -71,7 +71,8 @@ func (l *listener) hear(mcp.Change) {
 	l.count++
 }
 
-// check makes sure that the listener was told of the last news that are not too new.
+// check reports an error if the subscription has ended, or if the listener missed the last
+// news that is at least soon old.
 func (l *listener) check() {
 	if l.sub == nil {
 		return
@@ -95,7 +96,7 @@ func (l *listener) check() {
 	l.count = 0
 }
 
-// lastBefore returns the last publication that was acknowledged before a time.
+// lastBefore returns the last publication acknowledged before a time.
 func (r *report) lastBefore(at time.Time) (last publication, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,15 +1,15 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Command chaos runs clients of all revisions against three replicas that share a store, and
-// kills processes meanwhile: a replica every few seconds, a node of the store's engine less
-// often. Every request goes to another replica. It checks every answer, that no session, task
-// or answer to a question is lost, that no call hangs, and that all subscribers are told of
-// changes.
+// Command chaos runs clients of all revisions against three replicas that share a store,
+// and kills processes meanwhile: a replica every few seconds, a node of the store's engine
+// less often. Each request goes to the next replica. The command checks that every answer
+// is correct, that no session, task or elicited answer is lost, that no call hangs, and
+// that all subscribers are notified of changes.
 //
 //	go -C internal/chaos run . -store nats -for 10m
 //
-// It prints what was done, and exits with 1 if anything was wrong.
+// It prints statistics, and exits with status 1 if anything was wrong.
 package main
 
 import (
@@ -21,12 +21,12 @@ import (
 	"time"
 )
 
-// A config says what a run does.
+// A config holds the parameters of a run.
 type config struct {
 	store         string
 	length        time.Duration
 	clients       int
-	replica, node time.Duration // between two kills
+	replica, node time.Duration // intervals between kills
 	seed          uint64
 }
 

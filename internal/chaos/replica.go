@@ -61,7 +61,7 @@ type answer struct {
 
 func echo(_ context.Context, in in) (string, error) { return in.Text, nil }
 
-// whoami returns the ID of the session.
+// whoami returns the ID of the session, or "none".
 func whoami(ctx context.Context, _ struct{}) (string, error) {
 	if s := mcp.SessionFromContext(ctx); s != nil {
 		return s.ID(), nil
@@ -69,7 +69,7 @@ func whoami(ctx context.Context, _ struct{}) (string, error) {
 	return "none", nil
 }
 
-// ask asks twice.
+// ask elicits two answers.
 func ask(ctx context.Context, in in) (string, error) {
 	var text strings.Builder
 	for _, key := range []string{"a", "b"} {
@@ -82,7 +82,7 @@ func ask(ctx context.Context, in in) (string, error) {
 	return text.String(), nil
 }
 
-// work reports how far it is, so that it has a stream that can be resumed.
+// work reports progress, which gives the call a resumable stream.
 func work(ctx context.Context, in in) (string, error) {
 	for i := range in.Steps {
 		mcp.Progress(ctx, float64(i+1), float64(in.Steps), in.Text)
@@ -91,7 +91,7 @@ func work(ctx context.Context, in in) (string, error) {
 	return in.Text, context.Cause(ctx)
 }
 
-// render has steps that are not repeated, and asks in the middle.
+// render runs steps that are not repeated, and elicits an answer halfway.
 func render(ctx context.Context, in in) (string, error) {
 	var text strings.Builder
 	text.WriteString(in.Text)
@@ -121,7 +121,7 @@ const (
 	newsKey = "chaos/news"
 )
 
-// news is a number in the store that only grows, and a resource.
+// news is a resource backed by a number in the store, which only grows.
 type news struct {
 	shared store.Store
 	mux    *mcp.Mux
@@ -129,7 +129,7 @@ type news struct {
 
 func (n *news) publish(ctx context.Context, in in) (string, error) {
 	err := store.Update(ctx, n.shared, newsKey, time.Hour, func(old []byte) ([]byte, error) {
-		last, _ := strconv.Atoi(string(old)) // 0 at first
+		last, _ := strconv.Atoi(string(old)) // 0 if unset
 		return strconv.AppendInt(nil, int64(max(last, in.Steps)), 10), nil
 	})
 	if err != nil {

@@ -16,26 +16,26 @@ import (
 	"time"
 )
 
-// A report is what a run came to.
+// A report holds the results of a run.
 type report struct {
 	config config
 	took   time.Duration
-	kills  map[string]int // of processes, by kind
-	log    io.Writer      // of what needs explaining
-	engine []string       // addresses
-	diary  diary          // of processes
+	kills  map[string]int // by kind of process
+	log    io.Writer      // receives details of slow and wrong attempts
+	engine []string       // addresses of the engine
+	diary  diary          // events of processes
 
-	explained atomic.Int64 // attempts that took long, or were wrong, of which the log says more
+	explained atomic.Int64 // slow or wrong attempts explained in the log
 
 	mu      sync.Mutex
 	counts  map[string]*count
-	errors  map[string]int // of attempts that were repeated, by kind and text
+	errors  map[string]int // number of repeated attempts by kind and error text
 	wrong   []string
 	wrongs  int
 	publish []publication
 }
 
-// A count is what became of one kind of thing that clients do.
+// A count holds the statistics of one kind of operation.
 type count struct {
 	done, again int
 	took        []time.Duration
@@ -54,7 +54,7 @@ func (r *report) countLocked(kind string) *count {
 	return c
 }
 
-// done notes something that was completed, after all attempts.
+// done records a completed operation and its duration over all attempts.
 func (r *report) done(kind string, took time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -65,7 +65,7 @@ func (r *report) done(kind string, took time.Duration) {
 
 var numbers = regexp.MustCompile(`[0-9]+`)
 
-// again notes an attempt that failed and is repeated.
+// again records a failed attempt that will be repeated.
 func (r *report) again(kind string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -73,10 +73,10 @@ func (r *report) again(kind string, err error) {
 	r.errors[fmt.Sprintf("%s: %.220s", kind, numbers.ReplaceAllString(err.Error(), "N"))]++
 }
 
-// maxWrong bounds what is told in detail.
+// maxWrong is the maximum number of errors described in detail.
 const maxWrong = 20
 
-// wrongf notes what must not happen.
+// wrongf records a violation.
 func (r *report) wrongf(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -96,7 +96,7 @@ func (r *report) print(out io.Writer) {
 		slices.Sort(c.took)
 		fmt.Fprintf(w, "%s\t%d\t%d\t%v\t%v\t%v\t\n", kind, c.done, c.again, c.quantile(50), c.quantile(99), c.quantile(100))
 	}
-	_ = w.Flush() // as the lines around it
+	_ = w.Flush() // like the other writes to out
 	fmt.Fprintf(out, "\nkilled: %v\nwhy attempts were repeated:\n", r.kills)
 	for _, text := range slices.SortedFunc(maps.Keys(r.errors), func(a, b string) int { return cmp.Compare(r.errors[b], r.errors[a]) }) {
 		fmt.Fprintf(out, "  %4d %s\n", r.errors[text], text)

@@ -15,23 +15,24 @@ import (
 	"time"
 )
 
-// roleEnv makes this program one of the processes that are killed.
+// roleEnv is the environment variable that makes this program one of the processes to be
+// killed.
 const roleEnv = "PSI_CHAOS_ROLE"
 
-// A role says what a process is.
+// A role describes a process.
 type role struct {
-	Kind   string // "node" of NATS, "redis" or "replica"
+	Kind   string // "node" (NATS), "redis" or "replica"
 	Number int
 	Addr   string   // of a replica
 	Store  string   // "nats" or "redis"
-	Engine []string // addresses of the nodes
-	Routes []string // by which nodes of NATS find each other
+	Engine []string // addresses of the engine's nodes
+	Routes []string // by which NATS nodes find each other
 	Dir    string   // of a node
-	Key    []byte   // of the replicas
+	Key    []byte   // state key of the replicas
 }
 
-// runRole runs this process if it is one to be killed, and does not return then. It ends when
-// its standard input does.
+// runRole runs the role of this process, if it has one, and then exits. The role ends when
+// standard input is closed.
 func runRole() {
 	text := os.Getenv(roleEnv)
 	if text == "" {
@@ -54,7 +55,7 @@ func runRole() {
 	os.Exit(0)
 }
 
-// A process is one that is killed, seen from the one that does.
+// A process is a child process that is killed and restarted.
 type process struct {
 	role
 	log *os.File
@@ -74,7 +75,7 @@ func (p *process) start() error {
 		return err
 	}
 	cmd.Stderr = p.log
-	if _, err := cmd.StdinPipe(); err != nil { // it is closed when this process is gone
+	if _, err := cmd.StdinPipe(); err != nil { // closed when this process exits
 		return err
 	}
 	if err := cmd.Start(); err != nil {

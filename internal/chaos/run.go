@@ -20,17 +20,17 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// size is the number of replicas, and of the nodes of NATS.
+// size is the number of replicas, and of NATS nodes.
 const size = 3
 
-// A world is all processes and the balancer.
+// A world holds all processes and the load balancer.
 type world struct {
 	nodes, replicas []*process
 	balancer        *http.Server
 	url             string
 }
 
-// run makes the load and the chaos, and returns what came of them.
+// run generates the load, kills processes, and returns the report.
 func run(ctx context.Context, c config, dir string, log *os.File) (*report, error) {
 	w, err := newWorld(ctx, &c, dir, log)
 	if err != nil {
@@ -118,7 +118,7 @@ func (w *world) close() {
 	}
 }
 
-// load has the clients come, and kills processes until the time is over.
+// load runs the clients and kills processes until the time is over.
 func (w *world) load(ctx context.Context, c *config, r *report) {
 	ctx, cancel := context.WithTimeout(ctx, c.length)
 	defer cancel()
@@ -137,8 +137,8 @@ func (w *world) load(ctx context.Context, c *config, r *report) {
 	all.Wait()
 }
 
-// kill kills one of the processes at every interval, and starts it again after a third of
-// that.
+// kill kills one of the processes per interval, and restarts it after a third of the
+// interval.
 func (w *world) kill(ctx context.Context, processes []*process, every time.Duration, r *report) {
 	for i := 0; ; i++ {
 		p := processes[i%len(processes)]
@@ -148,7 +148,7 @@ func (w *world) kill(ctx context.Context, processes []*process, every time.Durat
 		}
 		p.kill()
 		r.diary.notef("killed %v", p)
-		sleep(context.WithoutCancel(ctx), every/3) // so that all is there in the end
+		sleep(context.WithoutCancel(ctx), every/3) // so that every process is running at the end
 		if err := p.start(); err != nil {
 			r.wrongf("%v does not start: %v", p, err)
 			return

@@ -14,20 +14,20 @@ import (
 	"time"
 )
 
-// slow is how long an attempt may take until what explains it is logged: the requests of its
-// client, the processes that were killed, and what the store has.
+// slow is how long an attempt may take before its diagnosis is logged: the requests of its
+// client, the processes that were killed, and the content of the store.
 const slow = 18 * time.Second
 
-// replicaHeader says which process has answered.
+// replicaHeader names the process that served a response.
 const replicaHeader = "Chaos-Replica"
 
-// A diary is what happened lately, in order. The zero diary is ready to use.
+// A diary is a bounded list of recent events, oldest first. The zero diary is ready to use.
 type diary struct {
 	mu    sync.Mutex
 	lines []string
 }
 
-// maxDiary bounds a diary.
+// maxDiary is the maximum number of lines in a diary.
 const maxDiary = 80
 
 func (d *diary) notef(format string, args ...any) {
@@ -43,7 +43,7 @@ func (d *diary) String() string {
 	return "  " + strings.Join(d.lines, "\n  ") + "\n"
 }
 
-// exchange notes what goes over the wire in one HTTP request of a visitor.
+// exchange performs one HTTP request of a visitor and records it in the visitor's diary.
 func (s *strict) exchange(r *http.Request) (*http.Response, error) {
 	d, what := &s.visitor.diary, r.Method
 	if r.GetBody != nil {
@@ -71,7 +71,7 @@ func (s *strict) exchange(r *http.Request) (*http.Response, error) {
 // A position is how far a client has read a stream.
 type position struct{ session, event string }
 
-// notedBody notes the events of a stream, and its end.
+// notedBody records the events and the end of a stream.
 type notedBody struct {
 	io.ReadCloser
 
@@ -98,7 +98,7 @@ func (b *notedBody) Read(p []byte) (int, error) {
 	return n, err //nolint:wrapcheck // it only looks
 }
 
-// explain logs why an attempt may take so long.
+// explain logs what is known about a slow attempt.
 func (v *visitor) explain(kind string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -107,11 +107,11 @@ func (v *visitor) explain(kind string) {
 	if at := v.where.Load(); at != nil {
 		fmt.Fprintf(&text, "  the store: %s\n", v.report.look(ctx, at))
 	}
-	_, _ = io.WriteString(v.report.log, text.String()) // it is only for people
+	_, _ = io.WriteString(v.report.log, text.String()) // for diagnosis only
 	v.report.explained.Add(1)
 }
 
-// look says what the store has of a stream.
+// look describes the records of a stream in the store.
 func (r *report) look(ctx context.Context, at *position) string {
 	s, err := openStore(ctx, &role{Store: r.config.store, Engine: r.engine})
 	if err != nil {

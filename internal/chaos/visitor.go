@@ -19,14 +19,14 @@ import (
 )
 
 const (
-	callTimeout = 40 * time.Second  // that no attempt may reach: election and detection are faster
-	patience    = 120 * time.Second // of all attempts
+	callTimeout = 40 * time.Second  // never reached: elections and failure detection are faster
+	patience    = 120 * time.Second // limit for all attempts together
 )
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// A visitor is a client of one revision. What fails is repeated, as a careful client would,
-// until it has succeeded.
+// A visitor is a client of one revision. Like a careful client, it repeats failed
+// operations until they succeed.
 type visitor struct {
 	number  int
 	version string
@@ -34,17 +34,17 @@ type visitor struct {
 	report  *report
 	rng     *rand.Rand
 	calls   int
-	session string // the ID, once it is known
+	session string // session ID, once known
 	diary   diary
-	where   atomic.Pointer[position] // in the stream that it reads; nil if it has read none
+	where   atomic.Pointer[position] // in the stream being read; nil if nothing was read
 
-	up   *mcp.Upstream // of the newest revision
-	conn *mcp.Conn     // of others
+	up   *mcp.Upstream // for the latest revision
+	conn *mcp.Conn     // for other revisions
 }
 
 func (v *visitor) String() string { return fmt.Sprintf("client %d (%s)", v.number, v.version) }
 
-// run does one thing after the other until ctx is done.
+// run performs one operation after another until ctx is done.
 func (v *visitor) run(ctx context.Context) {
 	sleep(ctx, time.Duration(v.rng.Int64N(int64(3*time.Second))))
 	if !v.connect(ctx) {
@@ -86,7 +86,7 @@ func (v *visitor) close() {
 	_ = v.conn.Close()
 }
 
-// connection returns the connection of the moment.
+// connection returns the current connection.
 func (v *visitor) connection(ctx context.Context) (*mcp.Conn, error) {
 	if v.up != nil {
 		return v.up.Conn(ctx)
@@ -94,7 +94,7 @@ func (v *visitor) connection(ctx context.Context) (*mcp.Conn, error) {
 	return v.conn, nil
 }
 
-// strict is a RoundTripper for which it is wrong that a session is not known.
+// strict is a RoundTripper that reports an unknown session as a violation.
 type strict struct {
 	visitor  *visitor
 	next     http.RoundTripper
@@ -110,7 +110,7 @@ func (s *strict) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// act does one thing.
+// act performs one random operation.
 func (v *visitor) act(ctx context.Context) {
 	v.calls++
 	text := fmt.Sprintf("%d-%d.", v.number, v.calls)
@@ -148,7 +148,7 @@ func check(err error, got, want string) error {
 	return err
 }
 
-// whoami makes sure that the session is the one it was at first.
+// whoami checks that the session ID has not changed.
 func (v *visitor) whoami(ctx context.Context) {
 	v.do(ctx, "whoami", func(ctx context.Context) error {
 		conn, err := v.connection(ctx)
@@ -163,8 +163,8 @@ func (v *visitor) whoami(ctx context.Context) {
 	})
 }
 
-// render runs a task to its end. Clients of the newest revision keep the ID, and ask for the
-// same task again whatever fails.
+// render runs a task until it completes. Clients of the latest revision keep the task ID
+// and ask for the same task again after any failure.
 func (v *visitor) render(ctx context.Context, text string) {
 	want := text + "012re:" + text + "34"
 	if v.up == nil {
@@ -195,7 +195,7 @@ func (v *visitor) render(ctx context.Context, text string) {
 	})
 }
 
-// do does something, and repeats it while it fails. It reports whether it has succeeded.
+// do calls step, and repeats it while it fails. It reports whether step succeeded.
 func (v *visitor) do(ctx context.Context, kind string, step func(context.Context) error) bool {
 	begun := time.Now()
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)

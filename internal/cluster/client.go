@@ -13,12 +13,12 @@ import (
 	"github.com/go-psi/psi/mcp/store"
 )
 
-// A Store is a store that another process serves. It is safe for concurrent use.
+// A Store is a store served by another process. It is safe for concurrent use.
 type Store struct{ client *rpc.Client }
 
 var _ store.Store = (*Store)(nil)
 
-// Dial connects to the store that [Serve] serves at an address.
+// Dial connects to a store served by [Serve].
 func Dial(network, address string) (*Store, error) {
 	client, err := rpc.Dial(network, address)
 	if err != nil {
@@ -30,7 +30,8 @@ func Dial(network, address string) (*Store, error) {
 // Close closes the connection.
 func (s *Store) Close() error { return s.client.Close() }
 
-// call makes an operation. If ctx is done before its result is there, it may happen or not.
+// call performs an operation. If ctx is done before the result arrives, the operation may
+// or may not have taken effect.
 func (s *Store) call(ctx context.Context, method string, op Op) (*Result, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -117,7 +118,7 @@ func (s *Store) Subscribe(ctx context.Context, topic string) (store.Subscription
 type subscription struct {
 	store   *Store
 	number  uint64
-	pending *rpc.Call // made by a Next whose context ended; of the goroutine that calls Next
+	pending *rpc.Call // started by a Next that timed out; owned by the goroutine calling Next
 
 	once   sync.Once
 	closed chan struct{}

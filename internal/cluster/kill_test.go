@@ -22,9 +22,9 @@ var tasksFlag = flag.Int("cluster.tasks", 0, "how many tasks TestKilledProcesses
 
 const workers = 3
 
-// TestKilledProcesses runs tasks of five steps on three processes that get SIGKILL at random
-// and are started again. No task is lost, none has two results, and no completed step runs
-// again. The whole of it takes a minute or two:
+// TestKilledProcesses runs tasks of five steps on three processes that are killed with
+// SIGKILL at random and restarted. No task is lost, none has two results, and no completed
+// step runs again. The full test takes a minute or two:
 //
 //	go test ./internal/cluster -run TestKilledProcesses -v -cluster.tasks 1000
 func TestKilledProcesses(t *testing.T) {
@@ -57,7 +57,7 @@ func TestKilledProcesses(t *testing.T) {
 	}
 	took := time.Since(begun)
 	c.stopKilling.Store(true)
-	<-time.After(3 * time.Second) // owners that were only slow come back
+	<-time.After(3 * time.Second) // owners that were only slow return
 	for _, h := range handles {
 		if again := awaitResult(t, h); again != results[h.ID] {
 			t.Errorf("a task has the results %q and %q", results[h.ID], again)
@@ -68,7 +68,8 @@ func TestKilledProcesses(t *testing.T) {
 	c.judge(t, handles, took)
 }
 
-// observe returns a client of a server that has the tasks of the workers and runs none.
+// observe returns a client of a server that shares the workers' tasks but runs none of
+// them.
 func (c *killed) observe(t *testing.T) *mcp.Conn {
 	t.Helper()
 	mux, manager := newServer(dialStore(t, c.address), 1)

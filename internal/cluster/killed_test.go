@@ -22,7 +22,7 @@ import (
 	"github.com/go-psi/psi/mcpstdio"
 )
 
-// A killed is a cluster of workers that are killed.
+// A killed is a cluster whose workers are killed repeatedly.
 type killed struct {
 	address string // of the store
 	shared  store.Store
@@ -32,7 +32,7 @@ type killed struct {
 	kills, unheard atomic.Int64
 }
 
-// A worker is a process that is started again when it was killed.
+// A worker is a process that is restarted after it is killed.
 type worker struct {
 	cluster *killed
 
@@ -52,7 +52,7 @@ func (w *worker) setClient(c *mcp.Conn) {
 	w.conn = c
 }
 
-// keepAlive starts and kills the process again and again, until ctx is done.
+// keepAlive repeatedly starts and kills the process until ctx is done.
 func (w *worker) keepAlive(ctx context.Context, t *testing.T) {
 	for ctx.Err() == nil {
 		if err := w.runOnce(ctx); err != nil && ctx.Err() == nil {
@@ -118,8 +118,8 @@ func connect(ctx context.Context, socket string) (conn *mcp.Conn, err error) {
 	return nil, err
 }
 
-// startTasks starts tasks at random workers, and returns handles of those that a client has
-// heard of. A call whose worker is killed may leave a task that no client knows.
+// startTasks starts tasks at random workers and returns the handles that a client received.
+// If a worker is killed during a call, it may leave a task that no client knows.
 func (c *killed) startTasks(ctx context.Context, t *testing.T, observer *mcp.Conn, count int) (handles []*tasks.Handle) {
 	t.Helper()
 	for attempt := 0; len(handles) < count; attempt++ {
@@ -145,7 +145,7 @@ func (c *killed) startTasks(ctx context.Context, t *testing.T, observer *mcp.Con
 	return handles
 }
 
-// awaitResult returns the result of a task, when it is there.
+// awaitResult waits for a task to complete and returns its result.
 func awaitResult(t *testing.T, h *tasks.Handle) string {
 	t.Helper()
 	for begun := time.Now(); time.Since(begun) < 3*time.Minute; {
@@ -164,7 +164,7 @@ func awaitResult(t *testing.T, h *tasks.Handle) string {
 	return ""
 }
 
-// judge reads what the workers have noted.
+// judge checks the ledger written by the workers.
 func (c *killed) judge(t *testing.T, handles []*tasks.Handle, took time.Duration) {
 	t.Helper()
 	runs, begun, done, repeated := 0, 0, map[string]bool{}, 0

@@ -15,24 +15,24 @@ import (
 	"github.com/go-psi/psi/mcp/store"
 )
 
-// known are the errors that keep their identity between processes.
+// known lists the errors that keep their identity between processes.
 var known = []error{
 	store.ErrNotFound, store.ErrConflict, store.ErrTrimmed, store.ErrOverflow, store.ErrClosed,
 	store.ErrTooLarge, store.ErrFull, store.ErrInvalid,
 }
 
-// An Op is an operation of a store, as it is sent.
+// An Op is a store operation as sent over the wire.
 type Op struct {
 	Key    string
 	Data   []byte
-	Number uint64 // a version, a position or a subscription
+	Number uint64 // version, position or subscription
 	TTL    time.Duration
 	Retain store.Retention
 	Limit  int
 }
 
-// A Result is the result of an operation. Its error is a text, and the number of a known
-// error, from 1 on.
+// A Result is the result of an operation. Err is the text of an error, if any, and Known
+// its index in known plus one, or 0 for other errors.
 type Result struct {
 	Data    []byte
 	Number  uint64
@@ -74,18 +74,19 @@ func Serve(l net.Listener, s store.Store) error {
 	}
 }
 
-// serve serves one process. Its subscriptions end with its connection.
+// serve serves one process. Its subscriptions end when the connection closes.
 func serve(conn net.Conn, s store.Store) {
 	session := &Session{store: s, subscriptions: map[uint64]store.Subscription{}}
 	server := rpc.NewServer()
 	if err := server.RegisterName("Store", session); err != nil {
-		panic(err) // the methods below are wrong
+		panic(err) // the methods below have invalid signatures
 	}
 	server.ServeConn(conn)
 	session.close()
 }
 
-// A Session is the connection of one process. Its exported methods are what it serves.
+// A Session is the connection of one process. Its exported methods are the operations it
+// serves.
 type Session struct {
 	store store.Store
 
@@ -104,7 +105,7 @@ func (s *Session) close() {
 	}
 }
 
-// Get gets a value.
+// Get returns a value.
 func (s *Session) Get(op Op, res *Result) (_ error) {
 	var err error
 	res.Data, res.Number, err = s.store.Get(context.Background(), op.Key)
@@ -112,7 +113,7 @@ func (s *Session) Get(op Op, res *Result) (_ error) {
 	return nil
 }
 
-// Put puts a value.
+// Put stores a value.
 func (s *Session) Put(op Op, res *Result) (_ error) {
 	var err error
 	res.Number, err = s.store.Put(context.Background(), op.Key, op.Data, op.Number, op.TTL)
@@ -120,7 +121,7 @@ func (s *Session) Put(op Op, res *Result) (_ error) {
 	return nil
 }
 
-// Take takes a value.
+// Take returns a value and removes it.
 func (s *Session) Take(op Op, res *Result) (_ error) {
 	var err error
 	res.Data, err = s.store.Take(context.Background(), op.Key)
@@ -136,7 +137,7 @@ func (s *Session) Append(op Op, res *Result) (_ error) {
 	return nil
 }
 
-// Read reads a log.
+// Read returns records of a log.
 func (s *Session) Read(op Op, res *Result) (_ error) {
 	var err error
 	res.Records, err = s.store.Read(context.Background(), op.Key, op.Number, op.Limit)
@@ -156,7 +157,7 @@ func (s *Session) Publish(op Op, res *Result) (_ error) {
 	return nil
 }
 
-// Subscribe begins a subscription, and returns its number.
+// Subscribe starts a subscription and returns its number.
 func (s *Session) Subscribe(op Op, res *Result) (_ error) {
 	sub, err := s.store.Subscribe(context.Background(), op.Key)
 	if err != nil {

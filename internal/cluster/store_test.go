@@ -14,7 +14,7 @@ import (
 	"github.com/go-psi/psi/mcp/store/storetest"
 )
 
-// A store that another process serves keeps the contract of stores.
+// A store served by another process fulfils the contract of stores.
 func TestStore(t *testing.T) {
 	address := serveStore(t, store.NewMemory(nil))
 	storetest.Run(t, func(t *testing.T) store.Store { return dialStore(t, address) })

@@ -20,13 +20,14 @@ import (
 	"github.com/go-psi/psi/mcpstdio"
 )
 
-// The environment of a worker: the addresses of the store, and of its own socket.
+// Environment variables of a worker: the addresses of the store and of the worker's own
+// socket.
 const (
 	storeEnv  = "PSI_CLUSTER_STORE"
 	socketEnv = "PSI_CLUSTER_SOCKET"
 )
 
-// TestMain makes a process a worker if its environment says so.
+// TestMain runs a worker instead of the tests if the environment says so.
 func TestMain(m *testing.M) {
 	if os.Getenv(storeEnv) == "" {
 		os.Exit(m.Run())
@@ -55,7 +56,7 @@ func work(ctx context.Context, storeAddress, socket string) error {
 	return mcpstdio.ServeListener(ctx, l, mux, nil)
 }
 
-// newServer returns a server whose tasks are in a store.
+// newServer returns a server that keeps its tasks in s.
 func newServer(s store.Store, maxRunning int) (*mcp.Mux, *tasks.Manager) {
 	mux := mcp.NewMux("cluster", "1", nil)
 	manager := tasks.New("cluster", &tasks.Options{
@@ -70,8 +71,8 @@ type stepsIn struct {
 	Task string `json:"task"`
 }
 
-// run runs the steps of a task. The log of the store says when a step began, and when Once
-// had returned its value: then it must not begin again.
+// run runs the steps of a task. It records in the store's log when a step starts and when
+// Once has returned the step's value; after that, the step must not start again.
 func (in stepsIn) run(ctx context.Context, s store.Store) (string, error) {
 	note := func(what string, step int) error {
 		_, err := s.Append(context.WithoutCancel(ctx), ledger, fmt.Appendf(nil, "%s %s %d", what, in.Task, step), store.Retention{})
@@ -96,5 +97,5 @@ func (in stepsIn) run(ctx context.Context, s store.Store) (string, error) {
 	return fmt.Sprintf("%s by the process %d: %x", in.Task, os.Getpid(), rand.Uint64()), nil
 }
 
-// ledger is the log in which the workers note their steps.
+// ledger is the log in which workers record their steps.
 const ledger = "ledger"

@@ -19,35 +19,36 @@ import (
 	"github.com/go-psi/psi/internal/compare/side"
 )
 
-// childEnv makes this program one of the processes that are measured.
+// childEnv is the environment variable that makes this program one of the measured
+// processes.
 const childEnv = "PSI_COMPARE_CHILD"
 
-// A spec says what a child is.
+// A spec describes a child.
 type spec struct {
 	Role    string // "http", "stdio", "ops" or "client"
 	Side    string
 	Options side.Options
-	Op      string // what to do again and again, of ops and clients
-	URL     string // of a client's server, "" for one that it starts
+	Op      string // operation to repeat, for roles "ops" and "client"
+	URL     string // of a client's server; "" to start one
 }
 
-// An order is what a child is told to do, on its file descriptor 3.
+// An order is a command to a child, sent on its file descriptor 3.
 type order struct {
 	Do    string // "use", "settle", "change", "profile" or "run"
 	Limit limit
 	Path  string
 }
 
-// A report is what it says afterwards, on 4.
+// A report is a child's response to an order, sent on its file descriptor 4.
 type report struct {
 	Use   usage
-	Addr  string // of a server over HTTP, in its first report
-	Count int    // of calls, after "run"
+	Addr  string // of an HTTP server, in its first report
+	Count int    // number of calls, after "run"
 	Err   string
 }
 
-// A limit says when a run is over: after so many calls if it is not 0, otherwise
-// after so much time.
+// A limit ends a run: after Count calls if Count is not 0, otherwise after the duration
+// For.
 type limit struct {
 	Count int
 	For   time.Duration
@@ -60,7 +61,7 @@ func (l limit) reached(done int, since time.Time) bool {
 	return time.Since(since) >= l.For
 }
 
-// runChild runs a child if this process is one, and does not return then.
+// runChild runs this process as a child, if it is one, and then exits.
 func runChild() {
 	text := os.Getenv(childEnv)
 	if text == "" {
@@ -120,7 +121,7 @@ func serveHTTP(l net.Listener, h http.Handler) {
 	fmt.Fprintln(os.Stderr, "compare:", server.Serve(l))
 }
 
-// A child is a process that is measured.
+// A child is a measured process.
 type child struct {
 	change   func()
 	op       op
@@ -128,7 +129,7 @@ type child struct {
 	profile  *os.File
 }
 
-// obey obeys until there are no more orders.
+// obey executes orders until there are no more.
 func (c *child) obey(in io.Reader, out io.Writer, first report) error {
 	orders, reports := json.NewDecoder(in), json.NewEncoder(out)
 	if err := reports.Encode(first); err != nil {
@@ -169,8 +170,8 @@ func (c *child) do(o order) (r report, err error) {
 	return r, err
 }
 
-// toggleProfile begins a CPU profile, and ends it the next time, when it writes
-// that of allocations, too.
+// toggleProfile starts a CPU profile. The next call stops it and also writes the allocation
+// profile.
 func (c *child) toggleProfile(path string) (err error) {
 	if c.profile == nil {
 		if c.profile, err = os.Create(path + ".cpu.prof"); err != nil { //nolint:gosec // the path comes from the command line

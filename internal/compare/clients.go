@@ -10,7 +10,7 @@ import (
 	"github.com/go-psi/psi/internal/compare/side"
 )
 
-// clients are the workloads of clients, whose server is the floor.
+// clients returns the workloads that measure clients. Their server is the floor.
 func clients() []workload {
 	return []workload{
 		{name: "client over HTTP, 16 calls at once", begin: dialing, rows: []row{{measure: cpu, ratio: 1.3}, {measure: allocations}}},
@@ -31,7 +31,7 @@ func dialing(ctx context.Context, sideName string) (session, error) {
 	return &withServer{s, server}, nil
 }
 
-// withServer ends a server together with a session.
+// withServer closes a server together with a session.
 type withServer struct {
 	session
 	server *process

@@ -20,8 +20,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestWorkloads does all work with all sides, a few times, without looking at the
-// time. Every load checks its answers.
+// TestWorkloads runs all workloads with all sides a few times, ignoring the timings. Every
+// load checks its answers.
 func TestWorkloads(t *testing.T) {
 	for _, w := range workloads() {
 		t.Run(w.name, func(t *testing.T) {
@@ -51,7 +51,7 @@ func decode(t *testing.T, data []byte) (a answer) {
 	return a
 }
 
-// wantSum decodes what loads only glance at.
+// wantSum fully decodes and checks an answer that loads only scan.
 func wantSum(t *testing.T, data []byte) {
 	t.Helper()
 	a := decode(t, data)

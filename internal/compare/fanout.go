@@ -13,14 +13,14 @@ import (
 	"github.com/go-psi/psi/internal/compare/side"
 )
 
-// fanOut is a change that all listeners are told.
+// fanOut measures notifying all listeners of one change.
 func fanOut() workload {
 	return workload{name: "one change to 1,000 listeners", begin: listening, rows: []row{{measure: wall, ratio: 1.3}, {measure: cpu}}}
 }
 
 const listeners = 1000
 
-// pause is the time between two changes, in which every side forgets the last one.
+// pause is the time between two changes, which keeps one from affecting the next.
 const pause = 150 * time.Millisecond
 
 func listening(ctx context.Context, sideName string) (session, error) {
@@ -37,7 +37,7 @@ func listening(ctx context.Context, sideName string) (session, error) {
 	return l, nil
 }
 
-// audience are clients that listen.
+// audience is a set of listening clients.
 type audience struct {
 	ctx     context.Context
 	child   *process
@@ -56,8 +56,8 @@ func (l *audience) join() error {
 	return err
 }
 
-// sample makes some changes: the time is their median, since each takes long enough
-// to be hurt by whatever else the machine does. The CPU is per listener.
+// sample makes several changes. The wall time is their median, because each takes long
+// enough to be disturbed by other load on the machine. The CPU time is per listener.
 func (l *audience) sample(limit limit) (sample, error) {
 	took := make([]float64, 11)
 	if limit.Count > 0 {
@@ -82,7 +82,7 @@ func (l *audience) sample(limit limit) (sample, error) {
 	}, err
 }
 
-// hear makes a change and waits until everyone has heard of it.
+// hear makes a change and waits until all listeners are notified.
 func (l *audience) hear() error {
 	heard := make(chan error, len(l.streams)+1)
 	var all sync.WaitGroup

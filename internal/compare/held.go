@@ -11,7 +11,7 @@ import (
 	"github.com/go-psi/psi/internal/compare/side"
 )
 
-// held are the workloads that hold something open.
+// held returns the workloads that keep something open.
 func held() []workload {
 	return []workload{
 		{name: "idle legacy session", begin: holding(legacy, false), rows: []row{{measure: memory, most: 1}}},
@@ -27,14 +27,14 @@ func holding(e era, streams bool) func(context.Context, string) (session, error)
 	}
 }
 
-// hold measures the memory of what is open and idle, each time of a new process.
+// hold measures the memory of idle open sessions or streams, each time in a new process.
 type hold struct {
 	ctx     context.Context
 	spec    spec
 	era     era
 	streams bool
 	conns   []*httpConn
-	profile string // where to write one, "" for nowhere
+	profile string // path of the profiles; "" to write none
 }
 
 const (
@@ -55,7 +55,7 @@ func (h *hold) sample(limit limit) (s sample, err error) {
 	if limit.Count > 0 {
 		count = limit.Count
 	}
-	if err := h.open(p.addr, count/10+1); err != nil { // what there is once for all
+	if err := h.open(p.addr, count/10+1); err != nil { // one-time costs
 		return nil, err
 	}
 	before, err := p.settled()
@@ -77,9 +77,9 @@ func (h *hold) sample(limit limit) (s sample, err error) {
 	return sample{memory: float64(after.Resident-before.Resident) / 1000 / float64(count)}, err
 }
 
-// settled waits until the resident memory of an idle process is what it needs.
+// settled waits until an idle process has released the memory it no longer needs.
 func (p *process) settled() (usage, error) {
-	time.Sleep(200 * time.Millisecond) // for what goes on in the background
+	time.Sleep(200 * time.Millisecond) // for background work
 	return p.use(true)
 }
 

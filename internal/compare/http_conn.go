@@ -15,12 +15,12 @@ import (
 	"strings"
 )
 
-// An httpConn is a client over one connection. It does as little as it can, since
+// An httpConn is a client over one connection. It does as little work as possible, because
 // it shares the machine with the server.
 type httpConn struct {
 	net.Conn
 	in      *bufio.Reader
-	session string // header line, "" without a session
+	session string // header line; "" without a session
 	request []byte
 	body    bytes.Buffer
 }
@@ -33,7 +33,7 @@ func dialHTTP(ctx context.Context, addr string) (*httpConn, error) {
 	return &httpConn{Conn: c, in: bufio.NewReader(c)}, nil
 }
 
-// head is a request up to its length.
+// head returns a request up to the value of Content-Length.
 func (c *httpConn) head(verb string, headers []string) string {
 	return verb + " /mcp HTTP/1.1\r\nHost: " + c.RemoteAddr().String() + "\r\nUser-Agent: compare\r\n" +
 		strings.Join(headers, "\r\n") + "\r\n" + c.session + "Content-Length: "
@@ -51,8 +51,8 @@ func (c *httpConn) send(head string, message []byte) (*http.Response, error) {
 	return http.ReadResponse(c.in, nil)
 }
 
-// exchange sends a request and returns the message that answers it, which is valid
-// until the next one, and the response's header.
+// exchange sends a request and returns the message in the response, the header and the
+// status. The message is valid until the next call.
 func (c *httpConn) exchange(head string, message []byte) ([]byte, http.Header, int, error) {
 	res, err := c.send(head, message)
 	if err != nil {
@@ -68,7 +68,7 @@ func (c *httpConn) exchange(head string, message []byte) ([]byte, http.Header, i
 	return data, res.Header, res.StatusCode, err
 }
 
-// lastData is the data of the last event that has any.
+// lastData returns the data of the last event that has data.
 func lastData(stream []byte) []byte {
 	i := bytes.LastIndex(stream, []byte("data: "))
 	if i < 0 {
@@ -78,7 +78,7 @@ func lastData(stream []byte) []byte {
 	return data
 }
 
-// open begins a session of the legacy era.
+// open starts a session of the legacy era.
 func (c *httpConn) open() error {
 	head := c.head(http.MethodPost, legacy.headers("", "", acceptBoth))
 	hello := legacy.template("initialize", `"protocolVersion":"`+legacy.version+`","capabilities":{},"clientInfo":{"name":"compare","version":"v1"}`)
@@ -99,7 +99,7 @@ func (c *httpConn) open() error {
 	return nil
 }
 
-// events opens a stream, of the modern era or of a session, and returns its data.
+// events opens an event stream, modern or of a session, and returns its reader.
 func (c *httpConn) events(e era) (*bufio.Reader, error) {
 	verb, head, message := http.MethodGet, c.head(http.MethodGet, []string{"Accept: " + acceptSSE, "MCP-Protocol-Version: " + e.version}), []byte(nil)
 	if e == modern {
@@ -120,7 +120,7 @@ func (c *httpConn) events(e era) (*bufio.Reader, error) {
 	return lines, nil
 }
 
-// await reads a stream until something is said.
+// await reads a stream up to a line that contains what.
 func await(lines *bufio.Reader, what string) error {
 	for {
 		line, err := lines.ReadSlice('\n')

@@ -12,14 +12,14 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// httpLoad makes calls over HTTP, on some connections at once. In the legacy era
-// each of them has a session.
+// httpLoad makes calls over HTTP on several connections concurrently. In the legacy era,
+// each connection has a session.
 type httpLoad struct {
 	conns   []*httpConn
 	heads   []string
 	message template
 	check   func(answer []byte, n int) error
-	free    chan int // connections that nobody uses
+	free    chan int // idle connections
 }
 
 func newHTTPLoad(ctx context.Context, addr string, e era, conns int, accept, tool string, message template, check func([]byte, int) error) (*httpLoad, error) {

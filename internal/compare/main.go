@@ -1,12 +1,12 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Command compare measures psi beside other implementations of the protocol and a
-// floor written by hand, on the same work, and writes a table in Markdown:
+// Command compare measures psi, other implementations of the protocol and a hand-written
+// floor on the same workloads, and writes a Markdown table:
 //
 //	go -C internal/compare run . [-quick] [-rounds n] [-only part] [-profile dir]
 //
-// Each side is a process of its own, this program started once more. See
+// Each side runs in a separate process, another instance of this program. See
 // docs/performance.md.
 package main
 
@@ -40,8 +40,8 @@ func main() {
 	}
 }
 
-// compare measures, or profiles, what was chosen. That a bar is missed is no error:
-// the table says it.
+// compare measures or profiles the chosen workloads. A missed bar is not an error; the
+// table reports it.
 func compare(ctx context.Context, only, profiles string, rounds int, limit limit) error {
 	chosen := workloads()
 	if profiles == "" {

@@ -13,10 +13,10 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// The numbers of requests all have the same length.
+// firstID is the first request ID. It is large so that all IDs have the same length.
 const firstID = 1_000_000
 
-// addend is what is added to the number of a request.
+// addend is the number added to the ID of a request.
 const addend = 7
 
 const (
@@ -25,10 +25,10 @@ const (
 	acceptBoth = acceptJSON + ", " + acceptSSE
 )
 
-// An era is how messages look.
+// An era determines the form of messages.
 type era struct {
 	version string
-	meta    string // a member of params
+	meta    string // member of params
 }
 
 var (
@@ -37,7 +37,7 @@ var (
 	legacy = era{version: mcp.LegacyVersions()[0]}
 )
 
-// A template is a message with # where its number belongs.
+// A template is a message split where its number belongs.
 type template []string
 
 func (e era) template(method, params string) template {
@@ -69,7 +69,7 @@ func (t template) message(dst []byte, n int) []byte {
 	return dst
 }
 
-// headers are those of a request of a method, and of a tool if that is not "".
+// headers returns the headers of a request. If tool is not "", the request calls that tool.
 func (e era) headers(method, tool, accept string) []string {
 	headers := []string{"Content-Type: application/json", "Accept: " + accept, "MCP-Protocol-Version: " + e.version}
 	if e != modern {
@@ -87,7 +87,7 @@ var (
 	sumKey = []byte(`"sum":`)
 )
 
-// number is the first number after a key, -1 if there is none.
+// number returns the first number after a key, or -1 if there is none.
 func number(data, key []byte) int {
 	_, rest, found := bytes.Cut(data, key)
 	if !found {
@@ -106,8 +106,8 @@ func number(data, key []byte) int {
 	return n
 }
 
-// checkAdd checks the answer to a call of add without decoding it: who checks
-// shares the machine with who is measured. The tests decode.
+// checkAdd checks the answer to a call of add without decoding it, because the client
+// shares the machine with the measured process. The tests decode.
 func checkAdd(answer []byte, n int) error {
 	if number(answer, idKey) != n || number(answer, sumKey) != n+addend {
 		return fmt.Errorf("request %d was answered %.300s", n, answer)
@@ -122,7 +122,7 @@ func checkList(answer []byte, n int) error {
 	return nil
 }
 
-// checkEcho checks that the structured content has as long a text as was sent.
+// checkEcho checks that the structured content is at least as long as the text sent.
 func checkEcho(length int) func([]byte, int) error {
 	return func(answer []byte, n int) error {
 		if number(answer, idKey) != n || len(answer) < 2*length || !bytes.Contains(answer, []byte(`"structuredContent":{"text":"0123456789`)) {
@@ -132,7 +132,7 @@ func checkEcho(length int) func([]byte, int) error {
 	}
 }
 
-// An answer is a decoded answer.
+// An answer is a decoded response.
 type answer struct {
 	ID     int `json:"id"`
 	Result struct {

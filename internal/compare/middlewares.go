@@ -10,7 +10,7 @@ import (
 	"github.com/go-psi/psi/internal/compare/side"
 )
 
-// middlewares is what three middlewares cost on top of a dispatch.
+// middlewares measures the cost of three middlewares on top of a dispatch.
 func middlewares() workload {
 	return workload{
 		name:  "recovery, logging and a rate limit",
@@ -31,7 +31,7 @@ func besides(ctx context.Context, sideName string) (session, error) {
 	return &difference{with, without}, nil
 }
 
-// difference measures what one session needs more than another.
+// difference measures how much more one session needs than another.
 type difference struct{ more, less session }
 
 func (d *difference) sample(limit limit) (sample, error) {

@@ -20,11 +20,11 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// An op is something that a child does again and again. The number is another one
-// each time. An op checks its answer.
+// An op is an operation that a child repeats, with a different number each time. It checks
+// its answer.
 type op func(n int) error
 
-// newOp makes the op of a spec, and says how many of it are to be done at once.
+// newOp returns the op of a spec and the number of goroutines that run it.
 func newOp(ctx context.Context, s *spec, impl *side.Side) (op, int, error) {
 	var run op
 	var err error
@@ -90,7 +90,7 @@ func dispatchOp(ctx context.Context, server side.Server, what string) (op, error
 	}, nil
 }
 
-// handlerOp serves HTTP requests without sockets.
+// handlerOp serves HTTP requests without network connections.
 func handlerOp(ctx context.Context, server side.Server) op {
 	h, t := server.HTTP(), modern.add()
 	header := http.Header{}
@@ -131,7 +131,7 @@ func (s *sink) WriteHeader(status int)      { s.status = status }
 func (s *sink) Write(p []byte) (int, error) { s.body = append(s.body, p...); return len(p), nil }
 func (s *sink) Flush()                      {}
 
-// callOp makes calls with a client.
+// callOp makes calls through a client.
 func callOp(ctx context.Context, c side.Caller, echo bool) op {
 	if !echo {
 		return func(n int) error {
@@ -152,7 +152,7 @@ func callOp(ctx context.Context, c side.Caller, echo bool) op {
 	}
 }
 
-// overHTTPOp makes calls with a client and a server of one process, over HTTP.
+// overHTTPOp makes calls over HTTP with client and server in the same process.
 func overHTTPOp(ctx context.Context, server side.Server) (op, error) {
 	connector, ok := server.(side.HTTPConnector)
 	if !ok {
@@ -162,7 +162,7 @@ func overHTTPOp(ctx context.Context, server side.Server) (op, error) {
 	return callOp(ctx, c, false), err
 }
 
-// waitingOp starts tasks that wait for answers.
+// waitingOp starts tasks that wait for an answer.
 func waitingOp(ctx context.Context, server side.Server) (op, error) {
 	c, err := server.Connect(ctx, mcp.LatestVersion)
 	if err != nil {
@@ -175,7 +175,8 @@ func waitingOp(ctx context.Context, server side.Server) (op, error) {
 	return func(int) error { return starter.StartTask(ctx) }, nil
 }
 
-// runParallel does an op until the limit is reached, and returns how often.
+// runParallel repeats an op until the limit is reached, and returns the number of
+// operations.
 func runParallel(run op, parallel int, l limit) (int, error) {
 	start := time.Now()
 	var count atomic.Int64

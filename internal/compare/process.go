@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// aloneEnv is set for a server that gets no orders.
+// aloneEnv is set for a server that receives no orders.
 const aloneEnv = "PSI_COMPARE_ALONE"
 
 func (s *spec) env() string {
@@ -21,17 +21,17 @@ func (s *spec) env() string {
 	return childEnv + "=" + string(text)
 }
 
-// A process is a child seen from its parent.
+// A process is a child as seen from its parent.
 type process struct {
 	cmd     *exec.Cmd
 	orders  *os.File
 	reports *json.Decoder
 	addr    string
-	in      io.WriteCloser // of stdio
+	in      io.WriteCloser // stdin and stdout of the child
 	out     io.Reader
 }
 
-// launch starts a child and waits until it can be used.
+// launch starts a child and waits until it is ready.
 func launch(s spec) (p *process, err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -81,7 +81,7 @@ func (p *process) report() (r report, err error) {
 	return r, nil
 }
 
-// do gives an order.
+// do sends an order and returns the report.
 func (p *process) do(o order) (report, error) {
 	if err := json.NewEncoder(p.orders).Encode(o); err != nil {
 		return report{}, err
@@ -89,7 +89,8 @@ func (p *process) do(o order) (report, error) {
 	return p.report()
 }
 
-// use returns what the child has used so far; settled, after it has tidied up.
+// use returns the resources used so far. If settled is set, the child first releases unused
+// memory.
 func (p *process) use(settled bool) (usage, error) {
 	o := order{Do: "use"}
 	if settled {

@@ -16,8 +16,7 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// Speed never buys out a check: what must be rejected is rejected by the server that
-// is measured.
+// Validation is not sacrificed for speed: the measured server rejects invalid requests.
 func TestRejected(t *testing.T) {
 	call := func(params string) string {
 		return string(modern.template(mcp.MethodCallTool, params).message(nil, firstID))
@@ -28,8 +27,8 @@ func TestRejected(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		message string
-		header  string // to be changed, as "key: value"
-		code    int    // of the error, 0 for a tool that fails
+		header  string // header to change, as "key: value"
+		code    int    // error code, or 0 for a tool error
 	}{
 		{name: "wrong type", message: add(`{"a":"1","b":2}`)},
 		{name: "no integer", message: add(`{"a":1.5,"b":2}`)},
@@ -73,7 +72,7 @@ func TestRejected(t *testing.T) {
 	}
 }
 
-// post posts a call of add, and says how it was answered.
+// post posts a call of add and summarizes the answer.
 func post(t *testing.T, h http.Handler, message, change string) string {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://127.0.0.1/mcp", strings.NewReader(message))

@@ -11,20 +11,20 @@ import (
 	"time"
 )
 
-// A result is what was measured of a workload: of each side, a sample a round.
+// A result holds the measurements of a workload: one sample per side and round.
 type result struct {
 	workload workload
 	samples  map[string][]sample
 }
 
-// measureRounds measures all sides, one after the other in each round, so that what
-// else the machine does happens to all of them.
+// measureRounds measures all sides in each round, one after another, so that other load on
+// the machine affects all of them.
 func measureRounds(ctx context.Context, w workload, rounds int, limit limit) (r result, err error) {
 	r = result{w, map[string][]sample{}}
 	sessions := map[string]session{}
 	defer func() {
 		for _, s := range sessions {
-			_ = s.close() // it has done its work
+			_ = s.close() // its work is done
 		}
 	}()
 	for _, s := range sides {
@@ -59,7 +59,7 @@ func measureRounds(ctx context.Context, w workload, rounds int, limit limit) (r 
 	return r, nil
 }
 
-// warm runs a load for a while, to fill pools and grow stacks.
+// warm runs a load for a while to fill pools and grow stacks.
 func warm(s session, l limit) error {
 	if loaded, ok := s.(*loading); ok {
 		_, err := loaded.sample(limit{For: l.For / 2})

@@ -11,7 +11,7 @@ import (
 	"github.com/go-psi/psi/internal/compare/side"
 )
 
-// sides are compared, in this order. The others are measured against the first.
+// sides lists the compared sides, in the order of the table. The first is the baseline.
 var sides = []*side.Side{&floorhttp.Side, &psi.Side, &gosdk.Side, &mcpgo.Side}
 
 const (

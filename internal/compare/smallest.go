@@ -18,14 +18,14 @@ import (
 	"time"
 )
 
-// smallest are programs with one tool over stdio, built as they are shipped. Their start
-// has no bar: the validator compiles the metaschemas of all drafts when a program starts,
-// which every program pays so that a schema means the same in all of them.
+// smallest measures programs with one tool over stdio, built as for a release. Startup time
+// has no bar: the schema validator compiles the metaschemas of all drafts at startup, which
+// every program pays so that a schema has the same meaning in all of them.
 func smallest() workload {
 	return workload{name: "the smallest program over stdio", begin: building, rows: []row{{measure: wall}, {measure: size, most: 6.5}, {measure: modules}}}
 }
 
-// building builds a program. It needs the go command and this module's source.
+// building builds a program. It needs the go command and the source of this module.
 func building(ctx context.Context, sideName string) (session, error) {
 	dir, err := os.MkdirTemp("", "compare")
 	if err != nil {
@@ -46,7 +46,7 @@ type program struct{ dir, path string }
 
 func (p *program) close() error { return os.RemoveAll(p.dir) }
 
-// sample starts the program some times.
+// sample starts the program several times.
 func (p *program) sample(limit limit) (sample, error) {
 	info, err := os.Stat(p.path)
 	if err != nil {
@@ -72,7 +72,7 @@ func (p *program) sample(limit limit) (sample, error) {
 
 func megabytes(info fs.FileInfo) float64 { return float64(info.Size()) / 1e6 }
 
-// start is the time from the start of the program to its first answer.
+// start returns the time from starting the program to its first answer.
 func (p *program) start() (took time.Duration, err error) {
 	cmd := exec.Command(p.path) //nolint:gosec,noctx // it was built above, and ends with its standard input
 	in, err := cmd.StdinPipe()

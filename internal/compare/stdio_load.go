@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// stdioLoad makes calls over standard input and output, some of them in flight.
+// stdioLoad makes calls over standard input and output, several of them in flight.
 type stdioLoad struct {
 	in       io.Writer
 	out      *bufio.Reader
@@ -22,8 +22,8 @@ func newStdioLoad(p *process, inFlight int) *stdioLoad {
 	return &stdioLoad{in: p.in, out: bufio.NewReaderSize(p.out, 64<<10), inFlight: inFlight, request: modern.add()}
 }
 
-// run keeps so many calls in flight. What can be sent at once is sent in one write,
-// as a pipe with a busy reader would have it.
+// run keeps inFlight calls in flight. All messages that can be sent are sent in one write,
+// as a busy reader of a pipe would see them.
 func (l *stdioLoad) run(limit limit) (int, error) {
 	start := time.Now()
 	sent, done := 0, 0
@@ -51,7 +51,7 @@ func (l *stdioLoad) run(limit limit) (int, error) {
 	}
 }
 
-// receive reads one answer, of whichever call.
+// receive reads one answer, to any of the calls.
 func (l *stdioLoad) receive() error {
 	line, err := l.out.ReadSlice('\n')
 	if err != nil {

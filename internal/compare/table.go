@@ -24,7 +24,7 @@ func median(values []float64) float64 {
 	return sorted[middle]
 }
 
-// value is the median of a measure of a side.
+// value returns the median of a measure of a side.
 func (r result) value(sideName string, m measure) float64 {
 	var values []float64
 	for _, s := range r.samples[sideName] {
@@ -33,7 +33,7 @@ func (r result) value(sideName string, m measure) float64 {
 	return median(values)
 }
 
-// ratio is the median of the ratios of a side to another one, each of one round.
+// ratio returns the median over all rounds of the ratio between two sides.
 func (r result) ratio(sideName, by string, m measure) float64 {
 	var ratios []float64
 	divisors := r.samples[by]
@@ -45,7 +45,7 @@ func (r result) ratio(sideName, by string, m measure) float64 {
 	return median(ratios)
 }
 
-// better is the ratio of the better one of the peers to psi, NaN if none was measured.
+// better returns the smaller of the peers' ratios to psi, or NaN if none was measured.
 func (r result) better(m measure) float64 {
 	best := math.NaN()
 	for _, s := range sides {
@@ -56,7 +56,7 @@ func (r result) better(m measure) float64 {
 	return best
 }
 
-// passes reports whether psi is not over the bar of a row, and what that bar is.
+// passes reports whether psi meets the bar of a row, and returns the bar.
 func (r result) passes(w row) (bar string, passed bool) {
 	passed = true
 	if w.ratio > 0 {
@@ -70,12 +70,12 @@ func (r result) passes(w row) (bar string, passed bool) {
 	return bar, passed
 }
 
-// round forgets what is noise: a hundredth.
+// round rounds to hundredths; smaller differences are noise.
 func round(v float64) float64 { return math.Round(v*100) / 100 }
 
 func plain(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
-// figure writes a number with three digits that count.
+// figure formats a number with three significant digits, but at most two decimals.
 func figure(v float64) string {
 	switch {
 	case math.IsNaN(v):
@@ -99,7 +99,7 @@ func writeHead(out io.Writer) {
 	fmt.Fprintln(out, "|---|---|"+strings.Repeat("--:|", len(columns)-4)+"---|---|")
 }
 
-// write writes the rows of a result, and returns how many of them fail.
+// write writes the rows of a result and returns the number of failed rows.
 func (r result) write(out io.Writer) (failed int) {
 	for _, w := range r.workload.rows {
 		var values []string

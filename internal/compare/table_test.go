@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The ratio is that of each round, not that of the medians: a round in which everything was
-// slow counts no more than the others. The better peer is the one with the smaller ratio.
+// The ratio is the median of the ratios of the rounds, not the ratio of the medians: a slow
+// round counts no more than the others. The better peer is the one with the smaller ratio.
 func TestTable(t *testing.T) {
 	r := result{workload{name: "w", rows: []row{{measure: cpu, ratio: 0.5}, {measure: memory, most: 1}, {measure: size}}}, map[string][]sample{
 		floorName: {{cpu: 10, memory: 4}, {cpu: 100, memory: 4}, {cpu: 12, memory: 4}},

@@ -10,8 +10,8 @@ import (
 	"github.com/go-psi/psi/internal/compare/side"
 )
 
-// taskWorkloads are what tasks cost: nothing for a call that is none, and at most three
-// times a call for one that ends at once, which is created and read once.
+// taskWorkloads measures the cost of tasks: nothing for a call that is not a task, and at
+// most three times a call for a task that ends immediately, which is created and read once.
 func taskWorkloads() []workload {
 	times := func(op, tasks string) func(context.Context, string) (session, error) {
 		return func(ctx context.Context, sideName string) (session, error) {
@@ -27,7 +27,7 @@ func taskWorkloads() []workload {
 	}
 }
 
-// A quotient measures what one session needs by what another one needs.
+// A quotient measures the ratio between the needs of two sessions.
 type quotient struct{ of, by session }
 
 func newQuotient(ctx context.Context, sideName string, of, by spec) (session, error) {
@@ -58,7 +58,7 @@ func waiting(_ context.Context, sideName string) (session, error) {
 	return crowd{spec{Side: sideName, Op: "waiting task", Options: side.Options{Tasks: "beside"}}}, nil
 }
 
-// A crowd is a number of things that wait.
+// A crowd measures many waiting tasks.
 type crowd struct{ spec spec }
 
 const crowded10k = 10_000
@@ -73,7 +73,7 @@ func (c crowd) sample(l limit) (s sample, err error) {
 	if l.Count > 0 {
 		count = l.Count
 	}
-	if _, err := p.do(order{Do: "run", Limit: limit{Count: count/10 + 1}}); err != nil { // what there is once for all
+	if _, err := p.do(order{Do: "run", Limit: limit{Count: count/10 + 1}}); err != nil { // one-time costs
 		return nil, err
 	}
 	before, err := p.settled()

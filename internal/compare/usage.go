@@ -12,17 +12,17 @@ import (
 	"time"
 )
 
-// A usage is what a process has used since it started.
+// A usage holds the resources a process has used since it started.
 type usage struct {
 	CPU      time.Duration // user and system
 	Mallocs  uint64
 	Bytes    uint64 // allocated
-	Resident int64  // bytes, at this moment
+	Resident int64  // bytes, currently
 
-	Goroutines int // at this moment
+	Goroutines int // currently
 }
 
-// used measures this process.
+// used returns the usage of this process.
 func used() (usage, error) {
 	var u usage
 	var r syscall.Rusage
@@ -33,7 +33,7 @@ func used() (usage, error) {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	u.Mallocs, u.Bytes, u.Goroutines = m.Mallocs, m.TotalAlloc, runtime.NumGoroutine()
-	statm, err := os.ReadFile("/proc/self/statm") // in pages: all, resident, ...
+	statm, err := os.ReadFile("/proc/self/statm") // in pages: total, resident, ...
 	if err != nil {
 		return u, err
 	}

@@ -13,8 +13,7 @@ import (
 	"github.com/go-psi/psi/internal/compare/side"
 )
 
-// workloads are all that is measured. The bars are the project's; see
-// docs/performance.md.
+// workloads returns all workloads. Their bars are explained in docs/performance.md.
 func workloads() []workload {
 	return slices.Concat(overHTTP(), overStdio(), inside(), clients(), held(), taskWorkloads(), []workload{fanOut(), smallest(), middlewares()})
 }
@@ -47,7 +46,7 @@ func overHTTP() []workload {
 	)
 }
 
-// calls are calls of add over HTTP.
+// calls measures calls of add over HTTP.
 func calls(e era, conns int, o side.Options) func(context.Context, string) (session, error) {
 	o.Modern = e == modern
 	s := spec{Role: "http", Options: o}
@@ -58,7 +57,7 @@ func calls(e era, conns int, o side.Options) func(context.Context, string) (sess
 	}
 }
 
-// crowded are calls of add in sessions, beside many others that are idle.
+// crowded measures calls of add in sessions while many other sessions are idle.
 func crowded(others int) func(context.Context, string) (session, error) {
 	return under(spec{Role: "http"}, func(ctx context.Context, p *process) (load, error) {
 		idle := hold{ctx: ctx, era: legacy}
@@ -69,8 +68,8 @@ func crowded(others int) func(context.Context, string) (session, error) {
 	})
 }
 
-// accepting is what a client accepts that wants an event stream, or does not. Psi
-// leaves it to the client, the others to the server.
+// accepting returns the Accept header for a client that wants an event stream, or not. With
+// psi, the client chooses; with the other sides, the server does.
 func accepting(sideName string, stream bool) string {
 	if stream && sideName == ownName {
 		return acceptSSE
@@ -95,7 +94,7 @@ func overStdio() []workload {
 	}
 }
 
-// ops are what children do by themselves.
+// ops measures an operation that the child repeats by itself.
 func ops(s spec) func(context.Context, string) (session, error) {
 	return under(s, func(_ context.Context, p *process) (load, error) { return ordered{p}, nil })
 }

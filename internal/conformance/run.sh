@@ -1,15 +1,13 @@
 #!/usr/bin/env bash
-# Runs the MCP conformance suite against psi's conformance server and client, for
-# every revision that the suite has scenarios for. It fails on any failure and any
-# warning, in scenarios that the suite scores and in those that it does not, unless
-# accepted.txt accepts it.
+# Runs the MCP conformance suite against psi's conformance server and client, for every
+# revision for which it has scenarios. It fails on any failure or warning, including those in
+# scenarios that the suite does not score, unless accepted.txt lists it.
 #
 #   bash internal/conformance/run.sh
 #
-# It needs Go, node and npm. The suite, and a newer node if the one at hand is too
-# old for it, are installed into PSI_CONFORMANCE_DIR, by default .cache/conformance
-# at the root of the repository, and only once. What the suite found stays in
-# internal/conformance/results.
+# It needs Go, node and npm. The suite, and a newer node if the installed one is too old,
+# are installed once into PSI_CONFORMANCE_DIR, by default .cache/conformance at the root
+# of the repository. The results are kept in internal/conformance/results.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 exec </dev/null
@@ -38,7 +36,7 @@ node_is_new() {
 	command -v node >/dev/null && [ "$(node -p 'process.versions.node.split(".")[0]')" -ge "$oldest_node" ]
 }
 
-# node_package prints the package that has node for this machine.
+# node_package prints the npm package that contains node for this machine.
 node_package() {
 	local system machine
 	case $(uname -s) in
@@ -54,13 +52,13 @@ node_package() {
 	echo "node-$system-$machine"
 }
 
-# installed reports whether a package is there, in a version that matches a pattern.
+# installed reports whether a package is installed in a version that matches a pattern.
 installed() {
 	local manifest=$cache/node_modules/$1/package.json
 	[ -f "$manifest" ] && grep -q "\"version\": *\"$2\"" "$manifest"
 }
 
-# need installs a package unless it is there, in a version that matches a pattern.
+# need installs a package unless it is installed in a version that matches a pattern.
 need() {
 	installed "$1" "$3" && return 0
 	echo "installing $1@$2 into $cache"
@@ -97,9 +95,8 @@ start() {
 	fail "the server did not start"
 }
 
-# stop ends the server as an operator would, which must work, too. All that the
-# server may have had to say is its URL, and that it has refused the requests that the
-# suite sends to a foreign host.
+# stop shuts the server down as an operator would, which must succeed. The server may only
+# have logged its URL and the rejection of requests that the suite sends to a foreign host.
 stop() {
 	local status=0
 	kill -TERM "$server"
@@ -114,8 +111,8 @@ stop() {
 
 legs=()
 
-# leg NAME SCENARIOS OPTION... runs a leg of the suite. What the suite thinks of it
-# does not matter: report is stricter, and knows how many scenarios there must be.
+# leg NAME SCENARIOS OPTION... runs a leg of the suite. The exit status of the suite is
+# ignored: report is stricter, and checks the number of scenarios.
 leg() {
 	local name=$1 scenarios=$2
 	shift 2
@@ -125,8 +122,8 @@ leg() {
 	legs+=("$name=$scenarios")
 }
 
-# client_leg NAME SCENARIOS OPTION... has the suite test the client, in all its
-# scenarios at once.
+# client_leg NAME SCENARIOS OPTION... runs a leg of the suite against the client, with all
+# scenarios in one run.
 client_leg() {
 	local name=client-$1 scenarios=$2
 	shift 2

@@ -40,7 +40,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// Random numbers behave as those of math/big do.
+// Random numbers behave like those of math/big.
 func TestAgreesWithBig(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {
@@ -54,7 +54,7 @@ func FuzzAgreesWithBig(f *testing.F) {
 	f.Add("1.50", "15e-1")
 	f.Add("-9007199254740993", "3")
 	f.Fuzz(func(t *testing.T, a, b string) {
-		const most = 20 // digits, so that those of math/big are few
+		const most = 20 // maximum number of digits, which bounds the work of math/big
 		_, okA := decimal.Parse(a)
 		_, okB := decimal.Parse(b)
 		if okA && !json.Valid([]byte(a)) {
@@ -104,8 +104,8 @@ func check(t *testing.T, a, b string) {
 	}
 }
 
-// The negative of the least int is no positive number, but its exponent is out of
-// range like any other of that size.
+// The negation of the minimum int overflows; such an exponent is out of range like any
+// other of that size.
 func TestFindingCL7LeastExponent(t *testing.T) {
 	for _, text := range []string{fmt.Sprintf("1e%d", math.MinInt), fmt.Sprintf("0.5e%d", math.MinInt), fmt.Sprintf("1e%d", math.MaxInt), "1e-1000000", "1e1000000"} {
 		if n, ok := decimal.Parse(text); ok {

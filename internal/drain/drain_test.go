@@ -55,7 +55,7 @@ func TestTrackerWithoutWork(t *testing.T) {
 	}
 }
 
-// Nothing is in flight when the channel is closed, whatever starts and ends meanwhile.
+// When the channel is closed, nothing is in flight, regardless of concurrent work.
 func TestTrackerRace(t *testing.T) {
 	for range 200 {
 		var tracker drain.Tracker

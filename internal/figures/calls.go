@@ -16,8 +16,8 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// calls are the calls that are measured. Each prepare returns a function that makes one
-// call and returns a text that contains wantResult, or what went wrong.
+// calls lists the measured calls. Each prepare returns a function that makes one call and
+// returns a text that contains wantResult, or describes the failure.
 var calls = []struct {
 	name, title string
 	prepare     func() func() string
@@ -36,7 +36,7 @@ const (
 	modernMeta = `,"_meta":{"io.modelcontextprotocol/protocolVersion":"` + mcp.LatestVersion + `","io.modelcontextprotocol/clientCapabilities":{}}`
 )
 
-// messageID matches the member of a message that holds its id.
+// messageID matches the id member of a message.
 var messageID = regexp.MustCompile(`"id":("[^"]*"|\d+)`)
 
 type addIn struct{ A, B int }
@@ -45,7 +45,7 @@ type addOut struct {
 	Sum int `json:"sum"`
 }
 
-// endpoint is a server without a network, and the header that its client sends.
+// endpoint is an in-memory server and the header sent by its client.
 type endpoint struct {
 	handler http.Handler
 	header  map[string]string
@@ -72,7 +72,7 @@ func (e *endpoint) post(body string) *answeringRecorder {
 	return w
 }
 
-// answeringRecorder records a response and answers a question in it by a second POST.
+// answeringRecorder records a response and answers a question in it with a second POST.
 type answeringRecorder struct {
 	*httptest.ResponseRecorder
 
@@ -84,7 +84,7 @@ func (r *answeringRecorder) Flush() {
 	r.ResponseRecorder.Flush()
 	if body := r.Body.String(); !r.answered && strings.Contains(body, mcp.MethodElicit) {
 		r.answered = true
-		// A goroutine, because the stream may be locked here. It ends with its POST.
+		// On a new goroutine, because the stream may be locked here. It ends with its POST.
 		go r.endpoint.post(`{"jsonrpc":"2.0",` + messageID.FindString(body) + `,"result":{"action":"accept","content":{"sum":5}}}`)
 	}
 }

@@ -38,7 +38,7 @@ func printCalls(ctx context.Context, w io.Writer, dir string) error {
 	return nil
 }
 
-// measureCall returns what "go tool cover -func" reports of a call.
+// measureCall returns the output of "go tool cover -func" for one call.
 func measureCall(ctx context.Context, dir, program, name string) (string, error) {
 	out := program + "." + name
 	if err := os.Mkdir(out, 0o700); err != nil {
@@ -55,8 +55,9 @@ func measureCall(ctx context.Context, dir, program, name string) (string, error)
 	return runGo(ctx, dir, "tool", "cover", "-func", out+".txt")
 }
 
-// countExecuted reads lines such as "github.com/go-psi/psi/mcp/mux.go:40: NewMux 75.0%".
-// The blocks of a function literal belong to the function around it.
+// countExecuted counts the executed functions and files in lines such as
+// "github.com/go-psi/psi/mcp/mux.go:40: NewMux 75.0%". The blocks of a function literal
+// count for the enclosing function.
 func countExecuted(report string) (functions, files int) {
 	seen := map[string]bool{}
 	for line := range strings.Lines(report) {
@@ -71,8 +72,8 @@ func countExecuted(report string) (functions, files int) {
 	return functions, len(seen)
 }
 
-// writeCoverage makes a call twice and writes what the second one executes to dir. The
-// first does what happens only once, such as filling caches.
+// writeCoverage makes a call twice and writes the coverage of the second to dir. The first
+// call performs one-time work, such as filling caches.
 func writeCoverage(name, dir string) error {
 	for _, c := range calls {
 		if c.name != name {

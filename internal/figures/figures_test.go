@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// The tables of this module have a row for mcp with figures in it.
+// The tables for this module have a row for mcp with nonzero figures.
 func TestTables(t *testing.T) {
 	var out strings.Builder
 	if err := run(t.Context(), &out, "../..", "", false); err != nil {
@@ -25,8 +25,8 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// The README says how many modules a server links, and the decisions name them all, and
-// no others.
+// The README states how many modules a server links, and the decisions name exactly these
+// modules.
 func TestFindingU19ModulesOfTheSmallestServers(t *testing.T) {
 	readme, decisions := readFile(t, "README.md"), readFile(t, "docs/decisions.md")
 	_, section, _ := strings.Cut(decisions, "\n## Dependencies\n")
@@ -63,7 +63,7 @@ func readFile(t *testing.T, name string) string {
 	return string(text)
 }
 
-// The calls succeed, also when they are made again.
+// The calls succeed, also when repeated.
 func TestCalls(t *testing.T) {
 	for _, c := range calls {
 		makeCall := c.prepare()

@@ -1,14 +1,14 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Command figures prints how much there is to read in psi.
+// Command figures prints how much code there is in psi.
 //
 //	go run ./internal/figures [-dir DIR] [-calls]
 //
-// For the module at DIR it prints the size and the exported names of each package of the
-// library, and the modules that programs link. With -calls it also prints how many
-// functions and files of the library a single call executes: it builds itself at DIR with
-// coverage and makes each call in a process of its own. To measure calls of an older
+// For the module at DIR, it prints the size and the number of exported names of each
+// package of the library, and the modules that programs link. With -calls, it also prints
+// how many functions and files of the library a single call executes: it builds itself at
+// DIR with coverage and makes each call in a separate process. To measure calls of an older
 // commit, copy this directory into its checkout.
 package main
 

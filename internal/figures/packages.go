@@ -21,8 +21,8 @@ import (
 
 const module = "github.com/go-psi/psi/"
 
-// libraryAt returns the packages of the module at dir that users import: all but examples
-// and internal packages. Nested modules are not in it.
+// libraryAt returns the packages of the module at dir that users can import: all except
+// examples and internal packages. Nested modules are excluded.
 func libraryAt(dir string) (names []string, err error) {
 	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		name, relErr := filepath.Rel(dir, path)
@@ -44,16 +44,16 @@ func libraryAt(dir string) (names []string, err error) {
 	return names, err
 }
 
-// size holds the figures of packages. Methods are the exported methods of exported
-// types, options the exported fields of structs whose name ends in Options.
+// size holds the figures of packages. Methods are exported methods of exported types;
+// options are exported fields of structs whose name ends in Options.
 type size struct{ files, lines, topLevel, methods, options int }
 
 func (s size) plus(t size) size {
 	return size{s.files + t.files, s.lines + t.lines, s.topLevel + t.topLevel, s.methods + t.methods, s.options + t.options}
 }
 
-// printPackages prints the size of each package of the library, of all packages of
-// internal/ that these import, and the total. It only parses: nothing is built.
+// printPackages prints the size of each package of the library, of all internal packages
+// imported by them, and the total. It only parses the source.
 func printPackages(w io.Writer, dir string) error {
 	fmt.Fprintf(w, "%-28s %7s %7s %10s %8s %8s\n", "package", "files", "lines", "top-level", "methods", "options")
 	printSize := func(name string, s size) {
@@ -115,7 +115,7 @@ func measurePackage(dir, name string) (s size, imports []string, err error) {
 	return s, imports, err
 }
 
-// addDecl counts a declaration of a file without its unexported names.
+// addDecl counts a declaration from which unexported names have been removed.
 func (s *size) addDecl(decl ast.Decl) {
 	switch d := decl.(type) {
 	case *ast.FuncDecl:

@@ -19,7 +19,7 @@ import (
 
 var errLeft = errors.New("left")
 
-// slow counts its executions, each of which takes a second.
+// slow is a function that takes a second and counts its executions.
 type slow struct{ started, cancelled atomic.Int32 }
 
 func (s *slow) run(ctx context.Context) (int32, error) {
@@ -37,7 +37,7 @@ func TestCallersShareAnExecution(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var g flight.Group[string, int32]
 		var s slow
-		for want := int32(1); want <= 3; want += 2 { // an execution that has ended is not shared
+		for want := int32(1); want <= 3; want += 2 { // a completed execution is not shared
 			var sum atomic.Int32
 			var wg sync.WaitGroup
 			for i := range 10 {
@@ -81,7 +81,7 @@ func TestLastCallerCancels(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 		}
-		n, err := g.Do(t.Context(), "a", s.run) // does not join what is cancelled
+		n, err := g.Do(t.Context(), "a", s.run) // does not join the cancelled execution
 		if n != 2 || err != nil || s.cancelled.Load() != 1 {
 			t.Errorf("got %d, %v after %d cancellations", n, err, s.cancelled.Load())
 		}

@@ -12,19 +12,19 @@ import (
 
 const module = "github.com/go-psi/psi/"
 
-// direction says what the packages below a directory may import of ours. Tests may
-// import what they like.
+// direction restricts the imports of the packages below a directory. Tests may import
+// anything.
 type direction struct {
 	from   string
-	except []string // directories that have a direction of their own
-	only   []string // if not nil, the packages may import nothing else
+	except []string // subdirectories with their own direction
+	only   []string // if not nil, the only allowed imports
 	never  []string
 }
 
-// leaf stands for the packages of internal/ that everyone may import.
+// leaf stands for the internal packages that every package may import.
 const leaf = "internal leaves"
 
-// notLeaves are the directories of internal/ that are no leaves: they use psi.
+// notLeaves lists the directories of internal that are not leaves because they use psi.
 var notLeaves = []string{
 	"internal/compare", "internal/conformance", "internal/chaos", "internal/cluster", "internal/figures", "internal/house", "internal/interop", "internal/lint", "internal/model", "internal/soak", "internal/tools",
 	"internal/serving", "internal/legacyserver", // the server sides of transports
@@ -45,7 +45,7 @@ var directions = []direction{
 	{from: leaf, only: []string{leaf}},
 }
 
-// below reports whether a package is in a directory. Its own directory counts.
+// below reports whether a package is dir itself or below it.
 func below(pkg, dir string) bool {
 	if dir == leaf {
 		return below(pkg, "internal") && !belowAny(pkg, notLeaves)
@@ -68,7 +68,7 @@ func (d direction) covers(pkg string) bool {
 
 func (d direction) allows(imported string) bool {
 	if below(imported, d.from) && d.from != leaf {
-		return true // parts of one whole
+		return true // packages below the same directory
 	}
 	return (d.only == nil || belowAny(imported, d.only)) && !belowAny(imported, d.never)
 }
@@ -90,10 +90,11 @@ func wrongImports(s source) []finding {
 	return found
 }
 
-// dispatcher passes what is not modern on to the package for older revisions.
+// dispatcher passes requests that are not modern to the package for older revisions.
 const dispatcher = "mcphttp/handler.go"
 
-// wrongLegacyImports finds what has to be edited before the older revisions can be removed.
+// wrongLegacyImports finds imports that would have to be edited to remove the older
+// revisions.
 func wrongLegacyImports(s source) []finding {
 	if s.isTest() || s.path == dispatcher || strings.HasPrefix(path.Base(s.path), "legacy") || strings.HasPrefix(path.Base(s.dir()), "legacy") {
 		return nil
@@ -109,7 +110,8 @@ func wrongLegacyImports(s source) []finding {
 	return found
 }
 
-// imports returns a Go file with imports of ours, each with an optional remark.
+// imports returns a Go file that imports packages of this module, each with an optional
+// remark.
 func imports(packages ...string) string {
 	var text strings.Builder
 	text.WriteString("package a\n")

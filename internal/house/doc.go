@@ -1,6 +1,6 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Package house holds no code. Its tests hold the rules of the repository that no
-// linter knows, by reading the source tree: see rules in rules_test.go.
+// Package house contains only tests. They read the source tree and enforce rules of the
+// repository that no linter knows; see rules in rules_test.go.
 package house

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// missingExamples finds the functions with which a user begins that no Example of
-// their package calls: New…, Serve…, and those that make middleware. What an Example
-// has beside it in a file named example_… belongs to it.
+// missingExamples finds the entry points of a package that none of its Examples calls:
+// New…, Serve…, and constructors of middleware. Other declarations in files named
+// example_… count as part of the Examples.
 func missingExamples(tree []source) []finding {
 	shown := map[string]bool{}
 	for _, s := range tree {
@@ -39,7 +39,7 @@ func missingExamples(tree []source) []finding {
 	return found
 }
 
-// functions are the functions of a file, without methods.
+// functions returns the functions of a file, without methods.
 func functions(s source) []*ast.FuncDecl {
 	var all []*ast.FuncDecl
 	for _, d := range s.file.Decls {
@@ -50,7 +50,7 @@ func functions(s source) []*ast.FuncDecl {
 	return all
 }
 
-// mark notes every name of the directory's package that code uses, as "directory.Name".
+// mark records every name of the directory's package used in code, as "directory.Name".
 func mark(names map[string]bool, dir string, code ast.Node) {
 	for node := range ast.Preorder(code) {
 		if s, ok := node.(*ast.SelectorExpr); ok {
@@ -61,7 +61,7 @@ func mark(names map[string]bool, dir string, code ast.Node) {
 	}
 }
 
-// isEntry reports whether a user begins with the function.
+// isEntry reports whether a function is an entry point for users.
 func isEntry(fn *ast.FuncDecl) bool {
 	if !fn.Name.IsExported() {
 		return false
@@ -69,8 +69,8 @@ func isEntry(fn *ast.FuncDecl) bool {
 	return strings.HasPrefix(fn.Name.Name, "New") || strings.HasPrefix(fn.Name.Name, "Serve") || makesMiddleware(fn.Type.Results)
 }
 
-// makesMiddleware reports whether the one result is an mcp.Middleware, or a function
-// from a Handler, of MCP or HTTP, to a Handler.
+// makesMiddleware reports whether the only result is an mcp.Middleware, or a function from
+// an MCP or HTTP handler to a handler.
 func makesMiddleware(results *ast.FieldList) bool {
 	if results.NumFields() != 1 {
 		return false

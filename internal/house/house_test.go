@@ -19,7 +19,7 @@ import (
 	"testing/fstest"
 )
 
-// TestHouse checks the repository by all rules.
+// TestHouse checks the repository against all rules.
 func TestHouse(t *testing.T) {
 	tree, err := readTree(os.DirFS(root(t)))
 	if err != nil {
@@ -34,7 +34,7 @@ func TestHouse(t *testing.T) {
 	}
 }
 
-// TestRules checks the rules: each one has code that it must find fault with.
+// TestRules checks that each rule finds the violations in its examples.
 func TestRules(t *testing.T) {
 	for _, rule := range rules {
 		t.Run(rule.name, func(t *testing.T) {
@@ -64,7 +64,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// finding is a place that breaks a rule.
+// finding is a violation of a rule.
 type finding struct {
 	path string
 	line int
@@ -73,7 +73,7 @@ type finding struct {
 
 func (f finding) String() string { return fmt.Sprintf("%s:%d: %s", f.path, f.line, f.what) }
 
-// source is a Go file, by its slash-separated path below the root.
+// source is a Go file. Its path is slash-separated and relative to the root.
 type source struct {
 	path  string
 	text  string
@@ -84,12 +84,12 @@ type source struct {
 func (s source) dir() string  { return path.Dir(s.path) }
 func (s source) isTest() bool { return strings.HasSuffix(s.path, "_test.go") }
 
-// at returns a finding where a node begins.
+// at returns a finding at the start of a node.
 func (s source) at(node ast.Node, format string, args ...any) finding {
 	return finding{s.path, s.lines.Line(node.Pos()), fmt.Sprintf(format, args...)}
 }
 
-// root returns the directory of the module's go.mod, which is above this package.
+// root returns the directory of the module's go.mod, the nearest one above this package.
 func root(t *testing.T) string {
 	t.Helper()
 	dir, err := os.Getwd()
@@ -108,7 +108,7 @@ func root(t *testing.T) string {
 	}
 }
 
-// readTree parses all Go files, those of nested modules included, sorted by path.
+// readTree parses all Go files, including those of nested modules, sorted by path.
 func readTree(files fs.FS) ([]source, error) {
 	var tree []source
 	err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -129,7 +129,7 @@ func readTree(files fs.FS) ([]source, error) {
 	return tree, err
 }
 
-// ignored reports whether the go command ignores directories of this name.
+// ignored reports whether the go command ignores directories with this name.
 func ignored(dir string) bool {
 	return strings.HasPrefix(dir, ".") || strings.HasPrefix(dir, "_") || dir == "testdata" || dir == "node_modules"
 }

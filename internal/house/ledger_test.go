@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// ledgers are the pages whose tables say what shows that something is so, and the
-// form of the first cell of their rows.
+// ledgers lists the pages whose tables give the evidence for each requirement, and the
+// pattern of the first cell of their rows.
 var ledgers = map[string]*regexp.Regexp{
 	"docs/evidence/conformance.md": regexp.MustCompile(`^[A-Z]+-\d\d(…\d\d)?$`),
 	"docs/evidence/traps.md":       regexp.MustCompile(`^T\d+b?$`),
@@ -23,8 +23,8 @@ var ledgers = map[string]*regexp.Regexp{
 	"docs/evidence/findings.md":    regexp.MustCompile(`^([SWIUML]|C-[HML])\d+$`),
 }
 
-// TestLedgers checks that the tests which the pages name exist, and that every row
-// has a test or a reason.
+// TestLedgers checks that the tests named by the pages exist, and that every row has a test
+// or a reason.
 func TestLedgers(t *testing.T) {
 	tree, err := readTree(os.DirFS(root(t)))
 	if err != nil {
@@ -43,13 +43,13 @@ func TestLedgers(t *testing.T) {
 	}
 }
 
-// prose are the pages that name tests outside of ledgers.
+// prose lists the pages that name tests outside of ledgers.
 var prose = []string{"SECURITY.md", "CHANGELOG.md", "docs/decisions.md"}
 
-// namedTest is a code span that looks like a test's name.
+// namedTest matches a code span that looks like the name of a test.
 var namedTest = regexp.MustCompile("`([a-z0-9/]+\\.(?:Test|Fuzz|Example)[A-Z]\\w*)`")
 
-// TestNamedTestsExist checks the pages of prose: each test that they name exists.
+// TestNamedTestsExist checks that the tests named by the pages of prose exist.
 func TestNamedTestsExist(t *testing.T) {
 	tree, err := readTree(os.DirFS(root(t)))
 	if err != nil {
@@ -70,8 +70,8 @@ func TestNamedTestsExist(t *testing.T) {
 	}
 }
 
-// TestAdvisoriesAreListed checks that every test of an advisory stands on the page, in
-// the row of the advisory that it is named after.
+// TestAdvisoriesAreListed checks that every test named after an advisory is listed on the
+// page, in the row of that advisory.
 func TestAdvisoriesAreListed(t *testing.T) {
 	tree, err := readTree(os.DirFS(root(t)))
 	if err != nil {
@@ -86,7 +86,7 @@ func TestAdvisoriesAreListed(t *testing.T) {
 		if !ok {
 			continue
 		}
-		row := "| " // of one without a number, any
+		row := "| " // any row, if the advisory has no number
 		if strings.Contains(advisory, "_") {
 			row += strings.ReplaceAll(advisory, "_", "-") + " |"
 		}
@@ -98,7 +98,7 @@ func TestAdvisoriesAreListed(t *testing.T) {
 	}
 }
 
-// TestCheckLedger checks the check: of each row that is wrong something is said.
+// TestCheckLedger checks that checkLedger reports every wrong row.
 func TestCheckLedger(t *testing.T) {
 	tests := map[string]bool{"mcp.TestIDs": true, "mcphttp/auth.FuzzKeySet": true}
 	const text = "# A page\n\nWith `mcp.TestProse` in its text.\n\n" +
@@ -135,12 +135,12 @@ func TestCheckLedger(t *testing.T) {
 var (
 	codeSpan = regexp.MustCompile("`([^`]*)`")
 	scenario = regexp.MustCompile(`^conformance:[a-z0-9_/-]+$`)
-	// reason is a reason with some words in it.
+	// reason matches a reason followed by an explanation.
 	reason = regexp.MustCompile(`(not ours|nothing to do|not built yet|\*\*no test yet\*\*|\*\*open\*\*): .{10,}`)
 )
 
-// checkLedger finds rows of a page's tables that say nothing, or what is not so. Code
-// spans of the last cell are names of tests, and of nothing else.
+// checkLedger finds invalid rows in a page's tables. Code spans in the last cell must be
+// names of tests.
 func checkLedger(page, text string, id *regexp.Regexp, tests map[string]bool) []finding {
 	var findings []finding
 	seen := map[string]bool{}
@@ -174,7 +174,7 @@ func checkLedger(page, text string, id *regexp.Regexp, tests map[string]bool) []
 	return findings
 }
 
-// wrongEvidence says what is wrong with the last cell of a row, "" if nothing is.
+// wrongEvidence describes what is wrong with the last cell of a row, or returns "".
 func wrongEvidence(cell string, tests map[string]bool) string {
 	names := codeSpan.FindAllStringSubmatch(cell, -1)
 	if len(names) == 0 && !reason.MatchString(cell) {
@@ -182,7 +182,7 @@ func wrongEvidence(cell string, tests map[string]bool) string {
 	}
 	for _, name := range names {
 		dir, fn, _ := strings.Cut(name[1], ".")
-		fn, _, _ = strings.Cut(fn, "/") // a subtest is not looked for
+		fn, _, _ = strings.Cut(fn, "/") // subtests are not checked
 		if !scenario.MatchString(name[1]) && !tests[dir+"."+fn] {
 			return fmt.Sprintf("there is no test %s", name[1])
 		}
@@ -190,7 +190,7 @@ func wrongEvidence(cell string, tests map[string]bool) string {
 	return ""
 }
 
-// testsOf are the tests, fuzz tests and examples of the tree, as "mcphttp/auth.TestX".
+// testsOf returns the tests, fuzz tests and examples of the tree, as "mcphttp/auth.TestX".
 func testsOf(tree []source) map[string]bool {
 	tests := map[string]bool{}
 	for _, s := range tree {
@@ -212,10 +212,10 @@ func testsOf(tree []source) map[string]bool {
 	return tests
 }
 
-// goFile is the name of a Go file, with as much of its path as the text has.
+// goFile matches the name of a Go file, optionally with a path.
 var goFile = regexp.MustCompile(`\b(?:[a-z]+/)*[a-z_]+\.go\b`)
 
-// TestNamedFilesExist checks that the Go files which the pages about the code name exist.
+// TestNamedFilesExist checks that the Go files named by the pages about the code exist.
 func TestNamedFilesExist(t *testing.T) {
 	tree, err := readTree(os.DirFS(root(t)))
 	if err != nil {

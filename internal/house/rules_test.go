@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// rule is a rule of the house. Its examples are files, of which it must find the
-// lines with the word WRONG, and only these.
+// rule is a rule of the repository. In its examples, it must find exactly the lines that
+// contain the word WRONG.
 type rule struct {
 	name     string
 	advice   string
@@ -152,7 +152,7 @@ var rules = []rule{
 	},
 }
 
-// eachFile makes a rule about single files one about the tree.
+// eachFile turns a rule for single files into a rule for the tree.
 func eachFile(find func(source) []finding) func([]source) []finding {
 	return func(tree []source) []finding {
 		var all []finding
@@ -172,7 +172,7 @@ func wrongHeader(s source) []finding {
 
 func wrongPackageComments(tree []source) []finding {
 	var found []finding
-	first := map[string]source{} // of each directory, tests aside
+	first := map[string]source{} // first non-test file of each directory
 	commented := map[string]bool{}
 	for _, s := range tree {
 		if _, seen := first[s.dir()]; !seen && !s.isTest() {

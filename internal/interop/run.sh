@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Has the official TypeScript clients of MCP, of both eras, talk to the quickstart
-# over standard input and output and over HTTP, and then runs the tests in peers, of
-# which those that need node, and those of the command psi with published servers, are
-# skipped elsewhere:
+# Runs the official TypeScript clients of MCP, of both eras, against the quickstart over
+# standard input and output and over HTTP, and then the tests in peers. Without
+# this script, the tests that need node and those of the command psi with published
+# servers are skipped.
 #
 #   bash internal/interop/run.sh
 #

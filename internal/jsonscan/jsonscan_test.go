@@ -109,7 +109,7 @@ func TestNoAllocations(t *testing.T) {
 	}
 }
 
-// FuzzValid holds the scanner against jsontext, which is as strict.
+// FuzzValid compares the scanner with jsontext, which is equally strict.
 func FuzzValid(f *testing.F) {
 	for _, seed := range []string{`{"a":1}`, `[1,"\ud83d\ude00"]`, `{"a":{},"a":1}`, "\"\xff\"", `1e5`, `"0123456789\u0000"`} {
 		f.Add([]byte(seed))

@@ -18,7 +18,7 @@ func collect(walk func(data []byte, yield func(name, value []byte)), data string
 	return got
 }
 
-// What stands at the top of an object is found, however broken its values are.
+// Members at the top level of an object are found, even if their values are malformed.
 func TestMembers(t *testing.T) {
 	for data, want := range map[string][]string{
 		``:                                     nil,
@@ -30,7 +30,7 @@ func TestMembers(t *testing.T) {
 		`{"a":"\"}","id":5}`:                   {`a="\"}"`, "id=5"},
 		`{"a":[[[{"id":1},]]],"id":5}`:         {`a=[[[{"id":1},]]]`, "id=5"},
 		`{"id":5,"a":{"text":"cut of`:          {"id=5"},
-		`{"id":5`:                              nil, // or 57
+		`{"id":5`:                              nil, // may be truncated, for example from 57
 		`{"id":5,"a":nonsense,"b":1}`:          {"id=5", "a=nonsense", "b=1"},
 		`{"id":5 "a":1}`:                       {`id=5 "a":1`},
 		`{"a":}`:                               nil,
@@ -53,8 +53,8 @@ func TestElements(t *testing.T) {
 	}
 }
 
-// The end of an object says what stands at the top of it, and what is in a string or
-// further down is not taken for that.
+// The end of an object is enough to find its last top-level members. Strings and nested
+// values are not mistaken for them.
 func TestLastMembers(t *testing.T) {
 	for data, want := range map[string][]string{
 		`…long"},"jsonrpc":"2.0","id":5}`:   {"id=5", "jsonrpc=2.0"},
@@ -65,7 +65,7 @@ func TestLastMembers(t *testing.T) {
 		`…\"id\":5}`:                        nil,
 		`…,\"id\":5,\"x\":7"}`:              nil,
 		`…,"id":"5\""}`:                     nil,
-		`"id":5}`:                           nil, // what is before the name may be a backslash
+		`"id":5}`:                           nil, // the byte before the name may be a backslash
 		`…,"id":5,"a":true,"b":null,"c":1}`: {"c=1", "b=null", "a=true", "id=5"},
 		`}`:                                 nil,
 		``:                                  nil,
@@ -79,7 +79,7 @@ func TestLastMembers(t *testing.T) {
 	}
 }
 
-// Nothing is read twice: a long message that is malformed costs no more than to read it.
+// Nothing is read twice: a long malformed message costs no more than reading it.
 func TestMembersLinear(t *testing.T) {
 	data := bytes.Repeat([]byte("["), 1<<22)
 	for _, prefix := range []string{"", `{"a":`, `{"a":"`} {

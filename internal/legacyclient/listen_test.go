@@ -13,9 +13,9 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// TestChangeWhileAcknowledged has a list change while its subscription is acknowledged: the
-// client knows of the subscription already, and may have caused the change. It must not be
-// lost.
+// TestChangeWhileAcknowledged changes a list while its subscription is being acknowledged.
+// The client already knows of the subscription and may have caused the change, so the
+// change must not be lost.
 func TestChangeWhileAcknowledged(t *testing.T) {
 	server := &listServer{done: make(chan struct{})}
 	var told []string
@@ -65,7 +65,7 @@ func request(id int64, method, params string) *transport.Outgoing {
 	}
 }
 
-// countingClient is a [legacyclient.Client] of a server that asks nothing.
+// countingClient is a [legacyclient.Client] of a server that sends no requests.
 type countingClient struct {
 	legacyclient.Client
 
@@ -77,7 +77,7 @@ func (c *countingClient) NextID() transport.ID {
 	return transport.IntID(c.last)
 }
 
-// listServer is a connection to a server of 2025-11-25 that announces changes of its tools.
+// listServer is a connection to a server of 2025-11-25 that announces tool list changes.
 type listServer struct {
 	receive transport.Receiver
 	done    chan struct{}

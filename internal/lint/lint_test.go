@@ -15,7 +15,7 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// tool is a tool with nothing to complain about, but for what edit does.
+// tool returns a tool without findings, modified by edit.
 func tool(edit func(t *mcp.Tool)) *mcp.Tool {
 	t := &mcp.Tool{
 		Name: "search", Description: "Search the notes.",
@@ -28,14 +28,14 @@ func tool(edit func(t *mcp.Tool)) *mcp.Tool {
 
 func named(name string) *mcp.Tool { return tool(func(t *mcp.Tool) { t.Name = name }) }
 
-// input is a tool with the properties in its input schema.
+// input returns a tool with the given properties in its input schema.
 func input(properties string) *mcp.Tool {
 	return tool(func(t *mcp.Tool) {
 		t.InputSchema = json.RawMessage(`{"type":"object","properties":{` + properties + `}}`)
 	})
 }
 
-// brief is what a test compares of findings.
+// brief returns the parts of findings that tests compare.
 func brief(found []lint.Finding) []string {
 	var list []string
 	for _, f := range found {

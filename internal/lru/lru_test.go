@@ -10,7 +10,7 @@ import (
 	"github.com/go-psi/psi/internal/lru"
 )
 
-// has checks which keys are there, without using any.
+// has checks which keys are present, without marking any as used.
 func has(t *testing.T, m *lru.Map[string, int], want ...string) {
 	t.Helper()
 	var got []string
@@ -32,7 +32,7 @@ func TestMap(t *testing.T) {
 	if v, ok := m.Get("a"); v != 0 || !ok {
 		t.Errorf("a is %d, %v", v, ok)
 	}
-	m.Put("b", 7) // which leaves c as the oldest
+	m.Put("b", 7) // c is now the oldest
 	m.Put("d", 3)
 	has(t, m, "a", "b", "d")
 	if v, ok := m.Get("b"); v != 7 || !ok {

@@ -14,12 +14,12 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// things are the names under which the server has a tool, a prompt and a resource:
-// every caller may use "open", none may see "hidden", "scoped" needs the scope s, and
-// "anns" belongs to ann.
+// things are the names for which the server has a tool, a prompt and a resource: every
+// caller may use "open", none may see "hidden", "scoped" requires the scope s, and "anns"
+// belongs to ann.
 var things = []string{"open", "hidden", "scoped", "anns"}
 
-// served is a server whose handlers say who called.
+// served returns a server whose handlers return the caller.
 func served() *mcp.Mux {
 	mux := mcp.NewMux("m", "v1", &mcp.MuxOptions{Logger: quiet})
 	mux.Use(middleware.Visible(func(_ context.Context, _ middleware.Kind, name string) bool {
@@ -90,15 +90,15 @@ func (s shelf) ListResources(ctx context.Context, _ string, _ *string) (*mcp.Lis
 	return &mcp.ListResourcesResult{Resources: []*mcp.Resource{{URI: s.name + "://1", Name: text}}}, nil
 }
 
-// An operation is one method, about one thing.
+// An operation is one method applied to one thing.
 type operation struct {
 	method string
 	params func(p path, name string) string
-	// says reports whether the caller gets at the thing.
+	// says reports whether the response shows that the caller was allowed.
 	says func(p path, name, who, response string) bool
 }
 
-// tellsWho reports whether the response is one of a handler that knows its caller.
+// tellsWho reports whether the response comes from a handler that knows its caller.
 func tellsWho(_ path, _, who, response string) bool {
 	words := strings.Fields(who)
 	return strings.Contains(response, fmt.Sprintf("called by %s %v", words[0], words[1:]))
@@ -124,7 +124,7 @@ func operations() []operation {
 	}
 }
 
-// subscription is the operation of a listener.
+// subscription returns the operation that subscribes to a resource.
 func subscription(p path) operation {
 	if p.legacy {
 		return operation{mcp.MethodSubscribe, func(p path, name string) string {
@@ -136,7 +136,7 @@ func subscription(p path) operation {
 	}, func(p path, name, _, response string) bool { return strings.Contains(response, p.uri(name+"://1")) }}
 }
 
-// allowed is what a caller may do with a thing.
+// allowed reports whether a caller may use a thing.
 func allowed(name, who string) bool {
 	switch name {
 	case "open":
@@ -149,16 +149,16 @@ func allowed(name, who string) bool {
 	return false
 }
 
-// Every method on every path is the caller's own: with the scopes of the request's own
-// token, and with what the caller may see, whatever opened the session or stands in
-// between.
+// Every method on every path uses the identity of its own request: the scopes of the
+// request's token and the items visible to the caller, regardless of who opened the session
+// or what lies in between.
 func TestIdentityAndVisibility(t *testing.T) {
 	for _, p := range paths() {
 		t.Run(p.name, func(t *testing.T) {
 			for _, who := range []string{"ann s", "ann", "bob s", "bob"} {
 				send := p.open(t, served(), who)
 				ops := operations()
-				if p.prefix == "" { // what is behind a mount, its server decides, and acknowledges nothing of it
+				if p.prefix == "" { // unacknowledged behind a mount
 					ops = append(ops, subscription(p))
 				}
 				for _, op := range ops {
@@ -175,7 +175,7 @@ func TestIdentityAndVisibility(t *testing.T) {
 	}
 }
 
-// lists checks that what is hidden is in no list, and what is not is, scopes or not.
+// lists checks that only the hidden thing is missing from the lists, regardless of scopes.
 func lists(t *testing.T, p path, who string, send way) {
 	t.Helper()
 	for method, listed := range map[string]func(string) string{
@@ -192,7 +192,8 @@ func lists(t *testing.T, p path, who string, send way) {
 	}
 }
 
-// What is hidden answers as what does not exist: the responses differ in the name alone.
+// A hidden thing cannot be distinguished from an unknown one: the responses differ only in
+// the name.
 func TestHiddenIsAbsent(t *testing.T) {
 	for _, p := range paths() {
 		t.Run(p.name, func(t *testing.T) {
@@ -212,7 +213,7 @@ func TestHiddenIsAbsent(t *testing.T) {
 	}
 }
 
-// normal leaves out the id of a response or subscription, which counts up.
+// normal removes the counting ID of a response or subscription.
 func normal(response string) string {
 	for _, before := range []string{`"id":`, `subscriptionId":`} {
 		if head, tail, ok := strings.Cut(response, before); ok {
@@ -222,7 +223,7 @@ func normal(response string) string {
 	return response
 }
 
-// A session is its subject's, on every path to it.
+// A session can only be used by its own subject, on every path to it.
 func TestSessionsOfOthers(t *testing.T) {
 	at := endpoint(t, served(), &mcphttp.Options{}) + "/mcp"
 	headers := enter(t, at, "2025-03-26", "ann s")

@@ -26,28 +26,28 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// core is what the transports of this module use.
+// core is the internal API of package mcp used by transports.
 var core = mcp.Internal(seam.Key{})
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// A way sends one request of one caller, and returns the whole response message: for
-// subscriptions/listen, the acknowledgement.
+// A way sends one request as one caller and returns the whole response message. For
+// subscriptions/listen, that is the acknowledgement.
 type way func(t *testing.T, method, params string) string
 
-// A path leads callers to a server.
+// A path is a way to reach a server.
 type path struct {
 	name   string
-	legacy bool   // it is of the older era, where clients subscribe one resource at a time
-	prefix string // of the mount that is on it, or ""
-	// open returns a way for callers whose token says so.
+	legacy bool   // of the legacy era, where clients subscribe to one resource at a time
+	prefix string // prefix of a mount on the path, or ""
+	// open returns a way for a caller with the token who.
 	open func(t *testing.T, h mcp.Handler, who string) way
 }
 
-// tool is the name that a tool or prompt has at the end of the path.
+// tool returns the name of a tool or prompt as seen over the path.
 func (p path) tool(name string) string { return p.prefix + name }
 
-// uri is the URI that a resource has at the end of the path.
+// uri returns the URI of a resource as seen over the path.
 func (p path) uri(uri string) string {
 	if p.prefix == "" {
 		return uri
@@ -69,7 +69,7 @@ func paths() []path {
 	}
 }
 
-// authenticate believes X-User: a subject and scopes, as in "ann read write".
+// authenticate trusts the header X-User: a subject and scopes, as in "ann read write".
 func authenticate(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h.ServeHTTP(w, mcphttp.WithPrincipal(r, principal(r.Header.Get("X-User"))))
@@ -100,7 +100,7 @@ func inProcess(_ *testing.T, h mcp.Handler, who string) way {
 	}
 }
 
-// acknowledgement listens until the server has acknowledged.
+// acknowledgement listens until the server acknowledges the subscription or fails.
 func acknowledgement(t *testing.T, h mcp.Handler, req *mcp.Request) string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -125,7 +125,7 @@ func (f *firstNotification) Notify(_ context.Context, _ string, params json.RawM
 	return nil
 }
 
-// post sends a message and returns the response: of a stream, the first message.
+// post sends a message and returns the response, or the first message of a stream.
 func post(t *testing.T, to string, h http.Header, body string) (string, http.Header) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -152,7 +152,7 @@ func post(t *testing.T, to string, h http.Header, body string) (string, http.Hea
 	return string(whole), res.Header
 }
 
-// firstMessage is the data of the next event that has some.
+// firstMessage returns the data of the next event that has data.
 func firstMessage(t *testing.T, r *bufio.Reader) string {
 	t.Helper()
 	for {
@@ -166,7 +166,7 @@ func firstMessage(t *testing.T, r *bufio.Reader) string {
 	}
 }
 
-// endpoint serves h over HTTP, streamable and with HTTP+SSE.
+// endpoint serves h over Streamable HTTP and HTTP+SSE.
 func endpoint(t *testing.T, h mcp.Handler, opts *mcphttp.Options) string {
 	t.Helper()
 	opts.Logger = quiet
@@ -174,7 +174,7 @@ func endpoint(t *testing.T, h mcp.Handler, opts *mcphttp.Options) string {
 	server := httptest.NewServer(authenticate(router))
 	t.Cleanup(func() {
 		ctx, cancel := context.WithCancel(context.Background())
-		cancel() // what still streams need not be waited for
+		cancel() // do not wait for open streams
 		_ = router.Shutdown(ctx)
 		server.CloseClientConnections()
 		server.Close()
@@ -200,8 +200,8 @@ func initialize(version string) string {
 	return message("initialize", fmt.Sprintf(`{"protocolVersion":%q,"capabilities":{},"clientInfo":{"name":"c","version":"v1"}}`, version))
 }
 
-// session opens a session with a token that may do everything, and then uses it with the
-// caller's own, as one who comes back with a weaker token does.
+// session opens a session with a token that has all scopes, and then uses it with the
+// caller's own token, which may be weaker.
 func session(version string, batch bool) func(*testing.T, mcp.Handler, string) way {
 	return func(t *testing.T, h mcp.Handler, who string) way {
 		at := endpoint(t, h, &mcphttp.Options{}) + "/mcp"
@@ -241,8 +241,8 @@ func restored(t *testing.T, h mcp.Handler, who string) way {
 	}
 }
 
-// events opens the stream of HTTP+SSE with a token that may do everything, and sends
-// messages with the caller's own.
+// events opens an HTTP+SSE stream with a token that has all scopes, and sends messages with
+// the caller's own token.
 func events(t *testing.T, h mcp.Handler, who string) way {
 	base := endpoint(t, h, &mcphttp.Options{}) + "/sse"
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base, nil)
@@ -272,7 +272,7 @@ func events(t *testing.T, h mcp.Handler, who string) way {
 	}
 }
 
-// mounted puts the server behind a mount.
+// mounted opens a path to a server behind a mount.
 func mounted(open func(*testing.T, mcp.Handler, string) way) func(*testing.T, mcp.Handler, string) way {
 	return func(t *testing.T, h mcp.Handler, who string) way {
 		outer := mcp.NewMux("outer", "v1", &mcp.MuxOptions{Logger: quiet})

@@ -17,16 +17,16 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// arguments are what a function is called with.
+// arguments selects the arguments of a call.
 type arguments bool
 
 const (
-	zeros    arguments = false // except where a nil makes no sense, as for a context
+	zeros    arguments = false // except where nil is never valid, as for a context
 	nonzeros arguments = true
 )
 
-// of returns the arguments of a function, without variadic ones. It reports false if the
-// function is one for tests, which only a real test can call.
+// of returns the arguments for a function, without variadic ones. It reports false if the
+// function has a *testing.T or *testing.B parameter.
 func (a arguments) of(t *testing.T, fn reflect.Type) (in []reflect.Value, ok bool) {
 	for i := range fn.NumIn() {
 		switch {
@@ -82,8 +82,8 @@ func (a arguments) value(t *testing.T, typ reflect.Type) reflect.Value {
 	return reflect.Zero(typ)
 }
 
-// necessary returns an argument of a type whose nil no function has to accept. It is not
-// valid for other types.
+// necessary returns an argument for types whose nil no function has to accept, and an
+// invalid value for other types.
 func necessary(t *testing.T, typ reflect.Type) reflect.Value {
 	switch typ {
 	case reflect.TypeFor[context.Context]():
@@ -94,7 +94,7 @@ func necessary(t *testing.T, typ reflect.Type) reflect.Value {
 		return reflect.ValueOf(httptest.NewRecorder())
 	case reflect.TypeFor[*http.Request]():
 		ctx, leave := context.WithCancel(t.Context())
-		leave() // so that a stream ends at once
+		leave() // so that streams end immediately
 		return reflect.ValueOf(httptest.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1:1/", http.NoBody))
 	case reflect.TypeFor[http.Header]():
 		return reflect.ValueOf(http.Header{})
@@ -108,7 +108,7 @@ func necessary(t *testing.T, typ reflect.Type) reflect.Value {
 	return reflect.Value{}
 }
 
-// A fatalTB panics where a test would end, and goes on after errors.
+// A fatalTB panics where a test would end, and continues after errors.
 type fatalTB struct{ testing.TB }
 
 func (fatalTB) Error(...any)                      {}

@@ -15,8 +15,8 @@ import (
 	"testing"
 )
 
-// TestZeroValuesAreComplete checks that the lists have every exported type and function of
-// this module.
+// TestZeroValuesAreComplete checks that the lists contain every exported type and function
+// of this module.
 func TestZeroValuesAreComplete(t *testing.T) {
 	tested := map[string]bool{}
 	for _, typ := range exportedTypes {
@@ -41,8 +41,8 @@ func TestZeroValuesAreComplete(t *testing.T) {
 	}
 }
 
-// sources yields the files of the packages of this module that others import, without those
-// of nested modules, with their directories.
+// sources yields the directory and syntax tree of each file in the importable packages of
+// this module, except those of nested modules.
 func sources(t *testing.T) func(yield func(dir string, file *ast.File) bool) {
 	root := os.DirFS("../..")
 	return func(yield func(string, *ast.File) bool) {
@@ -71,7 +71,7 @@ func sources(t *testing.T) func(yield func(dir string, file *ast.File) bool) {
 	}
 }
 
-// skipped returns [fs.SkipDir] for directories without packages that others import.
+// skipped returns [fs.SkipDir] for directories without importable packages.
 func skipped(root fs.FS, name, base string) error {
 	if name == "." {
 		return nil
@@ -83,9 +83,9 @@ func skipped(root fs.FS, name, base string) error {
 	return nil
 }
 
-// exportedNames returns the names of the exported functions of a file, and of its types
-// that have a zero value of their own. It leaves out functions that only a test, or only
-// this module, can call.
+// exportedNames returns the names of the exported functions of a file, and of its exported
+// types other than aliases and interfaces. It omits functions that only tests or only this
+// module can call.
 func exportedNames(file *ast.File) (names []string) {
 	for _, decl := range file.Decls {
 		switch d := decl.(type) {

@@ -16,7 +16,7 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// options are mistakes with the options of servers, middleware and authorization.
+// options are mistakes in the options of servers, middleware and authorization.
 var options = []mistake{
 	{"a URL as a host", serves(&mcphttp.Options{AllowedHosts: []string{"https://mcp.example.com/mcp"}}),
 		[]string{`mcphttp: Options.AllowedHosts: "https://mcp.example.com/mcp" is not a host: write "mcp.example.com"`}},

@@ -28,7 +28,7 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// exportedTypes are the types that programs can make a zero value of.
+// exportedTypes lists the types of which programs can create a zero value.
 var exportedTypes = []reflect.Type{
 	of[apps.CSP](), of[apps.Document](), of[apps.Options](), of[apps.PageError](), of[apps.PageMeta](), of[apps.Permissions](),
 	of[apps.ToolMeta](), of[apps.Visibility](), of[apps.VisibilityError](),
@@ -93,8 +93,8 @@ var exportedTypes = []reflect.Type{
 
 func of[T any]() reflect.Type { return reflect.TypeFor[T]() }
 
-// exportedFuncs are the functions that every program can call. TestZeroValuesAreComplete
-// says what is missing.
+// exportedFuncs lists the functions that every program can call. TestZeroValuesAreComplete
+// reports missing ones.
 var exportedFuncs = []any{
 	auth.APIKeys, auth.Bearer, auth.FirstOf, auth.HashKey, auth.HashedAPIKeys, auth.Invalid, auth.LookupAPIKeys,
 	auth.MetadataHandler, auth.MetadataPath, auth.MetadataURL, auth.MutualTLS, auth.NewDPoP, auth.NewIntrospection, auth.NewJWT,

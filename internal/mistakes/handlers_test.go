@@ -15,7 +15,7 @@ import (
 	"github.com/go-psi/psi/mcpstdio"
 )
 
-// names are mistakes with names.
+// names are mistakes in names.
 var names = []mistake{
 	{"a tool registered twice", register(func(m *mcp.Mux) {
 		m.Tool("t", says[none](nil))
@@ -46,7 +46,7 @@ var names = []mistake{
 	{"mounted without a prefix", register(func(m *mcp.Mux) { m.Mount("", newMux()) }), []string{`mcp: mount "" at`, here, "a prefix must have 1 to 64 letters"}},
 }
 
-// handlers are mistakes with handlers, functions and middleware that are nil.
+// handlers are mistakes in handlers, functions and middleware, such as nil ones.
 var handlers = []mistake{
 	{"a nil handler", register(func(m *mcp.Mux) { m.Tool("t", nil) }), []string{`mcp: tool "t" at`, here, "the handler is nil"}},
 	{"a nil HandlerFunc", register(func(m *mcp.Mux) { m.Tool("t", mcp.HandlerFunc(nil)) }), []string{`mcp: tool "t" at`, here, "the handler is nil"}},
@@ -83,7 +83,7 @@ type note struct {
 
 type untagged struct{ ID int }
 
-// resources are mistakes with resources, templates and completers.
+// resources are mistakes in resources, templates and completers.
 var resources = []mistake{
 	{"a URI without a scheme", register(func(m *mcp.Mux) { m.Resource("readme", reads[none](nil)) }),
 		[]string{`mcp: resource "readme" at`, here, "a resource needs a URI with a scheme, such as notes://readme"}},

@@ -13,12 +13,12 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// A mistake is what a program does wrong, and what it is told: by a panic, or by an error
-// that is returned.
+// A mistake is a programming error and the expected message, either of a panic or of a
+// returned error.
 type mistake struct {
 	name string
 	make func() error
-	want []string // parts of the text
+	want []string // parts of the message
 }
 
 // TestFindingU17Mistakes makes every mistake.
@@ -50,7 +50,7 @@ func attempt(mistake func() error) (text string) {
 	return "accepted"
 }
 
-// panics adapts a function whose mistake is a panic.
+// panics adapts a function that panics.
 func panics(fn func()) func() error {
 	return func() error { fn(); return nil }
 }
@@ -64,12 +64,12 @@ func newMux() *mcp.Mux {
 	return mcp.NewMux("mistakes", "v1", &mcp.MuxOptions{Logger: slog.New(slog.DiscardHandler)})
 }
 
-// here is part of the place of every mistake.
+// here is part of the location in every message.
 const here = "_test.go:"
 
 type none struct{}
 
-// says is a tool, asks a prompt and reads a resource with arguments In.
+// says returns a tool, asks a prompt and reads a resource with arguments In.
 func says[In any](tool *mcp.Tool) mcp.Handler {
 	return mcp.ToolFunc(func(context.Context, In) (string, error) { return "", nil }, tool)
 }

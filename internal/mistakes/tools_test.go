@@ -25,7 +25,7 @@ func withSchema(schema string) func() error {
 	return panics(func() { says[sum](&mcp.Tool{InputSchema: json.RawMessage(schema)}) })
 }
 
-// tools are mistakes with the arguments, results and schemas of tools.
+// tools are mistakes in the arguments, results and schemas of tools.
 var tools = []mistake{
 	{"a string as arguments", panics(func() { says[string](nil) }), []string{"mcp: ToolFunc at", here, "they must be a struct or a map with string keys, not string"}},
 	{"a channel as an argument", panics(func() { says[struct{ C chan int }](nil) }), []string{"mcp: ToolFunc at", here, "struct.C: a Go chan has no JSON form"}},

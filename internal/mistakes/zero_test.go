@@ -29,8 +29,8 @@ import (
 
 const module = "github.com/go-psi/psi/"
 
-// constructed are the types whose values only a constructor makes. All methods of other
-// values panic.
+// constructed lists the types that must be created by a constructor. All methods of other
+// values of these types panic.
 var constructed = []reflect.Type{
 	of[auth.DPoP](), of[auth.Introspection](), of[auth.JWT](), of[authtest.ProofKey](), of[host.Host](), of[jsonschema.Schema](),
 	of[mcp.Client](), of[mcp.Conn](), of[mcp.Mux](), of[mcp.Session](), of[mcp.Subscription](), of[mcp.Upstream](),
@@ -39,9 +39,9 @@ var constructed = []reflect.Type{
 	of[recording.Replay](), of[skills.Catalog](), of[skills.Loaded](), of[store.Memory](), of[tasks.Handle](), of[tasks.Manager](),
 }
 
-// TestZeroValues calls every method of every exported type on its zero value, and of types
-// with a constructor on a nil pointer. A method that cannot work must panic with a sentence
-// that names the constructor, or return an error.
+// TestZeroValues calls every method of every exported type on its zero value and, for types
+// with a constructor, on a nil pointer. A method that cannot work must return an error or
+// panic with a sentence that names the constructor.
 func TestZeroValues(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, typ := range exportedTypes {
@@ -63,8 +63,8 @@ func TestZeroValues(t *testing.T) {
 	}
 }
 
-// TestZeroArguments calls every exported function with zero values, and the methods of what
-// it returns.
+// TestZeroArguments calls every exported function with zero values, and the methods of its
+// results.
 func TestZeroArguments(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, fn := range exportedFuncs {
@@ -89,7 +89,7 @@ func nameOf(fn reflect.Value) string {
 	return name
 }
 
-// isOurs reports whether psi wrote the methods of v.
+// isOurs reports whether v has a type of psi.
 func isOurs(v reflect.Value) bool {
 	if !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return false
@@ -101,8 +101,8 @@ func isOurs(v reflect.Value) bool {
 	return strings.HasPrefix(typ.PkgPath(), module)
 }
 
-// callMethods calls all methods of v. It returns how many of them say that a constructor must
-// make v.
+// callMethods calls all methods of v. It returns how many of them panic because v was not
+// made by a constructor.
 func callMethods(t *testing.T, name string, v reflect.Value) (refusing int) {
 	for i := range v.NumMethod() {
 		method := name + "." + v.Type().Method(i).Name
@@ -115,8 +115,8 @@ func callMethods(t *testing.T, name string, v reflect.Value) (refusing int) {
 	return refusing
 }
 
-// call calls a function. It fails the test if that does not return, or panics with anything
-// but a sentence. It returns the results, and the text of a panic.
+// call calls a function. It fails the test if the function does not return, or panics with
+// anything but a sentence. It returns the results, and the text of a panic.
 func call(t *testing.T, name string, fn reflect.Value, args arguments) (results []reflect.Value, panicked string) {
 	in, ok := args.of(t, fn.Type())
 	if !ok {
@@ -155,13 +155,13 @@ func checkResults(t *testing.T, name string, results []reflect.Value) {
 			t.Errorf("%s returns %q", name, err)
 		}
 		if end, ok := reflect.TypeAssert[func()](v); ok && end != nil {
-			end() // such as the one that unlocks
+			end() // for example, a function that unlocks
 		}
 	}
 }
 
-// isSentence reports whether a panic was written for its reader: it is not one of the
-// runtime, and its text begins with the package.
+// isSentence reports whether a panic is meant for programmers: it is not a runtime error,
+// and its text starts with the package.
 func isSentence(v any) bool {
 	if _, isRuntime := v.(runtime.Error); isRuntime {
 		return false

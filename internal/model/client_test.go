@@ -19,13 +19,13 @@ import (
 )
 
 const (
-	// callTimeout is more than any call takes that is not hindered.
+	// callTimeout exceeds the duration of any undisturbed call.
 	callTimeout = 5 * time.Minute
-	// askTimeout is how long the server waits for an answer.
+	// askTimeout is how long the server waits for an answer to a question.
 	askTimeout = time.Minute
 )
 
-// client is one client of the world. One goroutine acts for it.
+// client is a client in the world. All its actions run on one goroutine.
 type client struct {
 	w         *world
 	name      string
@@ -34,15 +34,15 @@ type client struct {
 	client    *mcp.Client
 	transport transport.Transport
 	rng       *rand.Rand
-	next      int // tag
+	next      int // number of the next tag
 
-	// Guarded by the lock of the world.
+	// Guarded by world.mu.
 	conn      *mcp.Conn
-	dead      bool        // the connection was cut, or closed
-	disturbed []time.Time // when something happened that any call may fail of
-	irritated []time.Time // when something happened that subscriptions and cancellations may fail of
+	dead      bool        // the connection was cut or closed
+	disturbed []time.Time // times of events that may fail any call
+	irritated []time.Time // times of events that may fail subscriptions and cancellations
 	own       []*sub
-	gone      map[*mcp.Conn]bool // closed for long enough that nothing comes any more
+	gone      map[*mcp.Conn]bool // closed long enough ago that nothing may arrive
 }
 
 func newClient(w *world, i int) *client {
@@ -72,7 +72,7 @@ func newClient(w *world, i int) *client {
 	return c
 }
 
-// disturb notes that any call that goes on now may fail.
+// disturb records that any call in flight may fail.
 func (c *client) disturb(why string) {
 	c.w.mu.Lock()
 	defer c.w.mu.Unlock()
@@ -81,7 +81,7 @@ func (c *client) disturb(why string) {
 	c.w.logLockedf("%s is disturbed: %s", c.name, why)
 }
 
-// irritate notes that something was lost that is not a call's.
+// irritate records the loss of a message that does not belong to a call.
 func (c *client) irritate(why string) {
 	c.w.mu.Lock()
 	defer c.w.mu.Unlock()
@@ -89,7 +89,7 @@ func (c *client) irritate(why string) {
 	c.w.logLockedf("%s is irritated: %s", c.name, why)
 }
 
-// dies notes that the connection is at its end.
+// dies records that the connection has ended.
 func (c *client) dies(why string) {
 	c.disturb(why)
 	c.w.mu.Lock()
@@ -103,8 +103,7 @@ func (c *client) isDead() bool {
 	return c.dead
 }
 
-// connect makes a connection in place of the one before. As long as there are
-// faults, it may take several attempts.
+// connect replaces the connection. While there are faults, it may take several attempts.
 func (c *client) connect() {
 	c.leave()
 	for c.w.isCalm() || !c.w.isDown() {
@@ -140,7 +139,7 @@ func (c *client) connected(conn *mcp.Conn) {
 	w.logLockedf("%s is connected and speaks %s", c.name, conn.Version())
 }
 
-// leave closes the connection, and makes sure that nothing comes after that.
+// leave closes the connection and checks that nothing arrives afterwards.
 func (c *client) leave() {
 	w := c.w
 	w.mu.Lock()
@@ -161,7 +160,7 @@ func (c *client) leave() {
 	if took := time.Since(begun); took > 10*time.Second {
 		w.wrongf("%s: Close took %v", c.name, took)
 	}
-	<-time.After(10 * time.Second) // for what is told in other goroutines
+	<-time.After(10 * time.Second) // for notifications on other goroutines
 	for _, s := range own {
 		s.mustBeDone("its connection was closed")
 	}
@@ -170,7 +169,7 @@ func (c *client) leave() {
 	c.gone[conn] = true
 }
 
-// told is told of a change by a connection.
+// told handles a change reported by a connection.
 func (c *client) told(conn *mcp.Conn) {
 	c.w.mu.Lock()
 	defer c.w.mu.Unlock()
@@ -179,7 +178,7 @@ func (c *client) told(conn *mcp.Conn) {
 	}
 }
 
-// act does what clients do, until it has done enough or the server is gone.
+// act performs random client operations until there were enough or the server is down.
 func (c *client) act() {
 	c.connect()
 	for range 8 + c.rng.IntN(25) {
@@ -214,7 +213,7 @@ func (c *client) act() {
 	}
 }
 
-// noise is what servers must not mind.
+// noise sends notifications that servers must ignore.
 func (c *client) noise(conn *mcp.Conn) {
 	ctx, cancel := context.WithTimeout(c.w.ctx, time.Minute)
 	defer cancel()
@@ -222,7 +221,7 @@ func (c *client) noise(conn *mcp.Conn) {
 	_ = conn.Notify(ctx, mcp.NotificationCancelled, &mcp.CancelledParams{RequestID: mcp.StringID("nobody's")})
 }
 
-// someCall chooses a call.
+// someCall returns a random call.
 func (c *client) someCall() *call {
 	k := &call{kind: kinds[c.rng.IntN(len(kinds))], steps: 1 + c.rng.IntN(6), pause: c.rng.IntN(300)}
 	if c.way.gateway && c.rng.IntN(5) == 0 {
@@ -242,7 +241,7 @@ func (c *client) someCall() *call {
 	return k
 }
 
-// elicit is the user.
+// elicit answers as the user.
 func (c *client) elicit(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 	if p.Message == forged {
 		return c.askedByHostile()
@@ -265,7 +264,7 @@ func (c *client) elicit(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitRe
 	return mcptest.Accept(answer{reply(p.Message)}), nil
 }
 
-// call is one call and what became of it.
+// call is a call and its outcome.
 type call struct {
 	client       *client
 	kind, name   string
@@ -273,13 +272,13 @@ type call struct {
 	steps, pause int
 	action       string        // of the user
 	thinking     time.Duration // of the user
-	cancelAfter  time.Duration // 0: not
-	strict       bool          // nothing is wrong any more: it must succeed
+	cancelAfter  time.Duration // 0 for never
+	strict       bool          // without any faults: it must succeed
 
-	// Guarded by the lock of the world.
-	begun, returned     int // moments
+	// Guarded by world.mu.
+	begun, returned     int // moments, see world.moment
 	begunAt, returnedAt time.Time
-	dead                bool // the connection was at its end before
+	dead                bool // the connection had ended before
 	faults              []string
 	cancelled           bool
 	cancelledAt         time.Time
@@ -287,10 +286,10 @@ type call struct {
 	list                []string
 	err                 error
 	progress            []float64
-	asked               map[string]int // questions, by how often
-	runs, once          int            // how often the handler began, and did what it does once
-	serving             int            // handlers that run
-	ended               time.Time      // when the last handler did
+	asked               map[string]int // number of times each question was asked
+	runs, once          int            // number of times the handler and its Once function ran
+	serving             int            // number of running handlers
+	ended               time.Time      // when the last handler ended
 }
 
 func (k *call) String() string {
@@ -300,7 +299,7 @@ func (k *call) String() string {
 	return fmt.Sprintf("%s %s %s", k.client.name, k.name, k.tag)
 }
 
-// begin makes a call in the background.
+// begin starts a call in the background.
 func (c *client) begin(k *call) {
 	w := c.w
 	if k.name == "" {
@@ -347,7 +346,7 @@ func (k *call) make(conn *mcp.Conn) {
 	w.logLockedf("%s returns %q, %v, %v", k, text, list, err)
 }
 
-// meta tells whose message it is.
+// meta returns metadata that identifies the call.
 func (k *call) meta() mcp.Meta {
 	return mcp.Meta{"example.com/tag": json.RawMessage(`"` + k.tag + `"`)}
 }
@@ -395,7 +394,7 @@ func (k *call) progressed(p *mcp.ProgressParams) {
 		w.wrongLockedf("%s: progress %v after it has returned", k, p.Progress)
 	}
 	if p.Message == forged && k.reachesHostile() {
-		return // it says what it likes
+		return // the hostile server sends arbitrary progress
 	}
 	if p.Message != "" && p.Message != k.tag {
 		w.wrongLockedf("%s: it got the progress of %q", k, p.Message)

@@ -1,10 +1,9 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Package model holds a test that compares psi with a model of it: clients of both
-// eras and of two principals, over every transport and through gateways that they share
-// with a hostile server, do at random what clients do, while messages are lost,
-// connections cut and sessions forgotten, and what they see is held against what they
-// may see. Another test does so with tasks, at replicas that are killed. It has no code but
-// tests.
+// Package model contains only tests. One compares psi with a model: clients of both eras
+// and two principals perform random operations over every transport, and through gateways
+// that they share with a hostile server. Meanwhile, messages are lost, connections cut and
+// sessions forgotten. The test checks what clients observe against what the model allows.
+// Another test does the same with tasks, on replicas that are killed.
 package model

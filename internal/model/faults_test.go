@@ -22,8 +22,9 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// faults decides what goes wrong on a client's way to the server. What happens to a
-// message follows from the seed, what the message is, and how many such there were.
+// faults decides which faults occur between a client and the server. The fate of a message
+// depends only on the seed, the kind of the message, and the number of such messages before
+// it.
 type faults struct {
 	client *client
 
@@ -31,7 +32,7 @@ type faults struct {
 	seen map[string]int
 }
 
-// pick chooses one of the faults for a message, or "".
+// pick returns a random fault for a message, or "".
 func (f *faults) pick(key string, choices ...string) (fault string, size int) {
 	w := f.client.w
 	if len(choices) == 0 || w.isCalm() || w.isDown() {
@@ -48,8 +49,8 @@ func (f *faults) pick(key string, choices ...string) (fault string, size int) {
 	return choices[rng.IntN(len(choices))], rng.IntN(5000)
 }
 
-// hit notes that something went wrong with a message: with the call that it is
-// about, or, if it belongs to a handshake, with everything that waits for that.
+// hit records a fault for the call that the message belongs to. If the message is part of a
+// handshake, the fault affects all calls of the client.
 func (f *faults) hit(fault, tag, what string) {
 	w := f.client.w
 	c := w.callOf(tag)
@@ -67,7 +68,7 @@ func (f *faults) hit(fault, tag, what string) {
 	w.logLockedf("%s: %s of %s", c, fault, what)
 }
 
-// onWire is what happens to a whole message, on any transport.
+// onWire picks a fault for a whole message, on any transport.
 func (f *faults) onWire(_ int, m *transport.Outgoing) mcptest.Fault {
 	tag := tagOf(m.Body)
 	choices := []string{"delay"}
@@ -99,12 +100,12 @@ func (f *faults) onWire(_ int, m *transport.Outgoing) mcptest.Fault {
 	return mcptest.Fault{Delay: time.Duration(size) * time.Millisecond}
 }
 
-// cutter lets HTTP requests fail: before the server gets them, after it did, or in
-// the middle of the answer.
+// cutter makes HTTP requests fail: before the server receives them, afterwards, or in the
+// middle of the response.
 type cutter struct {
 	next   http.RoundTripper
 	faults *faults
-	accept string // in place of what is accepted, unless it is ""
+	accept string // replaces the Accept header unless it is ""
 	sent   atomic.Int64
 }
 
@@ -161,9 +162,8 @@ func (c *cutter) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// hit notes a fault of an HTTP request. The stream that a session has for itself is
-// come back to, and so is the answer to a call; on the old transport, the connection
-// ends with its stream.
+// hit records a fault of an HTTP request. Clients resume a session's own stream and the
+// answers to calls; with HTTP+SSE, the connection ends with its stream.
 func (c *cutter) hit(r *http.Request, fault, tag, what string) {
 	switch {
 	case r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/sse"):
@@ -175,7 +175,7 @@ func (c *cutter) hit(r *http.Request, fault, tag, what string) {
 	}
 }
 
-// brokenBody ends after some bytes, or when it is cut.
+// brokenBody is a body that ends after some bytes, or when it is cut.
 type brokenBody struct {
 	io.ReadCloser
 	cancel context.CancelFunc
@@ -214,8 +214,8 @@ func (b *brokenBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// stuttering makes streams on which answers of the server come twice at times, which
-// no client must mind.
+// stuttering returns a function that opens streams on which answers of the server are
+// sometimes duplicated. Clients must ignore duplicates.
 func stuttering(f *faults, open func(ctx context.Context) (transport.Stream, error)) func(ctx context.Context) (transport.Stream, error) {
 	return func(ctx context.Context) (transport.Stream, error) {
 		s, err := open(ctx)

@@ -20,15 +20,15 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// inMux reaches the server through a mux that it is mounted in, in the same process.
+// inMux connects through a mux in the same process that mounts the server.
 func inMux(s *site, f *faults) transport.Transport {
 	mux := mcp.NewMux("outer", "v1", &mcp.MuxOptions{Logger: quiet})
 	mux.Mount(mounted, s.w.handler)
 	return s.inMemory(as(f.client.principal, mux))
 }
 
-// gateway reaches the server through a mux in which a connection to it is mounted. All
-// clients that go this way share the mux and the connection.
+// gateway connects through a mux that mounts a connection to the server. All clients that
+// use the same gateway share the mux and the connection.
 func gateway(version string, to func(*site) transport.Transport) func(s *site, f *faults) transport.Transport {
 	return func(s *site, f *faults) transport.Transport {
 		mux := s.gateways[f.client.way.name]
@@ -62,13 +62,13 @@ func (s *site) overHTTP() transport.Transport {
 func (s *site) overStdio() transport.Transport { return transport.FromStream(s.pipe(nil)) }
 
 const (
-	// hostile is what names begin with that are the hostile server's.
+	// hostile is the prefix of names of the hostile server.
 	hostile = "x_"
-	// forged is what it says.
+	// forged is the text sent by the hostile server.
 	forged = "forged"
 )
 
-// tool is the name of the call's tool as its client sees it.
+// tool returns the name of the call's tool as the client sees it.
 func (k *call) tool() string {
 	switch {
 	case k.kind == "hostile":
@@ -79,7 +79,8 @@ func (k *call) tool() string {
 	return k.name
 }
 
-// checkNames makes sure that a list has no name twice, and none that no server has.
+// checkNames checks that a list contains no duplicates and only names with the prefix of a
+// mount.
 func (k *call) checkNames(tools []*mcp.Tool) {
 	seen := map[string]bool{}
 	for _, t := range tools {
@@ -93,14 +94,14 @@ func (k *call) checkNames(tools []*mcp.Tool) {
 	}
 }
 
-// reachesHostile reports whether the hostile server can say something about the call.
-// Every list of a gateway asks for that server's.
+// reachesHostile reports whether the hostile server is involved in the call. Every list of
+// a gateway includes the hostile server's list.
 func (k *call) reachesHostile() bool {
 	return k.kind == "hostile" || k.kind == "list" && k.client.way.gateway
 }
 
-// askedByHostile answers a question of the hostile server, which may come only during a
-// call to it.
+// askedByHostile answers a question from the hostile server, which is only allowed during a
+// call to that server.
 func (c *client) askedByHostile() (*mcp.ElicitResult, error) {
 	c.w.mu.Lock()
 	defer c.w.mu.Unlock()
@@ -119,14 +120,14 @@ func (c *client) hasHostileCallLocked() bool {
 	return false
 }
 
-// liar is a hostile server behind a gateway. It is silent, answers with wrong ids and
-// nonsense, and says what it should not. That costs those who call it, and nobody else.
+// liar is a hostile server behind a gateway. It is silent, answers with wrong IDs and
+// nonsense, and sends messages it should not. Only its own callers may be affected.
 type liar struct {
 	w      *world
 	rng    *rand.Rand
-	polite bool // it answers everything but calls
+	polite bool // answers everything except calls
 	stream transport.Stream
-	open   map[string]string // the tags of calls, by id, that it did not answer, nor minds that they are given up
+	open   map[string]string // tags of unanswered calls by ID; their cancellation is ignored
 }
 
 func newLiar(w *world) *liar {
@@ -175,7 +176,7 @@ func (l *liar) sayf(format string, args ...any) {
 	_ = l.stream.Write(l.w.ctx, fmt.Appendf(nil, `{"jsonrpc":"2.0",`+format+`}`, args...))
 }
 
-// answer answers a request, or does not.
+// answer answers a request or ignores it.
 func (l *liar) answer(id, method string) {
 	result := `{"content":[{"type":"text","text":"forged"}]}`
 	if method == mcp.MethodListTools {
@@ -207,7 +208,7 @@ func (l *liar) reply(id, outcome string) {
 	l.sayf(`"id":%s,%s`, id, outcome)
 }
 
-// chatter says something that nobody asked for.
+// chatter sends a random unsolicited message.
 func (l *liar) chatter() {
 	l.w.mu.Lock()
 	l.w.forged++

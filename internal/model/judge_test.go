@@ -14,7 +14,7 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// judge holds what became of every call against what may become of it.
+// judge checks the outcome of every call against the model.
 func (w *world) judge() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -34,7 +34,7 @@ func (w *world) judge() {
 	}
 }
 
-// excused reports whether something happened that lets the call fail in any way.
+// excused reports whether the call may fail in any way because of faults.
 func (k *call) excused() bool {
 	w := k.client.w
 	if k.strict {
@@ -49,7 +49,7 @@ func (k *call) excused() bool {
 	return during(k.client.disturbed, k.begunAt, k.returnedAt)
 }
 
-// during reports whether one of the times lies between two others.
+// during reports whether one of the times lies between from and to.
 func during(times []time.Time, from, to time.Time) bool {
 	return slices.ContainsFunc(times, func(t time.Time) bool { return !t.Before(from) && !t.After(to) })
 }
@@ -67,7 +67,7 @@ func (k *call) judgeOutcome() {
 	}
 }
 
-// mayAnswer reports whether the result is one that the call may have.
+// mayAnswer reports whether the model allows the result of the call.
 func (k *call) mayAnswer() bool {
 	switch k.kind {
 	case "echo", "work":
@@ -79,17 +79,17 @@ func (k *call) mayAnswer() bool {
 	case "ask":
 		return k.action == mcp.ActionAccept && k.text == asked(k.tag)
 	case "list":
-		leftOut := k.client.way.mounted && len(k.list) == 0 && k.excused() // of the gateway's list
+		leftOut := k.client.way.mounted && len(k.list) == 0 && k.excused() // by the gateway
 		return leftOut || k.could(func(tools []string) bool { return slices.Equal(tools, k.list) })
 	}
 	return false
 }
 
-// could reports whether the dynamic tools were at any time during the call as the
-// condition says.
+// could reports whether the dynamic tools satisfied the condition at any time during the
+// call.
 func (k *call) could(be func(tools []string) bool) bool {
 	from, to := k.begun, k.returned
-	var before change // nothing
+	var before change // no tools
 	for _, ch := range k.client.w.changes {
 		if ch.key != toolsKey {
 			continue
@@ -102,7 +102,7 @@ func (k *call) could(be func(tools []string) bool) bool {
 	return before.begun <= to && be(before.tools)
 }
 
-// mayFail reports whether the call may fail so although nothing went wrong.
+// mayFail reports whether the call may fail with its error even without any fault.
 func (k *call) mayFail() bool {
 	var failure *mcp.ToolError
 	var coded *mcp.Error
@@ -124,7 +124,7 @@ func (k *call) mayFail() bool {
 		return true
 	case "ask":
 		if k.client.way.shared && strings.Contains(text, "cannot be passed on") {
-			return true // nothing says whose question it is
+			return true // the gateway cannot tell which call the question belongs to
 		}
 		return failure != nil && (k.action == mcp.ActionDecline && strings.Contains(text, "declined") || k.action == mcp.ActionCancel && strings.Contains(text, "cancelled"))
 	case "dyn":
@@ -133,7 +133,7 @@ func (k *call) mayFail() bool {
 	return false
 }
 
-// judgeRuns makes sure that nothing was done more often than it was asked for.
+// judgeRuns checks that no handler ran more often than requested.
 func (k *call) judgeRuns() {
 	if k.kind == "list" || k.kind == "hostile" {
 		return
@@ -164,7 +164,7 @@ func (k *call) judgeRuns() {
 	}
 }
 
-// judgeCancelling makes sure that the server hears of it when a call is cancelled.
+// judgeCancelling checks that the server stops a cancelled call.
 func (k *call) judgeCancelling() {
 	if !k.cancelled || k.runs == 0 || k.excused() || k.ended.IsZero() {
 		return
@@ -175,7 +175,7 @@ func (k *call) judgeCancelling() {
 	}
 }
 
-// judgeProgress makes sure that all progress came, if nothing was in its way.
+// judgeProgress checks that all progress arrived, unless there were faults.
 func (k *call) judgeProgress() {
 	if k.kind == "work" && k.err == nil && len(k.faults) == 0 && !k.excused() && len(k.progress) != k.steps {
 		k.client.w.wrongLockedf("%s: %d steps made the progress %v", k, k.steps, k.progress)

@@ -21,15 +21,13 @@ var (
 	traceFlag = flag.Bool("model.trace", false, "print what happened also in runs that do not fail")
 )
 
-// TestMain silences what says something to its operator by itself: the panics of
-// tools in process.
+// TestMain silences the default logger, to which panics of tools in process are logged.
 func TestMain(m *testing.M) {
 	slog.SetDefault(quiet)
 	m.Run()
 }
 
-// TestModel makes many runs, each of them all that follows from one seed. A run that
-// fails says which it was:
+// TestModel performs many runs, each determined by its seed. To repeat a failed run:
 //
 //	go test ./internal/model -run TestModel -model.seed 17
 func TestModel(t *testing.T) {
@@ -66,8 +64,8 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// run makes the run of a seed in a bubble of its own. The bubble does not end before
-// every goroutine in it has: what is left over fails the test.
+// run performs the run of a seed in a synctest bubble. The bubble ends once all its
+// goroutines have ended: leaked goroutines fail the test.
 func run(t *testing.T, seed uint64, mutate mcp.Middleware) *world {
 	t.Helper()
 	defer func() {
@@ -86,8 +84,8 @@ func run(t *testing.T, seed uint64, mutate mcp.Middleware) *world {
 	return w
 }
 
-// tally is what several runs came to, so that a model that allows everything, or
-// tries nothing, is seen to.
+// tally accumulates the outcomes of several runs, to detect a model that allows everything
+// or tests nothing.
 type tally struct {
 	runs, calls, answered, failed, cancelled    int
 	faults, lost, subscriptions, changes, heard int
@@ -125,7 +123,7 @@ func (s *tally) String() string {
 		s.runs, s.connections, s.calls, s.answered, s.cancelled, s.failed, s.faults, s.lost, s.changes, s.subscriptions, s.heard, s.logged, s.stolen, s.forged)
 }
 
-// check makes sure that much was tried, and that most of it went well.
+// check checks that enough was tried and that most of it succeeded.
 func (s *tally) check(t *testing.T) {
 	t.Helper()
 	if s.answered < s.calls/3 || s.cancelled == 0 || s.failed == 0 || s.faults == 0 || s.lost == 0 || s.heard < s.subscriptions/2 || s.subscriptions == 0 ||

@@ -14,10 +14,10 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// core is what the transports of this module use.
+// core is the internal API of package mcp used by transports.
 var core = mcp.Internal(seam.Key{})
 
-// mutants are servers that do something wrong, all of them rarely.
+// mutants are faulty servers. All of them misbehave only rarely.
 var mutants = map[string]mcp.Middleware{
 	"does things twice": func(next mcp.Handler) mcp.Handler {
 		return sometimes(mcp.MethodCallTool, next, func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
@@ -89,7 +89,7 @@ var mutants = map[string]mcp.Middleware{
 	},
 }
 
-// sometimes does something else with every fifth request of a method.
+// sometimes serves every fifth request of a method with a different handler.
 func sometimes(method string, next mcp.Handler, instead mcp.HandlerFunc) mcp.Handler {
 	var n atomic.Int64
 	return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
@@ -100,14 +100,14 @@ func sometimes(method string, next mcp.Handler, instead mcp.HandlerFunc) mcp.Han
 	})
 }
 
-// taken serves a request as somebody's.
+// taken serves a request as principal p.
 func taken(ctx context.Context, req *mcp.Request, p *mcp.Principal, next mcp.Handler) (mcp.Result, error) {
 	other := req.Clone()
 	other.Principal = p
 	return next.ServeMCP(ctx, other)
 }
 
-// listening filters what subscriptions tell.
+// listening filters the notifications of subscriptions.
 func listening(next mcp.Handler, pass func(method string) bool) mcp.Handler {
 	return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 		if req.Method != mcp.MethodListen {
@@ -117,7 +117,7 @@ func listening(next mcp.Handler, pass func(method string) bool) mcp.Handler {
 	})
 }
 
-// filtered serves a request of whose notifications only some pass.
+// filtered serves a request and passes on only some of its notifications.
 func filtered(ctx context.Context, req *mcp.Request, next mcp.Handler, pass func(method string) bool) (mcp.Result, error) {
 	inner, err := mcp.NewRequest(req.Method, req.Params())
 	if err != nil {
@@ -140,8 +140,7 @@ func (f filter) Notify(ctx context.Context, method string, params json.RawMessag
 	return f.to.Notify(ctx, method, params)
 }
 
-// The model sees what a server does wrong, in few runs, and does not see it where
-// there is nothing.
+// The model detects faulty servers in few runs, and reports nothing for a correct server.
 func TestMutants(t *testing.T) {
 	t.Run("none", func(t *testing.T) {
 		same := func(next mcp.Handler) mcp.Handler { return listening(next, func(string) bool { return true }) }

@@ -18,7 +18,7 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// principals are the callers. What one of them does is never seen as, or by, the other.
+// principals are the two callers. Neither may see or affect what belongs to the other.
 var principals = []*mcp.Principal{
 	{Issuer: "https://id.example", Subject: "ada"},
 	{Issuer: "https://id.example", Subject: "bob"},
@@ -31,16 +31,16 @@ func otherThan(p *mcp.Principal) *mcp.Principal {
 	return principals[0]
 }
 
-// privateTo is a resource that only one of them sees.
+// privateTo returns the URI of a resource that only p may see.
 func privateTo(p *mcp.Principal) string { return "res://of-" + p.Subject }
 
-// visible is what the server lets a caller see, and what a gateway does.
+// visible reports whether a caller may see an item, on servers and gateways.
 func visible(ctx context.Context, _ middleware.Kind, name string) bool {
-	p := mcp.PrincipalFromContext(ctx) // nil if a gateway is the caller
+	p := mcp.PrincipalFromContext(ctx) // nil if the caller is a gateway
 	return p == nil || !strings.HasSuffix(name, privateTo(otherThan(p)))
 }
 
-// userHeader names the caller of an HTTP request. Gateways are nobody.
+// userHeader names the caller of an HTTP request. Gateways are anonymous.
 const userHeader = "X-User"
 
 func authenticated(next http.Handler) http.Handler {
@@ -54,7 +54,7 @@ func authenticated(next http.Handler) http.Handler {
 	})
 }
 
-// as serves everything as a principal's.
+// as serves every request as principal p.
 func as(p *mcp.Principal, next mcp.Handler) mcp.Handler {
 	return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 		req.Principal = p
@@ -62,7 +62,7 @@ func as(p *mcp.Principal, next mcp.Handler) mcp.Handler {
 	})
 }
 
-// seenAs is whom the server takes the client for.
+// seenAs returns the principal that the server sees, or nil behind a gateway.
 func (c *client) seenAs() *mcp.Principal {
 	if c.way.gateway {
 		return nil
@@ -70,8 +70,8 @@ func (c *client) seenAs() *mcp.Principal {
 	return c.principal
 }
 
-// watch sees to it that calls are those of their client, at a server and at a gateway.
-// Whatever a client sends with a state, the other principal sends first, in vain.
+// watch checks that calls arrive as the principal of their client, at servers and gateways.
+// Before a request with a state is served, the other principal sends it, which must fail.
 func (w *world) watch(next mcp.Handler) mcp.Handler {
 	return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 		k := w.callOf(tagOf(req.Params()))
@@ -104,20 +104,20 @@ func (w *world) stealState(ctx context.Context, next mcp.Handler, req *mcp.Reque
 	}
 }
 
-// thiefKey marks a call that uses somebody else's state. Its handler may begin, and
-// learns then that the state is none of the caller's.
+// thiefKey marks a call with the state of another principal. Its handler may start, and is
+// then told that the state is not the caller's.
 type thiefKey struct{}
 
 func isThief(ctx context.Context) bool { return ctx.Value(thiefKey{}) != nil }
 
-// nowhere takes notifications that nobody wants.
+// nowhere discards notifications.
 type nowhere struct{}
 
 // Notify implements mcp.Notifier.
 func (nowhere) Notify(context.Context, string, json.RawMessage) error { return nil }
 
-// steal sends an HTTP request of a client's session first as one of the other principal,
-// who must not get anything by it, nor disturb anything.
+// steal first sends an HTTP request of a client's session as the other principal, who must
+// neither receive nor disturb anything.
 func (c *cutter) steal(r *http.Request, body []byte) {
 	w, me := c.faults.client.w, c.faults.client
 	inSession := r.Header.Get("Mcp-Session-Id") != "" || r.URL.Query().Get("sessionId") != ""
@@ -131,7 +131,7 @@ func (c *cutter) steal(r *http.Request, body []byte) {
 	stolen.Header.Set(userHeader, otherThan(me.principal).Subject)
 	res, err := c.next.RoundTrip(stolen)
 	if err != nil {
-		return // the server is going down
+		return // the server is shutting down
 	}
 	defer res.Body.Close()
 	w.mu.Lock()
@@ -142,7 +142,7 @@ func (c *cutter) steal(r *http.Request, body []byte) {
 	}
 }
 
-// logged takes a message that the server logged.
+// logged checks a log message from the server.
 func (c *client) logged(_ context.Context, _ *mcp.Conn, p *mcp.LoggingMessageParams) {
 	text := fmt.Sprint(p.Data)
 	k := c.w.callOf(tagOf([]byte(text)))

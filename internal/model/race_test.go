@@ -5,4 +5,4 @@
 
 package model_test
 
-const raceEnabled = true // everything takes several times as long
+const raceEnabled = true // everything takes several times longer

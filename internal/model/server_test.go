@@ -14,20 +14,20 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// arguments are those of every tool. The tag says whose call it is.
+// arguments are the arguments of every tool. The tag identifies the call.
 type arguments struct {
 	Tag   string `json:"tag"`
 	Steps int    `json:"steps"`
 	Pause int    `json:"pause"` // milliseconds
 }
 
-// answer is what the user fills in.
+// answer is the form that the user fills in.
 type answer struct {
 	Text string `json:"text"`
 }
 
-// kinds are the tools that are there from the beginning, and for how long each may
-// take at the most.
+// kinds lists the kinds of calls to the initial tools, the more frequent ones several
+// times.
 var kinds = []string{"echo", "echo", "work", "work", "ask", "ask", "ask", "fail", "panic", "block"}
 
 func (w *world) register() {
@@ -40,7 +40,7 @@ func (w *world) register() {
 	}
 }
 
-// tool makes a tool of a kind, which notes what becomes of it.
+// tool returns a tool of a kind that records its executions.
 func (w *world) tool(kind string) mcp.Handler {
 	serve := map[string]func(*world, context.Context, arguments) (string, error){
 		"echo": (*world).echo, "dyn": (*world).echo, "work": (*world).work, "ask": (*world).ask,
@@ -90,7 +90,7 @@ func (w *world) echo(ctx context.Context, in arguments) (string, error) {
 	return in.Tag, pause.For(ctx, time.Duration(in.Pause)*time.Millisecond)
 }
 
-// work says how far it is.
+// work reports progress.
 func (w *world) work(ctx context.Context, in arguments) (string, error) {
 	for i := range in.Steps {
 		if err := pause.For(ctx, time.Duration(in.Pause)*time.Millisecond); err != nil {
@@ -102,7 +102,7 @@ func (w *world) work(ctx context.Context, in arguments) (string, error) {
 	return in.Tag, nil
 }
 
-// ask does something once and asks twice.
+// ask runs Once and asks two questions.
 func (w *world) ask(ctx context.Context, in arguments) (string, error) {
 	once, err := mcp.Once(ctx, "once", func() (string, error) {
 		w.mu.Lock()
@@ -127,10 +127,10 @@ func (w *world) ask(ctx context.Context, in arguments) (string, error) {
 	return once + a.Text + b.Text, nil
 }
 
-// asked is what a call of ask comes to when everything is answered.
+// asked returns the result of a call of ask whose questions were both accepted.
 func asked(tag string) string { return tag + reply(tag+"a") + reply(tag+"b") }
 
-// reply is what the user says to a question.
+// reply returns the user's answer to a question.
 func reply(message string) string { return "re:" + message }
 
 func (w *world) fail(_ context.Context, in arguments) (string, error) {
@@ -141,10 +141,11 @@ func (w *world) panic(_ context.Context, in arguments) (string, error) {
 	panic(in.Tag)
 }
 
-// blocked is for how long.
+// blocked is how long block waits.
 const blocked = 10 * time.Minute
 
-// block waits until it is cancelled, but not for ever: cancellations get lost, too.
+// block waits until it is cancelled, for at most blocked, because cancellations may be
+// lost.
 func (w *world) block(ctx context.Context, _ arguments) (string, error) {
 	if err := pause.For(ctx, blocked); err != nil {
 		return "", err

@@ -18,7 +18,7 @@ import (
 	"github.com/go-psi/psi/mcpstdio"
 )
 
-// sessionIdle is how long sessions of HTTP live that nobody uses.
+// sessionIdle is how long idle HTTP sessions live.
 const sessionIdle = 10 * time.Minute
 
 // patience is how long a shutdown waits for requests.
@@ -38,8 +38,8 @@ type site struct {
 	httpClient *http.Client
 	serving    sync.WaitGroup
 	streams    *mcpstdio.StreamOptions
-	gateways   map[string]*mcp.Mux // by the way to the server
-	behind     []*mcp.Conn         // of gateways
+	gateways   map[string]*mcp.Mux // by name of the way
+	behind     []*mcp.Conn         // connections of gateways
 }
 
 func newSite(w *world) *site {
@@ -66,14 +66,14 @@ func newSite(w *world) *site {
 	return s
 }
 
-// streamOf configures a stream of which a principal is at the other end.
+// streamOf returns the options of a stream whose client is p.
 func (s *site) streamOf(p *mcp.Principal) *mcpstdio.StreamOptions {
 	opts := *s.streams
 	opts.Principal = p
 	return &opts
 }
 
-// shutDown ends the server in good order.
+// shutDown shuts the server down gracefully.
 func (s *site) shutDown() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.w.ctx), patience)
 	defer cancel()
@@ -93,14 +93,14 @@ func (s *site) leave() {
 	}
 }
 
-// close ends what is left.
+// close closes the HTTP server and waits for goroutines.
 func (s *site) close() {
 	_ = s.server.Close()
 	s.httpClient.CloseIdleConnections()
 	s.serving.Wait()
 }
 
-// forgetSessions ends all sessions of streamable HTTP.
+// forgetSessions ends all Streamable HTTP sessions.
 func (s *site) forgetSessions() (n int) {
 	for session := range s.mcp.Sessions() {
 		session.Close()
@@ -109,7 +109,7 @@ func (s *site) forgetSessions() (n int) {
 	return n
 }
 
-// noSessions makes sure that there are none.
+// noSessions checks that there are no sessions.
 func (w *world) noSessions(when string) {
 	n := 0
 	for range w.site.mcp.Sessions() {
@@ -123,18 +123,18 @@ func (w *world) noSessions(when string) {
 	}
 }
 
-// way is a way to the server.
+// way is a way to reach the server.
 type way struct {
 	name     string
-	legacy   bool // the only era
-	sessions bool // that the server can forget
-	mounted  bool // in another mux
-	gateway  bool // behind which the server takes nobody for the caller
-	shared   bool // the gateway's connection has one stream, which does not tell its calls apart
+	legacy   bool // legacy era only
+	sessions bool // has sessions that the server can forget
+	mounted  bool // behind a mount
+	gateway  bool // the server does not see the client's principal
+	shared   bool // the gateway uses one stream, on which calls cannot be told apart
 	to       func(s *site, f *faults) transport.Transport
 }
 
-// ways are those of package mcptest, in memory.
+// ways lists all ways to reach the server, in memory.
 var ways = []way{
 	{name: "memory", to: func(s *site, f *faults) transport.Transport {
 		return s.inMemory(as(f.client.principal, s.w.handler))
@@ -160,13 +160,13 @@ var ways = []way{
 	}},
 }
 
-// mounted is what names begin with behind a gateway, and URIs.
+// mounted and mountedURI are the prefixes of names and URIs behind a mount.
 const (
 	mounted    = "b_"
 	mountedURI = "mount:b_:"
 )
 
-// uri is the URI of a resource as clients see it.
+// uri returns the URI of a resource as clients see it.
 func (w way) uri(uri string) string {
 	if w.mounted {
 		return mountedURI + uri
@@ -174,7 +174,7 @@ func (w way) uri(uri string) string {
 	return uri
 }
 
-// pipe serves lines of bytes, as over standard input and output.
+// pipe serves the server over pipes, as over standard input and output.
 func (s *site) pipe(p *mcp.Principal) func(context.Context) (transport.Stream, error) {
 	return func(context.Context) (transport.Stream, error) {
 		in, toServer := io.Pipe()
@@ -207,7 +207,7 @@ func (s *site) through(f *faults, accept string) *mcphttp.TransportOptions {
 	return &mcphttp.TransportOptions{Client: &http.Client{Transport: &cutter{next: s.httpClient.Transport, faults: f, accept: accept}}, Logger: quiet}
 }
 
-// inMemory serves a handler on a pipe, and in the newest revision in process.
+// inMemory serves a handler over an in-memory pipe.
 func (s *site) inMemory(h mcp.Handler) transport.Transport {
 	return transport.FromStream(func(context.Context) (transport.Stream, error) {
 		near, far := transport.Pipe()

@@ -14,15 +14,15 @@ import (
 	"time"
 )
 
-// stranger writes its messages by hand: it calls before there is a session, and then in
-// batches, which only one revision has and the client of psi never sends.
+// stranger sends hand-written messages: calls without a session, and batches, which only
+// one revision supports and psi's client never sends.
 type stranger struct {
 	w       *world
 	rng     *rand.Rand
-	client  *client // whose calls it makes
-	session string  // over HTTP
-	mark    int     // of its tags
-	next    int     // tag
+	client  *client // owns its calls
+	session string  // session ID, over HTTP
+	mark    int     // prefix of its tags
+	next    int     // number of the next tag
 }
 
 func (w *world) newStranger(i int) *stranger {
@@ -72,7 +72,7 @@ func (s *stranger) actOnPipe() {
 		}
 		for {
 			answer, err := stream.Read(ctx)
-			if err != nil || !methodPattern.Match(answer) { // no notification
+			if err != nil || !methodPattern.Match(answer) { // not a notification
 				return string(answer)
 			}
 		}
@@ -88,14 +88,14 @@ func (s *stranger) actOnPipe() {
 	}
 }
 
-// early is a call that must not be served: no call has its tag.
+// early returns a call that must not be served: its tag belongs to no call.
 func (s *stranger) early() string { return echoMessage(7, "~0000~") }
 
 func echoMessage(id int, tag string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"echo","arguments":{"tag":%q,"steps":1,"pause":0}}}`, id, tag)
 }
 
-// batch is one of two calls.
+// batch returns a batch of two calls.
 func (s *stranger) batch() (message string, calls []*call) {
 	s.w.mu.Lock()
 	defer s.w.mu.Unlock()
@@ -113,15 +113,15 @@ func (s *stranger) batch() (message string, calls []*call) {
 	return `[` + strings.Join(messages, ",") + `]`, calls
 }
 
-// refused makes sure that an answer is an error, unless the server is gone.
+// refused checks that an answer is an error, unless the server is down.
 func (s *stranger) refused(answer string) {
 	if !strings.Contains(answer, `"error"`) && !s.w.isDown() {
 		s.w.wrongf("%s called too early, and got %q", s.client.name, answer)
 	}
 }
 
-// answered notes the answer to a batch, of which nothing is known that went wrong unless
-// the server forgot the session.
+// answered records the answer to a batch. It may only be an error if the server forgot a
+// session.
 func (s *stranger) answered(answer string, calls []*call) {
 	s.w.mu.Lock()
 	defer s.w.mu.Unlock()
@@ -137,7 +137,8 @@ func (s *stranger) answered(answer string, calls []*call) {
 	}
 }
 
-// post sends a message and returns the answer, with all its events if it is a stream.
+// post sends a message and returns the answer. If it is a stream, all its events are
+// returned.
 func (s *stranger) post(message string) string {
 	ctx, cancel := context.WithTimeout(s.w.ctx, time.Minute)
 	defer cancel()

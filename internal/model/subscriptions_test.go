@@ -12,22 +12,22 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// sub is a subscription and what it heard.
+// sub is a subscription and the notifications it received.
 type sub struct {
 	client *client
 	s      *mcp.Subscription
 	cancel context.CancelFunc
-	keys   []string // of what it asked for
+	keys   []string // subscribed keys
 
-	// Guarded by the lock of the world.
-	since  int            // the moment from which on it hears of everything
+	// Guarded by world.mu.
+	since  int            // moment after which it must be notified of every change
 	closed bool           // by its client
-	over   bool           // for long enough that nothing comes any more
-	heard  map[string]int // the last moment at which it heard, by key
+	over   bool           // closed long enough ago that nothing may arrive
+	heard  map[string]int // moment of the last notification, by key
 	count  int
 }
 
-// subscribe begins a subscription to something.
+// subscribe starts a random subscription.
 func (c *client) subscribe(conn *mcp.Conn) {
 	s := &sub{client: c, heard: map[string]int{}}
 	var filter mcp.SubscriptionFilter
@@ -45,7 +45,7 @@ func (c *client) subscribe(conn *mcp.Conn) {
 		filter.ResourceSubscriptions = append(filter.ResourceSubscriptions, c.way.uri(own))
 		s.keys = append(s.keys, own)
 	}
-	if c.rng.IntN(2) == 0 { // in vain
+	if c.rng.IntN(2) == 0 { // without effect
 		filter.ResourceSubscriptions = append(filter.ResourceSubscriptions, c.way.uri(privateTo(otherThan(c.principal))))
 	}
 	w := c.w
@@ -84,7 +84,7 @@ func (c *client) subscribe(conn *mcp.Conn) {
 	c.own = append(c.own, s)
 }
 
-// listen subscribes in the shortest way there is.
+// listen subscribes with the simplest method that suffices.
 func listen(ctx context.Context, conn *mcp.Conn, f mcp.SubscriptionFilter, fn func(mcp.Change)) (*mcp.Subscription, error) {
 	if f.ToolsListChanged || len(f.ResourceSubscriptions) != 1 {
 		return conn.Listen(ctx, f, fn)
@@ -113,7 +113,7 @@ func (s *sub) changed(ch mcp.Change) {
 		w.wrongLockedf("%s heard of %s after its subscription was over", s.client.name, key)
 	}
 	if s.s == nil {
-		return // it is not known yet what was accepted
+		return // it is not known yet which keys were accepted
 	}
 	if !slices.Contains(s.keys, key) {
 		w.wrongLockedf("%s heard of %s, but subscribed to %v", s.client.name, key, s.keys)
@@ -133,7 +133,7 @@ func (c *client) unsubscribe() {
 	c.w.logf("%s ends the subscription to %v", c.name, s.keys)
 	s.closing()
 	s.s.Close()
-	<-time.After(10 * time.Second) // for what is told in other goroutines
+	<-time.After(10 * time.Second) // for notifications on other goroutines
 	s.mustBeDone("Close")
 }
 
@@ -143,8 +143,7 @@ func (s *sub) closing() {
 	s.closed = true
 }
 
-// mustBeDone makes sure that the subscription ended, in good order, and that nothing
-// comes from now on.
+// mustBeDone checks that the subscription ended cleanly, and marks it as over.
 func (s *sub) mustBeDone(why string) {
 	defer s.cancel()
 	w := s.client.w
@@ -158,9 +157,8 @@ func (s *sub) mustBeDone(why string) {
 	s.over = true
 }
 
-// heard makes sure that every subscription that goes on has heard of the last change
-// that concerns it, after it happened. Then it has heard of all, for they may be
-// joined.
+// heard checks that every open subscription was notified after the last change of each of
+// its keys. Earlier changes need no separate check, because notifications may be merged.
 func (w *world) heard(when string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -24,9 +24,9 @@ import (
 	"github.com/go-psi/psi/mcp/tasks"
 )
 
-// TestTasks does at random what clients do with tasks, at replicas that are killed and
-// replaced, and holds what they see against a model: which answers a task has, whether it was
-// cancelled, and when it expires. A run that fails says which it was:
+// TestTasks performs random task operations on replicas that are killed and replaced, and
+// compares what clients see with a model: the answers of each task, whether it was
+// cancelled, and when it expires. To repeat a failed run:
 //
 //	go test ./internal/model -run TestTasks -model.seed 17
 func TestTasks(t *testing.T) {
@@ -56,7 +56,7 @@ func TestTasks(t *testing.T) {
 	}
 }
 
-// A farm is a server of several replicas with tasks.
+// A farm is a server that runs tasks on several replicas.
 type farm struct {
 	t        *testing.T
 	rng      *rand.Rand
@@ -66,24 +66,24 @@ type farm struct {
 	counts   map[string]int
 
 	mu    sync.Mutex
-	steps map[string]int  // how often each was begun
-	done  map[string]bool // those whose value Once has returned
+	steps map[string]int  // number of times each step started
+	done  map[string]bool // steps whose value Once has returned
 }
 
-// A taskReplica is a process, whose store fails when it is killed.
+// A taskReplica is a process whose store fails once it is killed.
 type taskReplica struct {
 	store.Store
 
 	killed  atomic.Bool
 	manager *tasks.Manager
-	conns   []*mcp.Conn // one for each principal
+	conns   []*mcp.Conn // one per principal
 }
 
 // hasExpired reports whether a task may have expired. It was created a little before its
-// client heard of it.
+// client was notified.
 func (m *modelTask) hasExpired() bool { return time.Now().Add(time.Second).After(m.expires) }
 
-// A modelTask is what is known about a task.
+// A modelTask is the model of a task.
 type modelTask struct {
 	id        string
 	number    int
@@ -91,7 +91,7 @@ type modelTask struct {
 	expires   time.Time
 	answers   map[string]string
 	cancelled bool
-	ended     *tasks.DetailedTask // as it was first seen to have ended
+	ended     *tasks.DetailedTask // final state as first seen
 }
 
 var errKilled = errors.New("the process was killed")
@@ -145,7 +145,7 @@ func (f *farm) startReplica() {
 	f.replicas = append(f.replicas, r)
 }
 
-// decline is never called: the runs answer by themselves.
+// decline is never called: runs answer by themselves.
 func decline(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 	return &mcp.ElicitResult{Action: mcp.ActionDecline}, nil
 }
@@ -206,7 +206,7 @@ func (f *farm) intN(n int) int {
 	return f.rng.IntN(n)
 }
 
-// play does something at random, eighty times, and then lets every task come to its end.
+// play performs eighty random operations and then brings every task to its end.
 func (f *farm) play() {
 	for range 3 {
 		f.startReplica()
@@ -261,7 +261,7 @@ func (f *farm) create() {
 	f.tasks = append(f.tasks, m)
 }
 
-// kill takes the store from a replica for ever, and starts another one.
+// kill makes the store of a replica fail permanently, and starts another replica.
 func (f *farm) kill() {
 	i := f.intN(len(f.replicas))
 	f.replicas[i].killed.Store(true)
@@ -291,7 +291,7 @@ func (f *farm) look(m *modelTask) *tasks.DetailedTask {
 	return d
 }
 
-// check returns what is wrong about the state of a task, "" if it may be so.
+// check describes what is wrong with the state of a task, or returns "".
 func (m *modelTask) check(d *tasks.DetailedTask) string {
 	if m.ended != nil && (d.Status != m.ended.Status || !d.LastUpdatedAt.Equal(m.ended.LastUpdatedAt) || string(d.Result) != string(m.ended.Result)) {
 		return fmt.Sprintf("it has ended before as %s %s", m.ended.Status, m.ended.Result)
@@ -323,13 +323,13 @@ func (m *modelTask) check(d *tasks.DetailedTask) string {
 	return ""
 }
 
-// goesOn reports whether a task has not come to its end.
+// goesOn reports whether a task has not ended.
 func (f *farm) goesOn(m *modelTask) bool {
 	d := f.look(m)
 	return d != nil && !d.Status.IsFinal()
 }
 
-// answer answers what a task asks.
+// answer answers a pending question of a task.
 func (f *farm) answer(m *modelTask) {
 	d := f.look(m)
 	if d == nil || d.Status != tasks.InputRequired {
@@ -357,7 +357,7 @@ func (f *farm) cancel(m *modelTask) {
 	}
 }
 
-// lookAsStranger asks for the task of the other principal.
+// lookAsStranger reads a task as the other principal, which must fail.
 func (f *farm) lookAsStranger(m *modelTask) {
 	if d, err := f.handle(m, 1-m.owner).Get(f.t.Context()); mcp.CodeOf(err) != mcp.CodeInvalidParams {
 		f.t.Errorf("a stranger sees the task %d: %+v, %v", m.number, d, err)

@@ -17,44 +17,44 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// world is one run: a server, its clients, and what the model knows of them.
+// world is one run: a server, its clients, and the state of the model.
 type world struct {
 	ctx  context.Context
 	seed uint64
 	mux  *mcp.Mux
-	// handler is what is served: the mux, or a mutant of it.
+	// handler is the served handler: the mux, or a mutant of it.
 	handler mcp.Handler
 	site    *site
 	clients []*client
-	rate    float64 // of faults, among messages
-	crowd   *way    // by which all clients go, nil if each has its own
+	rate    float64 // probability of a fault per message
+	crowd   *way    // used by all clients; nil if each has its own
 
-	calling sync.WaitGroup // calls that go on
+	calling sync.WaitGroup // calls in flight
 
 	mu          sync.Mutex
-	seq         int // counts what happens
+	seq         int // number of moments so far
 	start       time.Time
-	calm        bool      // there are no faults any more
-	down        time.Time // when the server was shut down, zero if it was not
+	calm        bool      // there are no more faults
+	down        time.Time // when the server was shut down; zero if it was not
 	problems    []string
 	trace       []string
 	calls       map[string]*call // by tag
 	subs        []*sub
 	changes     []change
-	tools       map[string]bool // the dynamic tools that are registered
-	serving     int             // handlers that run
+	tools       map[string]bool // registered dynamic tools
+	serving     int             // number of running handlers
 	connections int
-	lost        int // sessions that the server forgot
-	logged      int // messages that clients got
-	stolen      int // messages that came once more from somebody else
-	forged      int // what the hostile servers said that they should not
+	lost        int // sessions forgotten by the server
+	logged      int // log messages received by clients
+	stolen      int // messages repeated by another principal
+	forged      int // messages forged by hostile servers
 }
 
-// change is one change at the server: it took effect between two moments.
+// change is a change at the server that took effect between two moments.
 type change struct {
 	key        string // "tools" or a URI
 	begun, end int
-	tools      []string // registered after it, if it is one of the tools
+	tools      []string // tools registered afterwards, if the tools changed
 }
 
 var quiet = slog.New(slog.DiscardHandler)
@@ -82,8 +82,8 @@ func newWorld(ctx context.Context, seed uint64, mutate mcp.Middleware) *world {
 	return w
 }
 
-// rng makes the numbers that one actor's choices follow from. They depend on the
-// seed and the actor, and not on what others do meanwhile.
+// rng returns the random numbers for the choices of one actor. They depend only on the seed
+// and the actor, not on concurrent actions of others.
 func (w *world) rng(actor string) *rand.Rand {
 	h := w.seed
 	for _, b := range []byte(actor) {
@@ -92,7 +92,7 @@ func (w *world) rng(actor string) *rand.Rand {
 	return rand.New(rand.NewPCG(w.seed, h))
 }
 
-// moment is when something happens, in the order of the world.
+// moment returns the number of the next moment, which orders events.
 func (w *world) moment() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -110,7 +110,7 @@ func (w *world) logLockedf(format string, args ...any) {
 	w.trace = append(w.trace, fmt.Sprintf("%5d %9.3fs ", w.seq, time.Since(w.start).Seconds())+fmt.Sprintf(format, args...))
 }
 
-// wrongf notes a difference from the model.
+// wrongf records a deviation from the model.
 func (w *world) wrongf(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -135,22 +135,22 @@ func (w *world) isDown() bool {
 	return !w.down.IsZero()
 }
 
-// tagOf finds whose call a message is about.
+// tagPattern matches the tag of the call that a message belongs to.
 var tagPattern = regexp.MustCompile("~[0-9]+~")
 
 func tagOf(data []byte) string { return string(tagPattern.Find(data)) }
 
-// callOf is the call with a tag.
+// callOf returns the call with a tag, or nil.
 func (w *world) callOf(tag string) *call {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.calls[tag]
 }
 
-// play lets everybody act, then lets the dust settle, then ends it all.
+// play runs all actors, waits until things have settled, and then shuts everything down.
 func (w *world) play() {
 	rng := w.rng("director")
-	abrupt := rng.IntN(4) == 0 // the server goes while clients are at work
+	abrupt := rng.IntN(4) == 0 // the server shuts down while clients are active
 	var acting sync.WaitGroup
 	for _, c := range w.clients {
 		acting.Go(c.act)
@@ -181,7 +181,7 @@ func (w *world) play() {
 	}
 	w.site.leave()
 	if !w.isDown() {
-		<-time.After(blocked + 3*sessionIdle) // DELETE gets lost, too
+		<-time.After(blocked + 3*sessionIdle) // a DELETE may be lost
 		w.noSessions("after everybody has left")
 		w.shutDown()
 	}
@@ -190,7 +190,7 @@ func (w *world) play() {
 	w.noSessions("after the end")
 }
 
-// settle waits until everybody should know everything, and looks whether it is so.
+// settle waits until all notifications should have arrived, and checks that they have.
 func (w *world) settle() {
 	for _, c := range w.clients {
 		if c.isDead() {
@@ -218,10 +218,10 @@ func (w *world) shutDown() {
 	w.logf("the server is down")
 }
 
-// resources are what there is to subscribe to.
+// resources lists the resources to subscribe to.
 var resources = []string{"res://a", "res://b"}
 
-// actAsServer changes what there is, and forgets sessions.
+// actAsServer makes random changes and forgets sessions.
 func (w *world) actAsServer() {
 	rng := w.rng("server")
 	for range 5 + rng.IntN(20) {
@@ -239,7 +239,7 @@ func (w *world) actAsServer() {
 	}
 }
 
-// toggle adds a tool, or removes it.
+// toggle adds or removes a tool.
 func (w *world) toggle(name string) {
 	begun := w.moment()
 	w.mu.Lock()
@@ -279,7 +279,7 @@ func (w *world) update(uri string) {
 	w.changes = append(w.changes, change{key: uri, begun: begun, end: end})
 }
 
-// forgetSessions is what a server does that begins anew, or has too many.
+// forgetSessions ends all sessions, as a server does that restarts or has too many.
 func (w *world) forgetSessions() {
 	for _, c := range w.clients {
 		if c.way.sessions {

@@ -1,26 +1,26 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Command mutate tests tests: it changes one thing of a program at a time, a mutant,
-// and reports those that no test notices.
+// Command mutate tests the tests: it makes one change to a program at a time, a mutant, and
+// reports the mutants that no test notices.
 //
 //	bash internal/mutate.sh [-n 100] [-seed 1] [-workers 2] [-timeout 2m] [-tests ./mcpstdio] ./mcp ./mcphttp
 //
-// Mutants are drawn at random from all of the packages named; the same seed draws the
-// same mutants of the same source. The source is never touched: mutants are compiled by
-// the -overlay flag of the go command, most of them into one program. The tests of the packages named, and of those of
-// -tests, are run once each to see which lines they execute. A mutant is then tested by
-// the tests that execute its line, those of its own package first and quick ones before
-// slow ones, until one fails, and fails again. Tests that take too long without the mutant
-// as well, because the machine is busy, leave its outcome unclear, which does not count as
-// noticed.
+// Mutants are drawn at random from the named packages; for the same source, the same seed
+// draws the same mutants. The source is never modified: mutants are compiled with the
+// -overlay flag of the go command, most of them into one program. The tests of the named
+// packages and of the -tests packages are first run once each to see which lines they
+// execute. A mutant is then tested by the tests that execute its line, those of its own
+// package first and quick tests before slow ones, until one test fails twice. If tests take
+// too long even without the mutant, because the machine is busy, the outcome is unclear,
+// which does not count as noticed.
 //
-// A mutant that survives is a question: is a test missing, is the code not needed, or
-// does the change make no difference? To test one again, name it:
+// A mutant that survives is a question: is a test missing, is the code unnecessary, or does
+// the change make no difference? To test it again, name it:
 //
 //	bash internal/mutate.sh -n 0 -only 'mcp/encode.go:120' ./mcp
 //
-// Debug logs and capacity hints are not changed: no behavior depends on them.
+// Debug logs and capacity hints are not changed, because no behavior depends on them.
 package main
 
 import (
@@ -50,14 +50,14 @@ func main() {
 	}
 }
 
-// settings are what the command line says.
+// settings holds the command-line settings.
 type settings struct {
 	n, workers int
 	seed       uint64
 	limit      time.Duration
 	patterns   []string
-	only       *regexp.Regexp // of the mutants to test, as they are reported
-	tests      []string       // patterns of the packages whose tests are run
+	only       *regexp.Regexp // matches the mutants to test, as reported
+	tests      []string       // patterns of the packages whose tests run
 }
 
 func parse(args []string) (settings, error) {
@@ -130,7 +130,7 @@ func mutate(ctx context.Context, args []string, w io.Writer) error {
 	return errors.Join(r.errs...)
 }
 
-// draw chooses mutants of all packages, in random order.
+// draw returns mutants of all packages, in random order.
 func draw(targets []*goPackage, s settings) ([]mutant, error) {
 	var all []mutant
 	for _, p := range targets {
@@ -150,7 +150,7 @@ func draw(targets []*goPackage, s settings) ([]mutant, error) {
 	return all, nil
 }
 
-// measureAll runs all tests that mutants will have to pass.
+// measureAll measures all tests that mutants must pass.
 func measureAll(ctx context.Context, targets []*goPackage, dir, overlay string, s settings, w io.Writer) ([]*tester, error) {
 	tested, err := listPackages(ctx, s.tests...)
 	if err != nil {
@@ -182,7 +182,7 @@ func measureAll(ctx context.Context, targets []*goPackage, dir, overlay string, 
 	return testers, nil
 }
 
-// A report is told by several workers.
+// A report collects the results of several workers.
 type report struct {
 	w     io.Writer
 	drawn int
@@ -228,7 +228,7 @@ func (r *report) summarize(targets []*goPackage) {
 	r.row("all", func(mutant) bool { return true })
 }
 
-// row prints what became of some mutants, but for those that do not compile.
+// row prints the counts of the selected mutants, except those that do not compile.
 func (r *report) row(name string, of func(mutant) bool) {
 	count := map[outcome]int{}
 	total := 0

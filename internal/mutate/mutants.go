@@ -20,15 +20,15 @@ import (
 // A mutant replaces one part of a source file.
 type mutant struct {
 	pkg, file  string
-	start, end int    // offsets of what is replaced
-	with       string // what replaces it
+	start, end int    // offsets of the replaced source
+	with       string // the replacement
 	kind       string
 	line       int
-	covered    int    // the line that is executed if this is, 0 for any of the package
-	source     string // what is replaced, in one line
+	covered    int    // line whose coverage counts; 0 for any line of the package
+	source     string // replaced source, shortened to one line
 
-	form     form // how it is compiled together with others; the zero form if it is built alone
-	from, to int  // offsets of the expression or statement that form surrounds
+	form     form // how it is compiled with others; zero if built alone
+	from, to int  // offsets of the node replaced by the form
 	lastLine int
 }
 
@@ -36,7 +36,7 @@ func (m mutant) String() string {
 	return fmt.Sprintf("%s:%d: %s: %s => %s", path.Join(m.pkg, filepath.Base(m.file)), m.line, m.kind, m.source, shorten(m.with))
 }
 
-// place is where coverage profiles say whether the mutant is executed.
+// place returns the place whose coverage tells whether the mutant is executed.
 func (m mutant) place() place {
 	if m.covered == 0 {
 		return place{m.pkg, 0}
@@ -49,7 +49,7 @@ func (m mutant) apply(source []byte) []byte {
 	return slices.Concat(source[:m.start], []byte(m.with), source[m.end:])
 }
 
-// mutantsOf returns all mutants of a file, in the order of its lines.
+// mutantsOf returns all mutants of a file, in source order.
 func mutantsOf(pkg, file string) ([]mutant, error) {
 	source, err := os.ReadFile(file)
 	if err != nil {
@@ -76,15 +76,15 @@ type collector struct {
 	at        *token.File
 	found     []mutant
 
-	// of the node that is visited:
+	// State of the visited node:
 	covered    int
-	isConstant bool // in the declaration of a constant
+	isConstant bool // inside a constant declaration
 }
 
-// coveredLine is the line of a node in a coverage profile: that of its statement, because
-// profiles have no lines for what follows a function literal in one. What is not in a
-// function is in none; the conditions of a switch are in that of their own case, which may
-// not be executed when they are.
+// coveredLine returns the line whose coverage applies to a node: the line of its statement,
+// because profiles lack lines after a function literal in a statement. It is 0 outside of
+// functions. The conditions of a switch use the line of the switch, because the block of
+// their own case may not be executed when they are evaluated.
 func (c *collector) coveredLine(n ast.Node, stack []ast.Node) int {
 	if n == nil {
 		return 0
@@ -140,7 +140,7 @@ func (c *collector) visit(n ast.Node, stack []ast.Node) {
 	}
 }
 
-// add adds a mutant that is built alone.
+// add adds a mutant to be built alone.
 func (c *collector) add(kind string, from, to token.Pos, with string) *mutant {
 	start, end := c.at.Offset(from), c.at.Offset(to)
 	c.found = append(c.found, mutant{
@@ -150,8 +150,8 @@ func (c *collector) add(kind string, from, to token.Pos, with string) *mutant {
 	return &c.found[len(c.found)-1]
 }
 
-// surround has a mutant compiled together with others, except in the declaration of a
-// constant.
+// surround marks a mutant to be compiled together with others, except inside constant
+// declarations.
 func (c *collector) surround(m *mutant, n ast.Node, form form) {
 	if !c.isConstant {
 		m.form, m.from, m.to, m.lastLine = form, c.at.Offset(n.Pos()), c.at.Offset(n.End()), c.at.Line(n.End())
@@ -159,13 +159,13 @@ func (c *collector) surround(m *mutant, n ast.Node, form form) {
 	}
 }
 
-// wrap replaces a node by itself with something around it.
+// wrap adds a mutant that surrounds a node with text.
 func (c *collector) wrap(kind string, n ast.Node, before, after string, form form) {
 	text := string(c.source[c.at.Offset(n.Pos()):c.at.Offset(n.End())])
 	c.surround(c.add(kind, n.Pos(), n.End(), before+text+after), n, form)
 }
 
-// operators are those that are replaced, and by what.
+// operators maps operators to their replacements.
 var operators = map[token.Token]token.Token{
 	token.LSS: token.LEQ, token.LEQ: token.LSS, token.GTR: token.GEQ, token.GEQ: token.GTR,
 	token.EQL: token.NEQ, token.NEQ: token.EQL, token.LAND: token.LOR, token.LOR: token.LAND,
@@ -174,17 +174,17 @@ var operators = map[token.Token]token.Token{
 
 func (c *collector) operator(n *ast.BinaryExpr, stack []ast.Node) {
 	if n.Op == token.ADD && isText(n) {
-		return // strings have no other operator
+		return // strings support no other operator
 	}
 	other, ok := operators[n.Op]
 	if parent, isIf := stack[len(stack)-1].(*ast.IfStmt); !ok || isIf && parent.Cond == n && (n.Op == token.EQL || n.Op == token.NEQ) {
-		return // the negated condition is the same
+		return // equivalent to the negated condition
 	}
 	m := c.add("operator", n.OpPos, n.OpPos+token.Pos(len(n.Op.String())), other.String())
 	c.surround(m, n, exchange[n.Op.String()])
 }
 
-// isText reports whether an expression is a string, as far as its literals say.
+// isText reports whether an expression is recognizably a string, by its literals.
 func isText(x ast.Expr) bool {
 	switch x := x.(type) {
 	case *ast.BasicLit:
@@ -197,7 +197,7 @@ func isText(x ast.Expr) bool {
 	return false
 }
 
-// statements removes statements, but keeps what they use in use.
+// statements removes statements but keeps the names in them used.
 func (c *collector) statements(list []ast.Stmt) {
 	for _, s := range list {
 		switch s := s.(type) {
@@ -218,7 +218,7 @@ func (c *collector) statements(list []ast.Stmt) {
 	}
 }
 
-// isDebugging reports whether an expression only logs what nobody tests.
+// isDebugging reports whether an expression only writes a debug log.
 func isDebugging(x ast.Expr) bool {
 	call, ok := x.(*ast.CallExpr)
 	if !ok {
@@ -234,7 +234,7 @@ func isLevelDebug(x ast.Expr) bool {
 	return ok && level.Sel.Name == "LevelDebug"
 }
 
-// returned replaces an error that is returned by nil.
+// returned replaces returned errors with nil.
 func (c *collector) returned(n *ast.ReturnStmt, stack []ast.Node) {
 	results := resultsOf(stack)
 	if len(results) == 0 || len(n.Results) != len(results) {
@@ -274,8 +274,8 @@ func resultsOf(stack []ast.Node) (types []ast.Expr) {
 	return nil
 }
 
-// isHint reports whether an expression only saves allocations: in the capacity of an empty
-// slice, in the size of a map, in the argument of Grow. A greater number makes no difference
+// isHint reports whether an expression is only a capacity hint: the capacity of an empty
+// slice, the size of a map, or the argument of Grow. A larger value makes no difference
 // that a test of behavior could notice.
 func isHint(n ast.Node, stack []ast.Node) bool {
 	for _, parent := range stack {
@@ -309,8 +309,8 @@ func hintOf(call *ast.CallExpr) ast.Expr {
 	return nil
 }
 
-// isMap reports whether a type is a map, as far as its name says: that of http.Header or
-// url.Values.
+// isMap reports whether a type is recognizably a map: a map type, or a type named Header or
+// Values.
 func isMap(t ast.Expr) bool {
 	switch t := t.(type) {
 	case *ast.MapType:
@@ -330,7 +330,7 @@ func (c *collector) constant(n *ast.BasicLit) {
 	}
 }
 
-// shorten is source in one line that is not too long.
+// shorten returns source as one line of limited length.
 func shorten(source string) string {
 	line := strings.Join(strings.Fields(source), " ")
 	if len(line) > 100 {

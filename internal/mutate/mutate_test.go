@@ -45,7 +45,7 @@ func write(t *testing.T, dir, name, text string) string {
 	return path
 }
 
-// Each mutant changes one thing, of which the list says all.
+// Each mutant makes one change, and the list is complete.
 func TestMutants(t *testing.T) {
 	found, err := mutantsOf("p", write(t, t.TempDir(), "p.go", program))
 	if err != nil {
@@ -86,8 +86,8 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// A coverage profile has the line where a statement begins, but none for what follows a
-// function literal in it.
+// A coverage profile contains the line where a statement starts, but no lines after a
+// function literal in the statement.
 func TestCoveredLine(t *testing.T) {
 	found, err := mutantsOf("p", write(t, t.TempDir(), "p.go", `package p
 
@@ -121,7 +121,7 @@ func f(n int) config {
 	}
 }
 
-// A module with one mutant of each outcome.
+// mutate reports every outcome for a module with one mutant of each.
 func TestMutate(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles a program many times")
@@ -144,8 +144,8 @@ func TestMutate(t *testing.T) {
 	}
 }
 
-// Mutants that are built together behave as those that are built alone: off they change
-// nothing, and on they change one thing.
+// Mutants that are built together behave like mutants that are built alone: switched off,
+// they change nothing; switched on, they make one change.
 func TestSwitches(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles a program many times")

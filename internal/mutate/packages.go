@@ -22,7 +22,7 @@ import (
 	"time"
 )
 
-// A goPackage is what go list says of a package.
+// A goPackage is the output of go list for a package.
 type goPackage struct {
 	Dir, ImportPath, Name              string
 	GoFiles, TestGoFiles, XTestGoFiles []string
@@ -50,7 +50,7 @@ func listPackages(ctx context.Context, patterns ...string) ([]*goPackage, error)
 	}
 }
 
-// A place is a line of a file, named as in coverage profiles: import path and base name.
+// A place is a line of a file, named as in coverage profiles by import path and base name.
 // Line 0 of an import path stands for any line of the package.
 type place struct {
 	file string
@@ -72,16 +72,16 @@ func total(tests []*test) (sum time.Duration) {
 
 var testName = regexp.MustCompile(`(?m)^(Test|Example|Fuzz)\w*$`)
 
-// A tester is a package whose tests execute lines of the targets.
+// A tester is a package whose tests execute lines of the mutated packages.
 type tester struct {
 	*goPackage
-	binary    string // of its tests, with all mutants that can be switched
+	binary    string // test binary with all switchable mutants
 	tests     []*test
 	executing map[place][]*test
 }
 
-// measure runs each test of a package alone, without mutants, to see how long it takes and
-// which lines of the targets it executes.
+// measure runs each test of a package separately, without mutants, to determine its
+// duration and the lines of the targets that it executes.
 func measure(ctx context.Context, p *goPackage, targets []string, s settings) (*tester, error) {
 	dir, err := os.MkdirTemp("", "mutate")
 	if err != nil {
@@ -120,8 +120,9 @@ func measure(ctx context.Context, p *goPackage, targets []string, s settings) (*
 	return t, errors.Join(errs...)
 }
 
-// check builds the tests with all mutants that can be switched, and runs them with none
-// on. A test that fails nevertheless, such as one that counts allocations, is not used.
+// check builds the tests with all switchable mutants and runs them with all mutants off.
+// Tests that fail nevertheless, for example because they count allocations, are returned as
+// unusable.
 func (t *tester) check(ctx context.Context, dir, overlay string, limit time.Duration) (unusable []string, err error) {
 	if t.binary, err = compile(ctx, t.goPackage, dir, "-overlay="+overlay); err != nil {
 		return nil, err
@@ -151,8 +152,8 @@ func (t *tester) add(one *test, covered map[place]bool) {
 	}
 }
 
-// measureOne runs one test. One that fails is run again: a test that needs two attempts
-// on a busy machine is no reason to give up.
+// measureOne runs one test. A failed test is run again, because a test that needs two
+// attempts on a busy machine is no reason to give up.
 func measureOne(ctx context.Context, p *goPackage, binary, name string, limit time.Duration) (*test, map[place]bool, error) {
 	profile := filepath.Join(filepath.Dir(binary), name+".cover")
 	defer os.Remove(profile)
@@ -178,7 +179,7 @@ func readProfile(name string) (map[place]bool, error) {
 	return parseProfile(f)
 }
 
-// parseProfile returns the lines that a coverage profile says were executed.
+// parseProfile returns the lines that were executed according to a coverage profile.
 func parseProfile(r io.Reader) (map[place]bool, error) {
 	covered := map[place]bool{}
 	s := bufio.NewScanner(r)

@@ -32,33 +32,34 @@ func compile(ctx context.Context, p *goPackage, dir string, flags ...string) (st
 	return binary, nil
 }
 
-// runTests runs the tests of a binary that have these names, with a mutant switched on. 0
-// means none. It returns their output.
+// runTests runs the named tests of a binary with one mutant switched on, or none if number
+// is 0. It returns their output.
 func runTests(ctx context.Context, p *goPackage, binary string, names []string, number int, limit time.Duration, flags ...string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, limit+5*time.Second) // the binary enforces limit itself, and prints what hangs
+	ctx, cancel := context.WithTimeout(ctx, limit+5*time.Second) // the binary enforces limit itself
 	defer cancel()
 	args := append([]string{"-test.run=^(" + strings.Join(names, "|") + ")$", "-test.failfast", "-test.timeout=" + limit.String()}, flags...)
 	cmd := exec.CommandContext(ctx, binary, args...)
 	cmd.Dir = p.Dir
-	// Processes that are started by tests complain without GOCOVERDIR.
+	// Processes started by tests complain if GOCOVERDIR is unset.
 	cmd.Env = append(os.Environ(), "GOCOVERDIR="+filepath.Dir(binary), environment+"="+strconv.Itoa(number))
 	cmd.WaitDelay = time.Second
 	return cmd.CombinedOutput()
 }
 
-// An outcome is what became of a mutant.
+// An outcome is the result of testing a mutant.
 type outcome string
 
 const (
 	killed    outcome = "killed"
 	survived  outcome = "survived"
 	uncovered outcome = "uncovered" // no test executes the line
-	unclear   outcome = "unclear"   // its tests took too long, but they do without it, too
-	invalid   outcome = "invalid"   // it does not compile
+	unclear   outcome = "unclear"   // its tests time out, even without it
+	invalid   outcome = "invalid"   // does not compile
 )
 
-// run tests a mutant: with the binaries of the testers if it has a number there. The string
-// names the package and the test that killed it.
+// run tests a mutant. If number is not 0, it uses the binaries of the testers, in which the
+// mutant has that number. The returned string names the package and the test that killed
+// the mutant.
 func run(ctx context.Context, m mutant, number int, testers []*tester, limit time.Duration) (outcome, string, error) {
 	dir, err := os.MkdirTemp("", "mutant")
 	if err != nil {
@@ -96,7 +97,7 @@ func run(ctx context.Context, m mutant, number int, testers []*tester, limit tim
 	return result, "", nil
 }
 
-// overlay writes the changed file, and the file that names it to the go command.
+// overlay writes the changed file and an overlay file for the go command.
 func (m mutant) overlay(dir string) (string, error) {
 	source, err := os.ReadFile(m.file)
 	if err != nil {
@@ -107,14 +108,14 @@ func (m mutant) overlay(dir string) (string, error) {
 	return overlay, errors.Join(err, os.WriteFile(changed, m.apply(source), 0o600), os.WriteFile(overlay, replace, 0o600))
 }
 
-// A candidate is a package with the tests of it that execute a mutant, quickest first.
+// A candidate is a package and its tests that execute a mutant, quickest first.
 type candidate struct {
 	*tester
 	tests []*test
 }
 
 // covering returns the tests that execute a mutant: first those of its own package, then
-// those of the package that takes the least time.
+// the other packages by total duration.
 func covering(m mutant, testers []*tester) []candidate {
 	var all []candidate
 	for _, t := range testers {
@@ -132,11 +133,11 @@ func covering(m mutant, testers []*tester) []candidate {
 	return all
 }
 
-// quick is how long the tests take that are run before the others.
+// quick is the total duration of the tests that run first.
 const quick = time.Second
 
-// kill runs the tests until one fails, and returns its name. Most mutants are killed by
-// a quick test, so the slow ones are run only if the quick ones pass.
+// kill runs the tests until one fails, and returns its name. Slow tests run only if the
+// quick ones pass, because most mutants are killed by a quick test.
 func (c candidate) kill(ctx context.Context, binary string, number int, limit time.Duration) (string, error) {
 	n := 1
 	for n < len(c.tests) && total(c.tests[:n+1]) <= quick {
@@ -158,18 +159,18 @@ func (c candidate) kill(ctx context.Context, binary string, number int, limit ti
 	return "", nil
 }
 
-// timeout is what a mutant is killed by if its tests take too long.
+// timeout is the name of the killer if the tests take too long.
 const timeout = "timeout"
 
-// crash is what a mutant is killed by if no test is named.
+// crash is the name of the killer if the output names no test.
 const crash = "crash"
 
-// errBusy reports that tests take too long without a mutant, too.
+// errBusy reports that tests take too long even without the mutant.
 var errBusy = errors.New("the machine is busy")
 
-// run runs tests, and returns the one that failed. Failures count if they happen twice,
-// because tests may also fail on a busy machine. Tests that take too long get twice the
-// time, and count if they take less without the mutant.
+// run runs tests and returns the name of the one that failed. A failure counts only if it
+// happens twice, because tests may also fail on a busy machine. Tests that take too long
+// get twice the time, and count only if they are faster without the mutant.
 func (c candidate) run(ctx context.Context, binary string, names []string, number int, limit time.Duration) (by string, err error) {
 	for range 2 {
 		out, failure := runTests(ctx, c.goPackage, binary, names, number, limit)
@@ -195,7 +196,8 @@ func (c candidate) run(ctx context.Context, binary string, names []string, numbe
 
 var failure = regexp.MustCompile(`(?m)^ *--- FAIL: (\S+)`)
 
-// failed returns the name of the test that failed, according to the output of a binary.
+// failed returns the name of the failed test in the output of a binary, or timeout or
+// crash.
 func failed(out []byte) string {
 	if bytes.Contains(out, []byte("panic: test timed out")) {
 		return timeout

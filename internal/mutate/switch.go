@@ -19,14 +19,14 @@ import (
 	"strings"
 )
 
-// Most mutants need no build of their own: they are compiled into the same program, each
-// with a number, and a variable of the environment turns one of them on. A mutant of a
-// constant, which may have any type, and one that does not compile are built alone.
+// Most mutants need no separate build: they are compiled into the same program, each with a
+// number, and an environment variable switches one of them on. Mutants of constants, which
+// may have any type, and mutants that do not compile are built alone.
 
-// environment is the variable with the number of the mutant that is on.
+// environment is the variable that holds the number of the active mutant.
 const environment = "MUTANT"
 
-// helpers is the file that is added to each changed package.
+// helpers is the source of a file added to each changed package.
 const helpers = `package %s
 
 import (
@@ -66,7 +66,7 @@ func mutantSUB[T mutantNumber](n int, a, b T) T {
 }
 `
 
-// An edit replaces a part of a file.
+// An edit replaces part of a file.
 type edit struct {
 	start, end int
 	with       string
@@ -83,8 +83,8 @@ func (m mutant) edits(n int) []edit {
 	return append(all, edit{m.to, m.to, number(m.form.after)})
 }
 
-// A form is what is written before a changed expression or statement, instead of its
-// operator, and after it. A # is replaced by the number of the mutant.
+// A form is the text inserted before a changed expression or statement, in place of its
+// operator, and after it. Each # is replaced by the number of the mutant.
 type form struct{ before, between, after string }
 
 var (
@@ -100,15 +100,15 @@ var (
 	}
 )
 
-// applyAll returns a file with the edits of several mutants, which may lie in one another
-// but do not overlap otherwise.
+// applyAll returns a file with the edits of several mutants. Mutants may be nested but must
+// not overlap otherwise.
 func applyAll(source []byte, mutants map[int]mutant) []byte {
 	numbers := make([]int, 0, len(mutants))
 	for n := range mutants {
 		numbers = append(numbers, n)
 	}
-	// The outermost first, so that of edits at the same place its own is outermost. Of the
-	// mutants of one expression, that of its operator is innermost.
+	// Outermost mutants come first, so that their edits also enclose those of others at the
+	// same offset. Of the mutants of one expression, that of its operator is innermost.
 	slices.SortFunc(numbers, func(a, b int) int {
 		x, y := mutants[a], mutants[b]
 		return cmp.Or(cmp.Compare(x.from, y.from), cmp.Compare(y.to, x.to), cmp.Compare(x.form.between, y.form.between), cmp.Compare(a, b))
@@ -132,14 +132,14 @@ func applyAll(source []byte, mutants map[int]mutant) []byte {
 	return append(out, source[at:]...)
 }
 
-// A switchboard is a program with many mutants, by their numbers.
+// A switchboard is a program with many mutants, each identified by a number.
 type switchboard struct {
 	overlay string
 	numbers map[mutant]int
 }
 
-// newSwitchboard writes a program with those of the mutants that can be switched to a
-// directory. It leaves out those with which it does not compile.
+// newSwitchboard writes a program with all switchable mutants to a directory, except those
+// that do not compile.
 func newSwitchboard(ctx context.Context, targets []*goPackage, mutants []mutant, dir string) (*switchboard, error) {
 	s := &switchboard{overlay: filepath.Join(dir, "overlay.json"), numbers: map[mutant]int{}}
 	for i, m := range mutants {
@@ -174,7 +174,7 @@ func (s *switchboard) build(ctx context.Context, targets []*goPackage) ([]byte, 
 	return cmd.CombinedOutput()
 }
 
-// write writes the changed files, and the overlay that names them.
+// write writes the changed files and the overlay file.
 func (s *switchboard) write(targets []*goPackage, dir string) error {
 	files := map[string]map[int]mutant{}
 	for m, n := range s.numbers {
@@ -202,8 +202,8 @@ func (s *switchboard) write(targets []*goPackage, dir string) error {
 	return errors.Join(err, os.WriteFile(s.overlay, text, 0o600))
 }
 
-// writeNext writes what replaces a file to a directory of its own, because the compiler
-// prints its name.
+// writeNext writes the replacement of a file to a separate directory, so that it keeps the
+// base name, which the compiler prints.
 func writeNext(dir string, replace map[string]string, file string, text []byte) error {
 	dir = filepath.Join(dir, strconv.Itoa(len(replace)))
 	replace[file] = filepath.Join(dir, filepath.Base(file))
@@ -212,8 +212,8 @@ func writeNext(dir string, replace map[string]string, file string, text []byte) 
 
 var compileError = regexp.MustCompile(`^(?:\S*/)?([^/\s]+\.go):(\d+):`)
 
-// leaveOut removes the mutants of the lines that do not compile, according to the output
-// of the compiler, and returns how many there were.
+// leaveOut removes the mutants on lines that do not compile according to the compiler's
+// output, and returns their number.
 func (s *switchboard) leaveOut(out []byte) (removed int) {
 	pkg := ""
 	for line := range bytes.Lines(out) {

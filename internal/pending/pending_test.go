@@ -31,7 +31,7 @@ func TestMap(t *testing.T) {
 		t.Errorf("got %d, %v", got, err)
 	}
 	again, _ := m.Add("a")
-	removeA() // which has been answered: the other one waits on
+	removeA() // already answered: the other request still waits
 	removeB()
 	if m.Deliver("b", 1) || !m.Deliver("a", 2) || <-again != 2 {
 		t.Error("remove removed another request than its own")

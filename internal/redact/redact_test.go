@@ -11,7 +11,8 @@ import (
 	"github.com/go-psi/psi/internal/redact"
 )
 
-// secret is what must not be left; it looks like a password to nothing but its surroundings.
+// secret is the value that must be redacted; only its context reveals that it is a
+// password.
 const secret = "hunter2hunter2"
 
 var textRules = &redact.Rules{Text: redact.Text}
@@ -25,8 +26,8 @@ func quoted(text string) string {
 	return string(raw)
 }
 
-// The output of servers as they are published: environments, files of settings, logs, the
-// output of git and of kubectl, headers.
+// Secrets are redacted from typical output of servers: environments, configuration files,
+// logs, output of git and kubectl, and headers.
 func TestOutputOfServers(t *testing.T) {
 	for name, text := range map[string]string{
 		"an environment as JSON":          `{"PATH":"/usr/bin","GITHUB_TOKEN":"` + secret + `","HOME":"/root"}`,
@@ -66,7 +67,7 @@ func TestOutputOfServers(t *testing.T) {
 	}
 }
 
-// What is no secret stays as it is, byte for byte.
+// Text without secrets is unchanged, byte for byte.
 func TestUnchanged(t *testing.T) {
 	for _, text := range []string{
 		"The password is in the vault.", "maxTokens: 100", "See https://example.com/a:b?page=2#x.", "12:30:05", "a=b", "Use basic authentication.",
@@ -80,7 +81,7 @@ func TestUnchanged(t *testing.T) {
 	}
 }
 
-// A redacted value has the type that it had, and schemas keep their properties.
+// A redacted value keeps its type, and schemas keep their properties.
 func TestShape(t *testing.T) {
 	for raw, want := range map[string]string{
 		`{"password":"x"}`:                     `{"password":"(redacted)"}`,
@@ -100,7 +101,7 @@ func TestShape(t *testing.T) {
 	}
 }
 
-// Rules can be added.
+// Custom rules apply in addition to the built-in ones.
 func TestRules(t *testing.T) {
 	rules := &redact.Rules{
 		Name: func(name string) bool { return name == "iban" },
@@ -112,7 +113,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// Whatever the JSON is, redacting it leaves valid JSON, and redacting that changes nothing.
+// Redacting any JSON yields valid JSON, and redacting the result changes nothing.
 func FuzzJSON(f *testing.F) {
 	for _, seed := range []string{`{"password":"x","text":"{\"token\":[1]}"}`, `["Authorization: Bearer abc123def"]`, `"\ud83d\ude00 api_key=\u0022x\u0022"`, `{"a":{"inputSchema":{}}}`} {
 		f.Add([]byte(seed))

@@ -66,8 +66,8 @@ func TestShortKey(t *testing.T) {
 	}
 }
 
-// What was not sealed here, for this context, does not open, and what was sealed and
-// then changed does not either.
+// Open fails for tokens that were not sealed with this key for this context, or were
+// changed afterwards.
 func FuzzOpen(f *testing.F) {
 	r, _ := seal.NewRing(bytes.Repeat([]byte("k"), 32))
 	f.Add(r.Seal([]byte("x"), nil), []byte("plain"), []byte("context"), []byte("other"), uint16(0), byte(1))
@@ -94,7 +94,8 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// The same text is sealed to the same token, other texts to others, and all can be opened.
+// SealSame returns the same token for equal input and different tokens otherwise, and all
+// of them can be opened.
 func TestSealSame(t *testing.T) {
 	ring, err := seal.NewRing([]byte("sixteen bytes ok"))
 	if err != nil {
@@ -121,7 +122,7 @@ func TestSealSame(t *testing.T) {
 	}
 }
 
-// A token has one spelling: whoever remembers which were used compares their text.
+// A token has exactly one spelling, so used tokens can be recognized by comparing text.
 func TestTokensHaveOneSpelling(t *testing.T) {
 	r := ring(t, "a")
 	token := r.Seal([]byte("hello"), nil)

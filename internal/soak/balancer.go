@@ -18,29 +18,30 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// clientHeader names the client of a request, so that it can be told what may fail.
+// clientHeader names the client of a request, so that the balancer knows which client its
+// faults affect.
 const clientHeader = "Soak-Client"
 
-// balancer stands before the replicas. Requests of the modern era go to them in
-// turn. Those of a session go to one of them, while any of them is being served,
-// and to another one from time to time. Now and then it cuts a connection. What does
-// not say of which client it is stays at one replica, and is spared.
+// balancer distributes requests to the replicas. Requests of the modern era go to the
+// replicas in turn. Requests of a session go to the same replica as long as any of them is
+// in flight, and the session moves from time to time. Some connections are cut. Requests
+// without a client header stay at one replica and are not cut.
 type balancer struct {
 	http  *http.Server
 	proxy *httputil.ReverseProxy
 	pool  *http.Transport
 	begun time.Time
 	seed  maphash.Seed
-	every time.Duration // between two moves of a session
+	every time.Duration // interval between moves of a session
 	ended chan struct{}
 
 	mu       sync.Mutex
 	rng      *rand.Rand
 	backends []*backend
 	turn     int
-	pins     map[string]*pin      // of what is being served, by session
-	hurt     map[string]time.Time // when a client last had a request that was cut off
-	last     map[string]int       // the replica that a session was at
+	pins     map[string]*pin      // of requests in flight, by session
+	hurt     map[string]time.Time // last time a request of the client was cut off
+	last     map[string]int       // number of each session's last replica
 	moves    int
 	cuts     int
 }
@@ -53,7 +54,7 @@ type backend struct {
 	flights        map[*flight]struct{}
 }
 
-// flight is a request that is being served.
+// flight is a request in flight.
 type flight struct {
 	client, key string
 	to          *backend
@@ -61,7 +62,7 @@ type flight struct {
 	cut         bool
 }
 
-// pin keeps a session where requests of it are being served.
+// pin keeps a session at a replica while requests of it are in flight.
 type pin struct {
 	to      *backend
 	flights int
@@ -111,7 +112,7 @@ func (b *balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// begin chooses where a request goes.
+// begin chooses the replica for a request.
 func (b *balancer) begin(f *flight, r *http.Request) {
 	id := r.Header.Get("Mcp-Session-Id")
 	single := r.URL.Path == "/sse" // its session cannot move
@@ -135,7 +136,7 @@ func (b *balancer) begin(f *flight, r *http.Request) {
 	}
 	f.to.flights[f] = struct{}{}
 	if id == "" || r.Method == http.MethodGet && !single {
-		return // a stream of its own does not keep a session where it is
+		return // a session's own stream does not pin the session
 	}
 	f.key = id
 	if p == nil || p.to != f.to {
@@ -146,7 +147,7 @@ func (b *balancer) begin(f *flight, r *http.Request) {
 	b.noteMoveLocked(id, f.to.number)
 }
 
-// nextLocked takes the replicas in turn.
+// nextLocked returns the next replica in turn.
 func (b *balancer) nextLocked() *backend {
 	for {
 		b.turn++
@@ -156,14 +157,14 @@ func (b *balancer) nextLocked() *backend {
 	}
 }
 
-// epoch counts the moves of a session.
+// epoch returns the number of moves of a session so far.
 func (b *balancer) epoch(id string) int64 {
 	offset := maphash.String(b.seed, id) % uint64(b.every)
 	return (int64(time.Since(b.begun)) + int64(offset)) / int64(b.every)
 }
 
-// placeLocked chooses so that other sessions stay where they are when a replica
-// comes or goes.
+// placeLocked chooses the replica of a session by rendezvous hashing, so that other
+// sessions stay where they are when a replica is added or removed.
 func (b *balancer) placeLocked(id string, epoch int64) *backend {
 	var best *backend
 	var most uint64
@@ -180,7 +181,7 @@ func (b *balancer) placeLocked(id string, epoch int64) *backend {
 	return best
 }
 
-// maxLast bounds what is remembered only to be counted.
+// maxLast limits the entries that are only kept for counting.
 const maxLast = 20_000
 
 func (b *balancer) noteMoveLocked(id string, to int) {
@@ -206,7 +207,8 @@ func (b *balancer) end(f *flight) {
 	}
 }
 
-// How many requests there are for one that is cut, and after what time.
+// One in requestsPerCut requests and one in streamsPerCut streams is cut, within cutRequest
+// or cutStream.
 const (
 	requestsPerCut = 200
 	streamsPerCut  = 5
@@ -214,7 +216,7 @@ const (
 	cutStream      = 10 * time.Second
 )
 
-// cutLater cuts the connection of some requests.
+// cutLater cuts the connection of some requests after a while.
 func (b *balancer) cutLater(f *flight, r *http.Request) *time.Timer {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -245,8 +247,8 @@ func (b *balancer) wasCut(f *flight) bool {
 	return f.cut
 }
 
-// hurtSince reports whether a request of the client was cut off, or was with a
-// replica that went.
+// hurtSince reports whether a request of the client was cut off after a time, or was at a
+// replica that was removed.
 func (b *balancer) hurtSince(client string, at time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -265,14 +267,15 @@ func (b *balancer) add(p *replica) {
 	b.backends = append(b.backends, &backend{replica: p, flights: map[*flight]struct{}{}})
 }
 
-// drain gives a replica nothing new.
+// drain stops sending requests to a replica, except those of sessions pinned to it.
 func (b *balancer) drain(p *replica) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.of(p).draining = true
 }
 
-// remove gives a replica nothing more at all. What it serves may fail from now on.
+// remove sends no further requests to a replica. Its requests in flight may fail from now
+// on.
 func (b *balancer) remove(p *replica) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

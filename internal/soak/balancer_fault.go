@@ -12,17 +12,17 @@ import (
 	"time"
 )
 
-// A request can fail because the one before it on its connection was cancelled just
-// then. That is net/http's doing. Its error is that of a cancellation, though nobody
-// has cancelled this request, or of a connection that this side has closed.
+// A request can fail because the previous request on its connection was cancelled at that
+// moment. This is a race in net/http. The error reports a cancellation although this
+// request was not cancelled, or a connection closed by this side.
 
-// unreachable answers what no replica has answered.
+// unreachable responds to a request that no replica answered.
 func (b *balancer) unreachable(w http.ResponseWriter, r *http.Request, err error) {
 	b.blame(r, err)
 	http.Error(w, err.Error(), http.StatusBadGateway)
 }
 
-// watch sees how the answer of a replica ends.
+// watch observes how the response of a replica ends.
 func (b *balancer) watch(res *http.Response) error {
 	res.Body = &watchedBody{ReadCloser: res.Body, b: b, r: res.Request}
 	return nil
@@ -43,7 +43,7 @@ func (w *watchedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// blame remembers a client whose request this side has ended.
+// blame records the client of a request that was ended by this side.
 func (b *balancer) blame(r *http.Request, err error) {
 	if !errors.Is(err, context.Canceled) && !errors.Is(err, net.ErrClosed) {
 		return

@@ -10,7 +10,7 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// change changes the list of tools every second, of all replicas.
+// change changes the tools of all replicas every second.
 func (s *server) change(ctx context.Context) {
 	for extra := true; ctx.Err() == nil; extra = !extra {
 		s.setExtra(extra)
@@ -30,7 +30,7 @@ func (s *server) setExtra(extra bool) {
 	}
 }
 
-// updateLocked gives a mux the tool that comes and goes, or takes it away.
+// updateLocked adds the extra tool to a mux, or removes it.
 func (s *server) updateLocked(mux *mcp.Mux) {
 	if s.extra {
 		mux.Tool("extra", s.counted(echo))
@@ -39,7 +39,7 @@ func (s *server) updateLocked(mux *mcp.Mux) {
 	}
 }
 
-// changedBetween reports the last change between two times.
+// changedBetween returns the time of the last change between two times, if any.
 func (s *server) changedBetween(from, to time.Time) (last time.Time, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

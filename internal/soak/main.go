@@ -1,15 +1,15 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Command soak puts a server under the load of many clients, bad ones among them,
-// for a bounded time, checks every answer, and then checks that nothing is left of
-// them: no goroutine, no descriptor, no memory, no session. The server may be several
-// replicas that share a store, behind a balancer that moves sessions between them and
-// cuts connections; in the middle each is replaced by another.
+// Command soak subjects a server to the load of many clients, including misbehaving ones,
+// for a limited time, and checks every answer. It then checks that nothing is leaked: no
+// goroutine, no file descriptor, no memory, no session. The server may consist of several
+// replicas that share a store, behind a balancer that moves sessions between them and cuts
+// connections; each replica is replaced during the run.
 //
 //	go run ./internal/soak -for 2m -sessions 2000 -replicas 2
 //
-// It prints what was done, and exits with 1 if anything was wrong.
+// It prints statistics, and exits with status 1 if anything was wrong.
 package main
 
 import (
@@ -23,7 +23,7 @@ import (
 	"time"
 )
 
-// writeProfile writes a profile of the memory that is in use, unless path is "".
+// writeProfile writes a heap profile, unless path is "".
 func writeProfile(path string) error {
 	if path == "" {
 		return nil

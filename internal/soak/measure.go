@@ -8,20 +8,20 @@ import (
 	"runtime"
 )
 
-// figures are what must be afterwards as it was before.
+// figures are the values that must return to their initial level after the load.
 type figures struct {
 	goroutines  int
-	descriptors int // 0 where they cannot be counted
+	descriptors int // 0 if they cannot be counted
 	heap        uint64
 	sessions    int
 	handlers    int
 }
 
-// measure collects the garbage first.
+// measure collects garbage and returns the current figures.
 func measure(s *server) figures {
 	s.closeIdle()
 	runtime.GC()
-	runtime.GC() // pools are emptied in two steps
+	runtime.GC() // pools need two collections
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return figures{runtime.NumGoroutine(), descriptors(), m.HeapAlloc, s.sessions(), int(s.handlers.Load())}
@@ -35,14 +35,14 @@ func descriptors() int {
 	return len(open)
 }
 
-// moreHeap is how much more memory may be used afterwards: maps do not shrink, and the
-// runtime keeps a record of every goroutine that there was at once.
+// moreHeap and moreHeapPerGoroutine limit the heap growth: maps do not shrink, and the
+// runtime keeps a record of every goroutine of the peak.
 const (
 	moreHeap             = 8 << 20
 	moreHeapPerGoroutine = 1 << 10
 )
 
-// isLikeBefore reports whether everything is as before the load.
+// isLikeBefore reports whether all figures are back at their level before the load.
 func (r *report) isLikeBefore(now *figures) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -51,7 +51,7 @@ func (r *report) isLikeBefore(now *figures) bool {
 		now.heap <= heap && now.sessions == 0 && now.handlers == 0
 }
 
-// peak is the most there was of everything, during the load.
+// peak holds the maxima during the load.
 type peak struct {
 	goroutines, descriptors, sessions int
 	heap, system                      uint64

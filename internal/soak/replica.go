@@ -18,7 +18,7 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// replica is what would be one process: a mux, served over HTTP on a loopback port.
+// replica stands for one process: a mux, served over HTTP on a loopback port.
 type replica struct {
 	number int
 	mux    *mcp.Mux
@@ -30,7 +30,7 @@ type replica struct {
 	ended  chan struct{}
 }
 
-// startReplica starts one and tells it of changes from then on.
+// startReplica starts a replica, which receives all later changes.
 func (s *server) startReplica() (*replica, error) {
 	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -60,8 +60,7 @@ func listenOn(h http.Handler) *http.Server {
 	return &http.Server{Handler: h, ReadHeaderTimeout: time.Minute, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}
 }
 
-// shutdown ends a replica as a deployer would: in good order first, and then what
-// is left of it.
+// shutdown ends a replica like an orchestrator: gracefully at first, and then by force.
 func (p *replica) shutdown(grace time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
@@ -70,20 +69,20 @@ func (p *replica) shutdown(grace time.Duration) error {
 		err = p.http.Shutdown(ctx)
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = nil // some calls take longer
+		err = nil // some calls take longer than that
 	}
 	err = errors.Join(err, p.http.Close())
 	<-p.ended
 	late, stop := context.WithTimeout(context.Background(), grace)
 	defer stop()
-	_ = p.sse.Shutdown(late) // handlers end only when their connections are closed
+	_ = p.sse.Shutdown(late) // handlers end once their connections are closed
 	if n := p.sessions(); n > 0 {
 		err = errors.Join(err, fmt.Errorf("%d sessions are left", n))
 	}
 	return err
 }
 
-// sessions counts the sessions of HTTP.
+// sessions returns the number of HTTP sessions.
 func (p *replica) sessions() (n int) {
 	for range p.mcp.Sessions() {
 		n++

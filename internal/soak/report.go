@@ -14,13 +14,13 @@ import (
 	"time"
 )
 
-// report is what a load came to.
+// report holds the results of a load.
 type report struct {
 	config        config
 	before, after figures
 	took, settled time.Duration
-	leftAlone     int // sessions that clients had left behind at the end
-	moves, cuts   int // by the balancer
+	leftAlone     int // sessions left open by clients at the end
+	moves, cuts   int // made by the balancer
 	logged        map[string]int
 
 	mu           sync.Mutex
@@ -30,19 +30,19 @@ type report struct {
 	counts       map[string]*count
 }
 
-// count is what became of one kind of thing that clients do.
+// count holds the statistics of one kind of operation.
 type count struct {
 	done    int
-	refused int // as it must be
-	broken  int // because the client had cut the connection
-	failed  int // because the balancer had, or a replica went
+	refused int // as expected
+	broken  int // because the client cut the connection
+	failed  int // because of the balancer or a removed replica
 	longest time.Duration
 	total   time.Duration
 }
 
 func newReport(c config) *report { return &report{config: c, counts: map[string]*count{}} }
 
-// outcome is how something ended that was not wrong.
+// outcome is how an operation ended, other than wrongly.
 type outcome int
 
 const (
@@ -74,7 +74,7 @@ func (r *report) note(kind string, o outcome, took time.Duration) {
 	c.longest = max(c.longest, took)
 }
 
-// watch keeps the peaks.
+// watch updates the peaks.
 func (r *report) watch(ctx context.Context, s *server) {
 	for ctx.Err() == nil {
 		r.mu.Lock()
@@ -106,7 +106,7 @@ func (r *report) print(out io.Writer) {
 	fmt.Fprintf(w, "of the system, KiB\t\t%d\t\t\n", r.peak.system>>10)
 	fmt.Fprintf(w, "sessions\t%d\t%d\t%d\t\n", r.before.sessions, r.peak.sessions, r.after.sessions)
 	fmt.Fprintf(w, "handlers\t%d\t\t%d\t\n", r.before.handlers, r.after.handlers)
-	_ = w.Flush() // as the lines around it
+	_ = w.Flush() // like the other writes to out
 	fmt.Fprintf(out, "\nsessions left behind by their clients: %d; all as before after %v\n", r.leftAlone, r.settled.Round(time.Millisecond))
 	if r.config.replicas > 1 {
 		fmt.Fprintf(out, "sessions went on at another replica: %d times; connections cut by the balancer: %d\n", r.moves, r.cuts)

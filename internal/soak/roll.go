@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// roll replaces all replicas, one after the other, in the course of the load.
+// roll replaces all replicas, one after another, during the load.
 func (s *server) roll(ctx context.Context, c config, r *report) {
 	if s.balancer == nil || c.replicas < 2 {
 		return
@@ -28,8 +28,9 @@ func (s *server) roll(ctx context.Context, c config, r *report) {
 	}
 }
 
-// replace starts a replica and shuts the oldest one down: for a while, that gets
-// only what belongs to requests that it serves; then it has as long again to end.
+// replace starts a replica and shuts down the oldest. For the duration of drain, the old
+// one only receives requests that belong to those in flight; then it has the same time
+// again to shut down.
 func (s *server) replace(drain time.Duration) error {
 	next, err := s.startReplica()
 	if err != nil {
@@ -49,5 +50,5 @@ func (s *server) replace(drain time.Duration) error {
 	return err
 }
 
-// drain is how long a replica has, twice, that is replaced.
+// drain returns how long each of the two phases of a replacement takes.
 func (c config) drain() time.Duration { return min(c.length/8, 2*time.Second) }

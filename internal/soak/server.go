@@ -26,37 +26,36 @@ import (
 )
 
 const (
-	// maxMessage is more than any good client sends.
+	// maxMessage exceeds any message of well-behaved clients.
 	maxMessage = 256 << 10
-	// replayTime is how long events are kept for clients that come back.
+	// replayTime is how long events are kept for reconnecting clients.
 	replayTime = 5 * time.Second
-	// sessionIdle is how long sessions live that nobody uses.
+	// sessionIdle is how long idle sessions live.
 	sessionIdle = 15 * time.Second
 )
 
-// server is what the clients meet: a mux over HTTP on a loopback port, or several
-// replicas of it behind a balancer, and one over pipes, as if each client had
-// started it.
+// server is the server under test: a mux over HTTP on a loopback port, or several replicas
+// of it behind a balancer, and a mux over pipes, as if each client had started it.
 type server struct {
 	options  mcphttp.Options
-	keys     [][]byte // that the replicas share
-	local    *mcp.Mux // over pipes
+	keys     [][]byte // shared by the replicas
+	local    *mcp.Mux // serves pipes
 	tasks    store.Store
 	manager  *tasks.Manager // of local
-	balancer *balancer      // nil if there is one replica
+	balancer *balancer      // nil for a single replica
 	url      string
 	addr     string
 	pipes    sync.WaitGroup
 	logged   tally
 
-	handlers atomic.Int64 // that run
+	handlers atomic.Int64 // number of running handlers
 	idle     []*http.Transport
 
 	mu       sync.Mutex
 	replicas []*replica
 	started  int
-	changes  []time.Time // of the tools
-	extra    bool        // there is one tool more
+	changes  []time.Time // times of changes of the tools
+	extra    bool        // the extra tool is registered
 	floods   map[string]chan struct{}
 }
 
@@ -97,7 +96,7 @@ func newServer(c config) (*server, error) {
 	return s, nil
 }
 
-// transports is over how many pools of connections the clients of HTTP are spread.
+// transports is the number of connection pools shared by the HTTP clients.
 const transports = 32
 
 func (s *server) close() {
@@ -112,7 +111,7 @@ func (s *server) close() {
 	}
 	s.closeIdle()
 	s.pipes.Wait()
-	_ = shutdownTasks(s.manager) // nothing runs any more
+	_ = shutdownTasks(s.manager) // nothing is running
 }
 
 func (s *server) closeIdle() {
@@ -124,7 +123,7 @@ func (s *server) closeIdle() {
 	}
 }
 
-// all are the replicas that there are now.
+// all returns the current replicas.
 func (s *server) all() []*replica {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,13 +143,13 @@ func (s *server) endSessions() {
 	}
 }
 
-// hurtSince reports whether the network, or a replica that went, may have failed a
-// request of the client since then.
+// hurtSince reports whether a cut connection or a removed replica may have failed a request
+// of the client after a time.
 func (s *server) hurtSince(client int, at time.Time) bool {
 	return s.balancer != nil && s.balancer.hurtSince(strconv.Itoa(client), at)
 }
 
-// pipe starts the server on a pair of pipes and returns the other ends.
+// pipe starts the server on a pair of pipes and returns the client's ends.
 func (s *server) pipe(ctx context.Context) (fromServer, toServer *os.File, err error) {
 	in, toServer, err := os.Pipe()
 	if err != nil {
@@ -172,7 +171,7 @@ func (s *server) pipe(ctx context.Context) (fromServer, toServer *os.File, err e
 	return fromServer, toServer, nil
 }
 
-// arguments are those of all tools.
+// arguments are the arguments of all tools.
 type arguments struct {
 	Text  string `json:"text"`
 	Pause int    `json:"pause"` // milliseconds
@@ -182,7 +181,7 @@ type answer struct {
 	Text string `json:"text"`
 }
 
-// newMux makes the mux of a replica, with the tools that there are now.
+// newMux returns the mux of a replica with the current tools.
 func (s *server) newMux() (*mcp.Mux, *tasks.Manager) {
 	mux := mcp.NewMux("soak", "v1", &mcp.MuxOptions{Logger: quiet, StateKeys: s.keys})
 	for name, fn := range map[string]func(context.Context, arguments) (string, error){
@@ -208,7 +207,7 @@ func echo(ctx context.Context, in arguments) (string, error) {
 	return in.Text, context.Cause(ctx)
 }
 
-// steps is how often work says how far it is.
+// steps is the number of progress notifications sent by work.
 const steps = 5
 
 func work(ctx context.Context, in arguments) (string, error) {
@@ -235,8 +234,8 @@ func fail(_ context.Context, in arguments) (string, error) {
 	return "", errors.New("failed " + in.Text)
 }
 
-// block waits until it is cancelled, but not for ever: who goes without a word does
-// not cancel in the legacy era.
+// block waits until it is cancelled, but not forever: in the legacy era, a client that
+// disconnects does not cancel.
 func block(ctx context.Context, _ arguments) (string, error) {
 	pause(ctx, 10*time.Second)
 	if ctx.Err() != nil {
@@ -245,8 +244,8 @@ func block(ctx context.Context, _ arguments) (string, error) {
 	return "", errors.New("nobody cancelled")
 }
 
-// flood says more than a connection holds. Who has called it and does not read
-// is told by a channel when it has ended.
+// flood sends more than the buffers of a connection hold. A channel reports its end to
+// callers that do not read.
 func (s *server) flood(ctx context.Context, in arguments) (string, error) {
 	defer s.flooded(in.Text)
 	text := strings.Repeat("x", 64<<10)
@@ -262,7 +261,8 @@ func (s *server) flood(ctx context.Context, in arguments) (string, error) {
 	return "all of it", nil
 }
 
-// expectFlood returns what is closed when the flood of that text has ended.
+// expectFlood returns a channel that is closed when the flood with the given text has
+// ended.
 func (s *server) expectFlood(text string) <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()

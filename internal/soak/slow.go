@@ -16,8 +16,8 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// readSlowly calls a tool that says more than a connection holds, and reads nothing.
-// The server must not wait for it for longer than its bound.
+// readSlowly calls a tool that sends more than the buffers of a connection hold, and reads
+// nothing. The server must not wait longer than its write timeout.
 func (v *visitor) readSlowly(ctx context.Context) {
 	v.calls++
 	text := fmt.Sprintf("%d-%d.", v.number, v.calls)
@@ -49,7 +49,7 @@ func (v *visitor) readSlowly(ctx context.Context) {
 	}
 }
 
-// firstLine is what the server has answered, if it has.
+// firstLine returns the status of the server's response, or an error text.
 func firstLine(conn net.Conn) string {
 	_ = conn.SetReadDeadline(time.Now().Add(time.Second))
 	res, err := http.ReadResponse(bufio.NewReader(conn), nil)

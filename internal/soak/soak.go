@@ -12,20 +12,20 @@ import (
 	"time"
 )
 
-// config says how much load there is.
+// config holds the parameters of the load.
 type config struct {
 	length   time.Duration
 	sessions int
-	replicas int // one if it is less than 2
+	replicas int // values below 2 mean one
 	think    time.Duration
-	write    time.Duration // how long a client may read nothing
+	write    time.Duration // how long a client may stop reading
 	settle   time.Duration
 	seed     uint64
 }
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// soak makes the load and returns what came of it.
+// soak generates the load and returns the report.
 func soak(ctx context.Context, c config) *report {
 	r := newReport(c)
 	s, err := newServer(c)
@@ -52,7 +52,7 @@ func soak(ctx context.Context, c config) *report {
 	return r
 }
 
-// warmUp makes what is made once: pools, caches, goroutines of the runtime.
+// warmUp triggers one-time allocations: pools, caches, goroutines of the runtime.
 func warmUp(ctx context.Context, s *server) {
 	scrap := newReport(config{})
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
@@ -62,7 +62,7 @@ func warmUp(ctx context.Context, s *server) {
 	s.closeIdle()
 }
 
-// load lets clients come and go until the time is over.
+// load runs clients until the time is over.
 func load(ctx context.Context, c config, s *server, r *report) {
 	ctx, cancel := context.WithTimeout(ctx, c.length)
 	defer cancel()
@@ -74,7 +74,7 @@ func load(ctx context.Context, c config, s *server, r *report) {
 		rng := rand.New(rand.NewPCG(c.seed, uint64(i))) //nolint:gosec // it is load, not a secret
 		all.Go(func() {
 			v := &visitor{server: s, report: r, rng: rng, think: c.think, number: i, way: ways[i%len(ways)]}
-			pause(ctx, upTo(rng, max(min(c.length/4, 5*time.Second), 1))) // they do not come all at once
+			pause(ctx, upTo(rng, max(min(c.length/4, 5*time.Second), 1))) // not all at once
 			for ctx.Err() == nil {
 				v.visit(ctx)
 			}
@@ -84,9 +84,10 @@ func load(ctx context.Context, c config, s *server, r *report) {
 	s.closeIdle()
 }
 
-// settle waits until everything is as before, but not for ever. What clients have
-// left behind may take its time; then an operator ends it. Time is counted in sweeps,
-// because on a busy machine one may take longer than everything after it.
+// settle waits until all figures are back at their initial level, for a limited time.
+// Sessions left behind by clients may take a while; after c.settle they are ended, as an
+// operator would. The limit is a number of sweeps, because on a busy machine one sweep may
+// take longer than all that follows it.
 func settle(ctx context.Context, c config, s *server, r *report) (after figures, took time.Duration) {
 	begun := time.Now()
 	for range 3 + c.settle/replayTime {
@@ -104,11 +105,11 @@ func settle(ctx context.Context, c config, s *server, r *report) (after figures,
 	return after, time.Since(begun)
 }
 
-// nobody is the number of a client that the balancer spares.
+// nobody is the number of a client that the balancer does not disturb.
 const nobody = -1
 
-// sweep makes a few hundred calls on streams: events that are too old are forgotten
-// when others are kept, a few at a time.
+// sweep makes a few hundred calls with streams: expired events are discarded a few at a
+// time, when others are stored.
 func sweep(ctx context.Context, s *server) {
 	v := &visitor{server: s, report: newReport(config{}), number: nobody, rng: rand.New(rand.NewPCG(1, 1)), way: ways[1]} //nolint:gosec // it is load, not a secret
 	if !v.connect(ctx) {
@@ -122,7 +123,7 @@ func sweep(ctx context.Context, s *server) {
 	}
 }
 
-// upTo is a time below d, which is more than 0.
+// upTo returns a random duration below d, which must be positive.
 func upTo(rng *rand.Rand, d time.Duration) time.Duration {
 	return time.Duration(rng.Int64N(int64(d)))
 }
@@ -136,7 +137,7 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// wrongf notes something that is wrong.
+// wrongf records a violation.
 func (r *report) wrongf(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -145,5 +146,5 @@ func (r *report) wrongf(format string, args ...any) {
 	}
 }
 
-// maxProblems is how many problems are told.
+// maxProblems is the maximum number of problems described in detail.
 const maxProblems = 20

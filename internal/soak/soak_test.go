@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// The command finds nothing wrong with fifty clients in the time that it takes to do
-// everything once: two seconds, or longer on a machine that is busy.
+// The command finds nothing wrong with fifty clients in the time it takes to perform every
+// kind of operation once: two seconds, or longer on a busy machine.
 func TestSoak(t *testing.T) {
 	for _, replicas := range []int{1, 2} {
 		t.Run(fmt.Sprintf("replicas=%d", replicas), func(t *testing.T) {
@@ -37,7 +37,7 @@ func TestSoak(t *testing.T) {
 	}
 }
 
-// notDone returns the kinds of work that did not happen.
+// notDone returns the kinds of operations that did not happen.
 func notDone(r *report, replicas int) (missing []string) {
 	kinds := []string{"connect", "echo", "ask", "task", "cancel", "cut", "too much", "subscribe"}
 	if replicas > 1 {

@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// tally is a slog.Handler that counts what the replicas have to say to an operator.
+// tally is a slog.Handler that counts warnings and errors by message.
 type tally struct {
 	mu     sync.Mutex
 	counts map[string]int

@@ -13,8 +13,8 @@ import (
 	"github.com/go-psi/psi/mcp/tasks"
 )
 
-// addTasks adds a tool that runs in the background, to clients that know tasks. All replicas
-// have one store of tasks.
+// addTasks adds a tool that runs in the background for clients that support tasks. All
+// replicas share one store of tasks.
 func (s *server) addTasks(mux *mcp.Mux) *tasks.Manager {
 	manager := tasks.New("soak", &tasks.Options{
 		Store: s.tasks, TTL: 2 * patience, PollInterval: 200 * time.Millisecond, Lease: 3 * time.Second,
@@ -25,7 +25,8 @@ func (s *server) addTasks(mux *mcp.Mux) *tasks.Manager {
 	return manager
 }
 
-// task has steps, and a question in the middle. A replica that goes hands it over.
+// task runs steps and elicits an answer in between. A replica that shuts down hands the
+// task over.
 func task(ctx context.Context, in arguments) (string, error) {
 	step := func(key string) error {
 		_, err := mcp.Once(ctx, key, func() (bool, error) {
@@ -49,7 +50,7 @@ func task(ctx context.Context, in arguments) (string, error) {
 	return a.Text, nil
 }
 
-// shutdownTasks hands the tasks of a replica over.
+// shutdownTasks shuts down a task manager, which hands its tasks over to other replicas.
 func shutdownTasks(m *tasks.Manager) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

@@ -15,10 +15,10 @@ import (
 	"github.com/go-psi/psi/mcp/tasks"
 )
 
-// patience is how long anything may take. Two thousand clients share the machine.
+// patience is how long any operation may take. Two thousand clients share the machine.
 const patience = 30 * time.Second
 
-// visitor is a client that comes, does things, goes, and comes again.
+// visitor is a client that connects, performs operations, disconnects, and repeats.
 type visitor struct {
 	server *server
 	report *report
@@ -33,13 +33,13 @@ type visitor struct {
 	connected time.Time
 
 	mu    sync.Mutex
-	heard time.Time // when the subscription last told of a change
-	since time.Time // from when on it tells
+	heard time.Time // when the subscription last reported a change
+	since time.Time // when the subscription started
 }
 
-// visit is one connection.
+// visit opens a connection, performs operations and closes it.
 func (v *visitor) visit(ctx context.Context) {
-	defer pause(ctx, upTo(v.rng, v.think)+1) // after whatever went wrong, too
+	defer pause(ctx, upTo(v.rng, v.think)+1) // even after failures
 	if v.rng.IntN(40) == 0 {
 		v.readSlowly(ctx)
 		return
@@ -89,7 +89,7 @@ func (v *visitor) connect(ctx context.Context) bool {
 	return true
 }
 
-// leave closes the connection, in good order or not.
+// leave closes the connection, cleanly or abruptly.
 func (v *visitor) leave() {
 	if v.rng.IntN(10) == 0 {
 		v.link.cut()
@@ -103,8 +103,8 @@ func (v *visitor) leave() {
 	v.report.note("close", done, time.Since(begun))
 }
 
-// failed notes that something failed: it is wrong, unless it was in the way of what
-// the balancer cut or of a replica that went.
+// failed records a failure. It is a violation unless the balancer's cuts or a removed
+// replica may have caused it.
 func (v *visitor) failed(kind string, begun time.Time, err error) {
 	if v.wasHurt(begun) {
 		v.report.note(kind, failed, time.Since(begun))
@@ -113,8 +113,8 @@ func (v *visitor) failed(kind string, begun time.Time, err error) {
 	v.report.wrongf("%s: %s: %v after %v", v, kind, err, time.Since(begun))
 }
 
-// wasHurt reports whether something that begun then may have failed. Where the
-// connection is the session, all that comes later may as well.
+// wasHurt reports whether an operation started at begun may have failed. If the connection
+// is the session, this includes everything that came after an earlier fault.
 func (v *visitor) wasHurt(begun time.Time) bool {
 	if v.way.single {
 		begun = v.connected
@@ -126,7 +126,7 @@ func (v *visitor) elicit(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitRes
 	return &mcp.ElicitResult{Action: mcp.ActionAccept, Content: fmt.Appendf(nil, `{"text":"re:%s"}`, p.Message)}, nil
 }
 
-// subscribe subscribes to changes, as most clients do.
+// subscribe subscribes to tool list changes; some clients do not.
 func (v *visitor) subscribe(ctx context.Context) *mcp.Subscription {
 	if v.rng.IntN(10) == 0 {
 		return nil
@@ -148,8 +148,7 @@ func (v *visitor) subscribe(ctx context.Context) *mcp.Subscription {
 	return s
 }
 
-// endedByServer reports whether a subscription has ended because a replica was shut
-// down.
+// endedByServer reports whether a subscription ended because a replica was shut down.
 func (v *visitor) endedByServer(s *mcp.Subscription) bool {
 	select {
 	case <-s.Done():
@@ -159,11 +158,11 @@ func (v *visitor) endedByServer(s *mcp.Subscription) bool {
 	}
 }
 
-// soon is how long a change may take to become known.
+// soon is how long the notification of a change may take.
 const soon = 10 * time.Second
 
-// checkHeard makes sure that the subscription told of the last change, unless that
-// is too new.
+// checkHeard checks that the subscription reported the last change that is at least soon
+// old.
 func (v *visitor) checkHeard() {
 	v.mu.Lock()
 	since, heard := v.since, v.heard
@@ -178,10 +177,11 @@ func (v *visitor) checkHeard() {
 	}
 }
 
-// attempts is how often a client tries what failed because of the network.
+// attempts is the number of times a client tries an operation that fails because of the
+// network.
 const attempts = 5
 
-// act does one thing, and reports whether the connection can be used for another.
+// act performs one operation, and reports whether the connection is still usable.
 func (v *visitor) act() bool {
 	n := v.rng.IntN(100)
 	for range attempts {
@@ -207,7 +207,7 @@ func (v *visitor) try(n int) (string, outcome, error) {
 	return v.do(ctx, n, text)
 }
 
-// do does what n, below 100, stands for. An error is something that is wrong.
+// do performs operation n, which is below 100. An error is a violation.
 func (v *visitor) do(ctx context.Context, n int, text string) (string, outcome, error) {
 	switch {
 	case n < 8:
@@ -234,7 +234,7 @@ func (v *visitor) do(ctx context.Context, n int, text string) (string, outcome, 
 	}
 }
 
-// expect calls a tool and compares the answer.
+// expect calls a tool and checks the answer.
 func (v *visitor) expect(ctx context.Context, tool string, in arguments, want string) error {
 	got, err := mcp.Call[string](ctx, v.conn, tool, in)
 	if err == nil && got != want {
@@ -243,7 +243,7 @@ func (v *visitor) expect(ctx context.Context, tool string, in arguments, want st
 	return err
 }
 
-// work is a call with progress.
+// work makes a call with progress.
 func (v *visitor) work(ctx context.Context, text string) (string, outcome, error) {
 	var problem error
 	last := 0.0
@@ -286,7 +286,7 @@ func (v *visitor) fail(ctx context.Context, text string) (string, outcome, error
 	return "fail", refused, nil
 }
 
-// errMind is why a call is cancelled.
+// errMind is the cause of cancellations.
 var errMind = errors.New("a change of mind")
 
 func (v *visitor) cancel(ctx context.Context, text string) (string, outcome, error) {
@@ -299,8 +299,9 @@ func (v *visitor) cancel(ctx context.Context, text string) (string, outcome, err
 	return "cancel", refused, nil
 }
 
-// sendTooMuch sends more than the server takes. Over HTTP it is told so. On a stream
-// nobody knows whose message it was, and the call has no answer.
+// sendTooMuch sends a message that exceeds the server's limit. Over HTTP, it is rejected.
+// On a stream, the server cannot tell which request it was, and the call remains
+// unanswered.
 func (v *visitor) sendTooMuch(ctx context.Context, text string) (string, outcome, error) {
 	impatient, cancel := context.WithTimeoutCause(ctx, time.Second, errMind)
 	defer cancel()
@@ -314,8 +315,8 @@ func (v *visitor) sendTooMuch(ctx context.Context, text string) (string, outcome
 	return "too much", refused, nil
 }
 
-// cut cuts all network connections of the client during a call. The call ends, and
-// if it is answered then rightly.
+// cut cuts all network connections of the client during a call. The call must return, and
+// its answer, if any, must be correct.
 func (v *visitor) cut(ctx context.Context, text string) (string, outcome, error) {
 	defer time.AfterFunc(upTo(v.rng, 200*time.Millisecond), v.link.cut).Stop()
 	tool := "echo"

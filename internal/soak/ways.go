@@ -18,13 +18,13 @@ import (
 	"github.com/go-psi/psi/mcpstdio"
 )
 
-// blanks are what long texts are made of; two of them are too much.
+// blanks is the content of long texts; two of them exceed maxMessage.
 var blanks = strings.Repeat(" ", maxMessage*3/4)
 
-// way is a way to the server, and what is spoken there.
+// way is a transport to the server and a protocol version.
 type way struct {
 	name    string
-	version string // "" finds it out
+	version string // "" to negotiate
 	to      func(v *visitor) transport.Transport
 	single  bool // the connection is the session
 }
@@ -68,7 +68,7 @@ func overPipe(v *visitor) transport.Transport {
 	})
 }
 
-// link is what a client's messages go over, to be cut.
+// link represents the network connections of a client, which can be cut.
 type link struct {
 	mu     sync.Mutex
 	broken bool
@@ -77,7 +77,8 @@ type link struct {
 	parts  map[int]func()
 }
 
-// add enters what cuts a part of the link, and returns what takes it out again.
+// add registers a function that cuts part of the link, and returns a function that
+// unregisters it.
 func (l *link) add(cut func()) (remove func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -98,7 +99,7 @@ func (l *link) add(cut func()) (remove func()) {
 	}
 }
 
-// cut cuts everything, for good.
+// cut cuts the link permanently.
 func (l *link) cut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -109,14 +110,14 @@ func (l *link) cut() {
 	l.parts = nil
 }
 
-// leave notes that the client is about to close the connection.
+// leave records that the client is about to close the connection.
 func (l *link) leave() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.left = true
 }
 
-// inUse reports whether the client is neither cut off nor about to go.
+// inUse reports whether the link is neither cut nor about to be closed.
 func (l *link) inUse() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -129,9 +130,8 @@ func (l *link) wasCut() bool {
 	return l.broken
 }
 
-// cuttable closes the network connections of requests when the link of their client
-// is cut. A session that is not known is wrong: clients begin a new one and say
-// nothing.
+// cuttable closes the network connections of requests when the link of their client is cut.
+// It reports unknown sessions as violations, because clients silently start a new session.
 type cuttable struct {
 	next    http.RoundTripper
 	visitor *visitor

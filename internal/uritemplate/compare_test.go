@@ -32,7 +32,7 @@ func TestCompare(t *testing.T) {
 		{"x://{+a}/data", "x://{+a}/meta", disjoint},
 		{"x://{+a}/data", "x://users/{+b}", overlaps},
 		{"x://{a}-{b}", "x://{c}", specific},
-		{"x://{a}{b}", "x://{c}", specific}, // a and b take two characters at least
+		{"x://{a}{b}", "x://{c}", specific}, // a and b match at least two characters
 		{"x://users", "x://{a}", specific},
 		{"x://users", "x://users", equivalent},
 		{"x://a/{a}", "x://a{/b}", specific},
@@ -50,7 +50,7 @@ func TestCompare(t *testing.T) {
 		{"x://{a*}", "x://{a}", uritemplate.LessSpecific},
 		{"x://%2F", "x://{a}", specific},
 		{"x://{a}", "x:///{a}", disjoint},
-		{"x://%80", "x://{a}", disjoint}, // not UTF-8, which no variable matches
+		{"x://%80", "x://{a}", disjoint}, // not UTF-8, so no variable matches it
 	} {
 		a, b := parse(t, test.a), parse(t, test.b)
 		if got := uritemplate.Compare(a, b); got != test.want {
@@ -72,7 +72,7 @@ func mirror(r uritemplate.Relation) uritemplate.Relation {
 	return r
 }
 
-// FuzzCompare holds every relation against URIs that the templates match.
+// FuzzCompare checks every relation against URIs that the templates match.
 func FuzzCompare(f *testing.F) {
 	f.Add("x://{a}", "x://{+a}", "x://b/c")
 	f.Add("x{?a,b}", "x{?b}", "x?a=1")
@@ -123,8 +123,8 @@ func checkRelation(t *testing.T, a, b *uritemplate.Template, relation uritemplat
 	}
 }
 
-// refusesRepetition reports whether a template may refuse a URI for a reason that
-// Compare does not know: a name with two values.
+// refusesRepetition reports whether a template may reject a URI for a reason unknown to
+// Compare: a name with two values.
 func refusesRepetition(tmpl *uritemplate.Template) bool {
 	text := tmpl.String()
 	return strings.ContainsAny(text, ";?&") || strings.Count(text, "{")+strings.Count(text, ",") != len(tmpl.Names())

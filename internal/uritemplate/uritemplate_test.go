@@ -23,8 +23,8 @@ func parse(t testing.TB, s string) *uritemplate.Template {
 	return tmpl
 }
 
-// rfcValues are the variables that RFC 6570 uses in its examples; "undef" is
-// undefined there and here.
+// rfcValues are the variables used in the examples of RFC 6570; "undef" is undefined there
+// and here.
 var rfcValues = map[string]string{
 	"var": "value", "hello": "Hello World!", "path": "/foo/bar", "empty": "",
 	"x": "1024", "y": "768", "half": "50%", "base": "http://example.com/home/",
@@ -90,7 +90,7 @@ func TestExpandRFC(t *testing.T) {
 		if err != nil || got != test.want {
 			t.Errorf("Expand(%s) = %q, %v, want %q", test.template, got, err, test.want)
 		}
-		required := []string{"O{empty}X", "O{undef}X", "?{x,empty}", "?{x,undef}", "?{undef,y}"} // {x} matches no empty text
+		required := []string{"O{empty}X", "O{undef}X", "?{x,empty}", "?{x,undef}", "?{undef,y}"} // {x} needs text
 		if values, ok := tmpl.Match(got); ok == slices.Contains(required, test.template) {
 			t.Errorf("%s matches its expansion %q: %t", test.template, got, ok)
 		} else if strings.Count(test.template, "{") == 1 && ok {
@@ -99,13 +99,13 @@ func TestExpandRFC(t *testing.T) {
 	}
 }
 
-// checkRFCValues checks that matching gave the values that were expanded.
+// checkRFCValues checks that the matched values equal the expanded ones.
 func checkRFCValues(t *testing.T, template string, values uritemplate.Values) {
 	t.Helper()
 	for _, name := range parse(t, template).Names() {
 		want := rfcValues[name]
 		if strings.Contains(template, "undef") {
-			continue // which variable is missing cannot be seen
+			continue // it is unknown which variable is missing
 		}
 		if strings.Contains(template, ":") && strings.HasPrefix(want, values.Get(name)) {
 			continue
@@ -177,7 +177,7 @@ func TestMatch(t *testing.T) {
 		{"{x:1}/{x}", "b/abc", none},
 		{"{x}/{x}", "a/a", "x=a"},
 		{"{x}/{x}", "a/b", none},
-		{"{b}{&x}{x}", "0ab", none}, // {&x} says that x is absent
+		{"{b}{&x}{x}", "0ab", none}, // {&x} implies that x is absent
 		{"{b}{&x}{/x}", "0&x=a/a", "b=0 x=a"},
 		{"{b}{&x}{/x}", "0", "b=0"},
 		{"plain://uri", "plain://uri", ""},
@@ -268,7 +268,7 @@ func TestExpandRefusesInvalidUTF8(t *testing.T) {
 	}
 }
 
-// TestMatchIsLinear matches texts that make backtracking matchers run for ages.
+// TestMatchIsLinear matches texts that take backtracking matchers exponential time.
 func TestMatchIsLinear(t *testing.T) {
 	tmpl := parse(t, strings.Repeat("{+a}a", 20)+"b")
 	if _, ok := tmpl.Match(strings.Repeat("a", uritemplate.MaxURI)); ok {
@@ -298,7 +298,8 @@ func BenchmarkMatch(b *testing.B) {
 	}
 }
 
-// unambiguous are templates whose matches give back exactly what was expanded.
+// unambiguous lists templates for which Match returns exactly the values that were
+// expanded.
 var unambiguous = []string{
 	"x://{a}/{b}", "x://{a}{/b}", "x://{a}{?b}", "x{/a}{?b}", "x{;a}/{b}", "x://{a}{#b}", "x{?a,b}", "x{?b,a}", "x?y{&a}{#b}",
 }
@@ -340,15 +341,15 @@ func checkRoundTrip(t *testing.T, tmpl *uritemplate.Template, want map[string]st
 		got[name] = values.Get(name)
 	}
 	if strings.Contains(tmpl.String(), "{#") && strings.Contains(want["b"], "%") {
-		return // {#x} writes what looks percent-encoded as it is
+		return // {#x} does not escape what looks percent-encoded
 	}
 	if !ok || !maps.Equal(got, want) {
 		t.Errorf("%s: %q became %q, then %q, %t", tmpl, want, uri, got, ok)
 	}
 }
 
-// checkRewrites checks that what a match has bound matches again, and is bound
-// again, when it is expanded.
+// checkRewrites checks that the expansion of the values of a match matches again, with the
+// same values.
 func checkRewrites(t *testing.T, tmpl *uritemplate.Template, uri string) {
 	t.Helper()
 	values, ok := tmpl.Match(uri)
@@ -366,9 +367,9 @@ func checkRewrites(t *testing.T, tmpl *uritemplate.Template, uri string) {
 		t.Fatalf("%s matched %q with values that are not UTF-8: %q", tmpl, uri, bound)
 	}
 	if strings.ContainsAny(tmpl.String(), "*+#:;") {
-		return // lists, prefixes, an empty value after a name, and "%41" are written differently
+		return // lists, prefixes, empty named values and "%41" have other spellings
 	}
-	if again != uri && len(again) != len(uri) { // pairs may change their order
+	if again != uri && len(again) != len(uri) { // pairs may be reordered
 		t.Errorf("%s matched %q with %q, which expand to %q", tmpl, uri, bound, again)
 	}
 }

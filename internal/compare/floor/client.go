@@ -13,9 +13,9 @@ import (
 	"github.com/go-psi/psi/internal/compare/work"
 )
 
-// A Client calls tools with whatever sends a message and returns the answer.
+// A Client calls tools by means of its Send function.
 type Client struct {
-	// Send sends a call of the tool name.
+	// Send sends a call of the named tool and returns the answer.
 	Send    func(ctx context.Context, name string, message []byte) ([]byte, error)
 	Version string
 	last    atomic.Int64

@@ -1,7 +1,7 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Package floor is what a careful programmer writes by hand for two tools: it
-// decodes a message into structs, looks at its method and the name of its tool, and
-// encodes structs. It validates nothing. It is what libraries are measured against.
+// Package floor is a server and a client for two tools as a careful programmer would write
+// them by hand: it decodes messages into structs, dispatches by method and tool name, and
+// encodes structs. It validates nothing. Libraries are measured against it.
 package floor

@@ -10,7 +10,7 @@ import (
 	"io"
 )
 
-// Serve answers the lines of in on out. It flushes when no more has been read.
+// Serve answers the lines of in on out. It flushes when no more input is buffered.
 func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	r, w := bufio.NewReaderSize(in, 64<<10), bufio.NewWriterSize(out, 64<<10)
 	for {

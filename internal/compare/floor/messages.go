@@ -29,7 +29,7 @@ type callParams struct {
 	Arguments json.RawMessage `json:"arguments"`
 }
 
-// sentParams are what a client sends.
+// sentParams are the parameters sent by a client.
 type sentParams struct {
 	callParams
 	Meta meta `json:"_meta"`

@@ -16,7 +16,7 @@ type Server struct {
 	tools []tool
 }
 
-// NewServer makes a server that lists n tools besides add and echo.
+// NewServer returns a server that lists n tools in addition to add and echo.
 func NewServer(n int) *Server {
 	const add = `{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},"required":["a","b"],"additionalProperties":false}`
 	const sum = `{"type":"object","properties":{"sum":{"type":"integer"}},"required":["sum"],"additionalProperties":false}`
@@ -31,7 +31,7 @@ func NewServer(n int) *Server {
 	return s
 }
 
-// Dispatch answers a message; a notification has no answer.
+// Dispatch returns the answer to a message, or nil for a notification.
 func (s *Server) Dispatch(ctx context.Context, message []byte) ([]byte, error) {
 	var req request
 	if err := json.Unmarshal(message, &req); err != nil {

@@ -55,7 +55,8 @@ func dial(_ context.Context, url, version string) (side.Caller, error) {
 	return &caller{Client: floor.Client{Send: post, Version: version}}, nil
 }
 
-// start starts a program. The client makes one call at a time.
+// start starts a program and connects a client over stdio. The client makes one call at a
+// time.
 func start(_ context.Context, program side.Program, version string) (side.Caller, error) {
 	cmd := exec.Command(program.Path) //nolint:gosec,noctx // it is this program, and ends with its standard input
 	cmd.Env = append(os.Environ(), program.Env...)

@@ -1,6 +1,6 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Package floorhttp is the hand-written floor in the comparison: package floor, with
-// net/http and pipes around it.
+// Package floorhttp is the hand-written baseline of the comparison: package floor, served
+// over net/http and pipes.
 package floorhttp

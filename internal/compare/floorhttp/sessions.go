@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// sessions serve HTTP with sessions, of which there is nothing to know.
+// sessions serves HTTP with minimal sessions.
 type sessions struct {
 	*server
 	mu   sync.Mutex

@@ -13,7 +13,7 @@ import (
 	"github.com/go-psi/psi/internal/compare/side"
 )
 
-// Side is the floor.
+// Side is the hand-written floor.
 var Side = side.Side{Name: "raw", New: newServer, Dial: dial, Start: start}
 
 type server struct {
@@ -37,12 +37,12 @@ func (s *server) HTTP() http.Handler {
 	return h
 }
 
-// limited bounds the time that a client may take to send a request and to read the response,
-// and would send something while it waits.
+// limited adds the limits that psi has: deadlines for reading the request and writing the
+// response, and a timer that flushes while the handler runs.
 func limited(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
-		_ = control.SetReadDeadline(time.Now().Add(time.Minute)) // the connection has deadlines
+		_ = control.SetReadDeadline(time.Now().Add(time.Minute)) // connections support deadlines
 		defer time.AfterFunc(15*time.Second, func() { _ = control.Flush() }).Stop()
 		h.ServeHTTP(w, r)
 		_ = control.SetWriteDeadline(time.Now().Add(30 * time.Second)) // net/http sends the response when the handler returns

@@ -8,13 +8,13 @@ import (
 	"sync"
 )
 
-// streams are the event streams that are open.
+// streams holds the open event streams.
 type streams struct {
 	mu   sync.Mutex
 	open map[chan []byte]bool
 }
 
-// serve holds a stream open and writes what is told.
+// serve keeps a stream open and writes the messages passed to tell.
 func (s *streams) serve(w http.ResponseWriter, r *http.Request, first []byte) {
 	news := make(chan []byte, 1)
 	s.set(news, true)
@@ -52,7 +52,7 @@ func (s *streams) tell(message []byte) {
 	for news := range s.open {
 		select {
 		case news <- data:
-		default: // it has not even taken the last one
+		default: // the last message is still queued
 		}
 	}
 }

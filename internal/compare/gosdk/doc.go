@@ -1,5 +1,5 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Package gosdk is modelcontextprotocol/go-sdk in the comparison.
+// Package gosdk adapts modelcontextprotocol/go-sdk for the comparison.
 package gosdk

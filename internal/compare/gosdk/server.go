@@ -61,7 +61,7 @@ func (s *server) Change() {
 	sdk.AddTool(s.Server, &sdk.Tool{Name: fmt.Sprintf("change%04d", s.changes)}, typed(work.Add))
 }
 
-// Dispatcher gives the server messages as a transport does.
+// Dispatcher passes messages to the server as a transport does.
 func (s *server) Dispatcher(ctx context.Context) (func([]byte) ([]byte, error), error) {
 	c := direct{make(chan []byte), make(chan []byte, 1)}
 	if _, err := s.Server.Connect(ctx, c, nil); err != nil {
@@ -73,7 +73,7 @@ func (s *server) Dispatcher(ctx context.Context) (func([]byte) ([]byte, error), 
 	}, nil
 }
 
-// direct is a transport, and its connection, without bytes in between.
+// direct is a transport, and its connection, that passes messages through channels.
 type direct struct{ in, out chan []byte }
 
 func (d direct) Connect(context.Context) (sdk.Connection, error) { return d, nil }

@@ -1,5 +1,5 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Package mcpgo is mark3labs/mcp-go in the comparison.
+// Package mcpgo adapts mark3labs/mcp-go for the comparison.
 package mcpgo

@@ -17,7 +17,7 @@ import (
 	"github.com/go-psi/psi/internal/compare/work"
 )
 
-// Side is mcp-go, with the validation that it can do.
+// Side is mcp-go with schema validation enabled.
 var Side = side.Side{Name: "mcp-go", New: newServer, Dial: dial, Start: start}
 
 type peer struct {
@@ -47,7 +47,7 @@ func add[In, Out any](s *peer, name, description string, fn func(context.Context
 	}))
 }
 
-// stream makes the answer an event stream.
+// stream makes the server answer with an event stream.
 func stream(ctx context.Context) {
 	if session, ok := server.ClientSessionFromContext(ctx).(server.SessionWithStreamableHTTPConfig); ok {
 		session.UpgradeToSSEWhenReceiveNotification()

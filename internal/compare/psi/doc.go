@@ -1,5 +1,5 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Package psi is psi in the comparison.
+// Package psi adapts psi for the comparison.
 package psi

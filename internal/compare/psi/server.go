@@ -23,7 +23,7 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// core is what the transports of this module use.
+// core is the internal API of package mcp used by transports.
 var core = mcp.Internal(seam.Key{})
 
 // Side is psi.
@@ -54,7 +54,8 @@ func newServer(o side.Options) side.Server {
 	return &server{mux: mux, tasks: o.Tasks != ""}
 }
 
-// nowhere takes all records, unlike [slog.DiscardHandler], which none are made for.
+// nowhere accepts and discards all records. With [slog.DiscardHandler], records would not
+// even be built.
 type nowhere struct{}
 
 func (nowhere) Enabled(context.Context, slog.Level) bool  { return true }
@@ -62,14 +63,15 @@ func (nowhere) Handle(context.Context, slog.Record) error { return nil }
 func (nowhere) WithAttrs([]slog.Attr) slog.Handler        { return nowhere{} }
 func (nowhere) WithGroup(string) slog.Handler             { return nowhere{} }
 
-// HTTP may have as many sessions of one client as are measured.
+// HTTP raises the limit of sessions per caller, because one client opens all measured
+// sessions.
 func (s *server) HTTP() http.Handler {
 	return mcphttp.NewHandler(s.mux, &mcphttp.Options{MaxSessionsPerCaller: 10_000})
 }
 
 func (s *server) Stdio(ctx context.Context) error { return mcpstdio.Serve(ctx, s.mux) }
 
-// Dispatcher does what a transport does with a message that it has read.
+// Dispatcher does the work of a transport after it has read a message.
 func (s *server) Dispatcher(ctx context.Context) (func([]byte) ([]byte, error), error) {
 	var dst []byte
 	return func(message []byte) ([]byte, error) {
@@ -97,7 +99,7 @@ func (s *server) Connect(ctx context.Context, version string) (side.Caller, erro
 	return connect(ctx, inMemory(s.mux, version), s.clientOptions(version))
 }
 
-// ConnectHTTP implements [side.HTTPConnector]. The server ends with the process.
+// ConnectHTTP implements [side.HTTPConnector]. The server runs until the process exits.
 func (s *server) ConnectHTTP(ctx context.Context) (side.Caller, error) {
 	server := httptest.NewServer(s.HTTP())
 	return connect(ctx, mcphttp.NewTransport(server.URL, nil), s.clientOptions(mcp.LatestVersion))
@@ -117,8 +119,8 @@ func (s *server) Change() {
 	s.mux.Tool(fmt.Sprintf("change%04d", s.changes), mcp.ToolFunc(work.Add, nil))
 }
 
-// inMemory returns a transport to a handler in this process: that of the newest revision,
-// or a pipe.
+// inMemory returns a transport to a handler in this process: [mcp.InProcess] for the latest
+// revision, a pipe for others.
 func inMemory(h mcp.Handler, version string) transport.Transport {
 	if version == mcp.LatestVersion {
 		return mcp.InProcess(h)

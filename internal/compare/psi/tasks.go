@@ -14,13 +14,13 @@ import (
 	"github.com/go-psi/psi/mcp/tasks"
 )
 
-// addTasks adds a manager of tasks, and a tool that asks. It returns the mux for the tools
-// that are measured: mux, or one behind the manager.
+// addTasks adds a task manager and a tool that elicits input. It returns the mux for the
+// measured tools: mux itself, or one behind the manager.
 func addTasks(mux *mcp.Mux, where string) *mcp.Mux {
 	manager := tasks.New("compare", &tasks.Options{Store: store.NewMemory(&store.MemoryOptions{MaxBytes: 1 << 30}), MaxAnonymous: 1 << 30})
 	manager.Register(mux)
 	mux.With(manager.Background(nil)).Tool("ask", mcp.ToolFunc(ask, nil))
-	if where == "behind" { // the records of what has ended go soon
+	if where == "behind" { // ended tasks expire soon
 		return mux.With(manager.Background(&tasks.BackgroundOptions{TTL: time.Second}))
 	}
 	return mux

@@ -8,50 +8,51 @@ import (
 	"net/http"
 )
 
-// A Side is one of the implementations that are compared.
+// A Side is one of the compared implementations.
 type Side struct {
 	Name string
-	// New makes a server.
+	// New returns a server.
 	New func(o Options) Server
-	// Dial connects a client over HTTP, and Start one to a program over stdio, in a
-	// version of the protocol.
+	// Dial connects a client over HTTP, and Start connects one to a program over stdio.
+	// Both use the given version of the protocol.
 	Dial  func(ctx context.Context, url, version string) (Caller, error)
 	Start func(ctx context.Context, program Program, version string) (Caller, error)
 }
 
-// Options are those of a server.
+// Options configure a server.
 type Options struct {
-	// Tools is how many tools there are besides add and echo.
+	// Tools is the number of tools in addition to add and echo.
 	Tools int
-	// Modern serves HTTP without sessions: not all sides serve both eras at once.
+	// Modern serves HTTP without sessions. Not all sides can serve both eras at the same
+	// time.
 	Modern bool
-	// Stream answers HTTP with event streams.
+	// Stream answers HTTP requests with event streams.
 	Stream bool
-	// Limits gives the floor what psi has for each request over HTTP: a deadline for the
-	// body, one for the response, and a timer for a heartbeat.
+	// Limits gives the floor the same limits per HTTP request as psi: a deadline for the
+	// body, one for the response, and a heartbeat timer.
 	Limits bool
-	// Middleware wraps recovery, logging and a rate limit around everything. Only
-	// psi has it.
+	// Middleware wraps recovery, logging and a rate limit around the server. Only psi
+	// supports it.
 	Middleware bool
-	// Tasks adds tasks: "beside" the tools, or "behind" them, so that a call is one. Only psi
-	// has them.
+	// Tasks adds tasks "beside" the tools, or "behind" them, which runs every call as a
+	// task. Only psi supports it.
 	Tasks string
 }
 
-// A Server has the tools of package work.
+// A Server serves the tools of package work.
 type Server interface {
 	HTTP() http.Handler
-	// Stdio serves the process's standard input and output.
+	// Stdio serves standard input and output of the process.
 	Stdio(ctx context.Context) error
 	// Dispatcher returns a function that answers one message of the modern era.
 	Dispatcher(ctx context.Context) (func(message []byte) ([]byte, error), error)
 	// Connect connects a client in the same process.
 	Connect(ctx context.Context, version string) (Caller, error)
-	// Change changes the list of tools, and tells all that listen.
+	// Change changes the list of tools and notifies all listeners.
 	Change()
 }
 
-// A Caller is a client that is connected.
+// A Caller is a connected client.
 type Caller interface {
 	Add(ctx context.Context, a, b int) (int, error)
 	Echo(ctx context.Context, text string) (string, error)
@@ -63,13 +64,13 @@ type HTTPConnector interface {
 	ConnectHTTP(ctx context.Context) (Caller, error)
 }
 
-// A TaskStarter is a Caller that can start a task which waits for an answer.
+// A TaskStarter is a Caller that can start a task that waits for an answer.
 type TaskStarter interface {
 	StartTask(ctx context.Context) error
 }
 
-// A Program is what a client starts as its server.
+// A Program is a command that a client starts as its server.
 type Program struct {
 	Path string
-	Env  []string // besides what there is, as key=value
+	Env  []string // additional variables, as key=value
 }

@@ -21,16 +21,16 @@ import (
 	"github.com/go-psi/psi/mcp/store/redisstore"
 )
 
-// An engine keeps what is shared.
+// An engine is a store to measure.
 type engine struct {
 	name  string
-	store store.Store // nil if nothing is shared
+	store store.Store // nil for no shared store
 }
 
-// patience bounds the start of an engine.
+// patience is how long an engine may take to start.
 const patience = 20 * time.Second
 
-// openEngines starts the engines that there are.
+// openEngines starts the engines that are available.
 func openEngines(ctx context.Context) (all []engine, closeAll func(), err error) {
 	dir, err := os.MkdirTemp("", "psi-stores")
 	if err != nil {
@@ -63,7 +63,7 @@ func openEngines(ctx context.Context) (all []engine, closeAll func(), err error)
 	return all, closeAll, nil
 }
 
-// openNATS runs a server of NATS until ctx is done.
+// openNATS runs a NATS server until ctx is done.
 func openNATS(ctx context.Context, dir string) (store.Store, error) {
 	srv, err := natsserver.NewServer(&natsserver.Options{Host: "127.0.0.1", Port: natsserver.RANDOM_PORT, JetStream: true, StoreDir: dir, NoLog: true, NoSigs: true})
 	if err != nil {
@@ -82,7 +82,7 @@ func openNATS(ctx context.Context, dir string) (store.Store, error) {
 	return natsstore.Open(ctx, nc, nil)
 }
 
-// openRedis runs a server of Redis until ctx is done.
+// openRedis runs a Redis server until ctx is done.
 func openRedis(ctx context.Context, path, dir string) (store.Store, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -95,7 +95,7 @@ func openRedis(ctx context.Context, path, dir string) (store.Store, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	go func() { _ = cmd.Wait() }() // it is killed
+	go func() { _ = cmd.Wait() }() // it is killed when ctx is done
 	bounded, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {

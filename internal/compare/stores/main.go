@@ -1,14 +1,15 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Command stores measures the latency that a shared store adds to what a client does, and
-// writes a table in Markdown:
+// Command stores measures the latency that a shared store adds to client operations, and
+// writes a Markdown table:
 //
 //	go -C internal/compare run ./stores [-n 200]
 //
-// Client, server and NATS are one process; Redis, or Valkey, is run if it is installed. A
-// figure is the median of all times, one after the other. The last column counts the steps
-// of the store in one of them: a call of the newest revision that asks nothing has none.
+// Client, server and NATS share one process; Redis or Valkey is started if it is installed.
+// Each figure is the median of operations run one after another. The last column counts the
+// store operations of one client operation: a call of the latest revision that elicits
+// nothing has none.
 package main
 
 import (
@@ -33,11 +34,11 @@ func main() {
 	write(os.Stdout, results)
 }
 
-// A result is what was measured with one engine, in the order of the rows.
+// A result holds the measurements of one engine, in the order of the rows.
 type result struct {
 	engine string
 	times  []time.Duration // medians
-	steps  []int           // of the store, each
+	steps  []int           // store operations of each row
 }
 
 func measureAll(ctx context.Context, n int) ([]result, error) {

@@ -16,10 +16,10 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// A row is something that a client does. Begin prepares it and returns what is measured.
+// A row is a client operation. Begin prepares it and returns the measured function.
 type row struct {
 	name   string
-	isFree bool // it takes no step of the store
+	isFree bool // needs no store operation
 	begin  func(ctx context.Context, s *server) (func() error, error)
 }
 
@@ -41,7 +41,7 @@ func calls(version, tool string) func(context.Context, *server) (func() error, e
 		if err != nil {
 			return nil, err
 		}
-		s.closeLater(func() { _ = c.Close() }) // the server goes, too
+		s.closeLater(func() { _ = c.Close() }) // the server is closed, too
 		if tool == "work" {
 			ctx = mcp.WithProgress(ctx, func(*mcp.ProgressParams) {})
 		}
@@ -55,7 +55,7 @@ func calls(version, tool string) func(context.Context, *server) (func() error, e
 	}
 }
 
-// resume reads a stream that is done again, from its first event.
+// resume reads a completed stream again from its first event.
 func resume(ctx context.Context, s *server) (func() error, error) {
 	session := http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
 	res, err := s.send(ctx, http.MethodPost, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"`+legacy+`","capabilities":{},"clientInfo":{"name":"stores","version":"1"}}}`, session)

@@ -15,7 +15,7 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// A server has a store, which may be nil, for everything that can be shared.
+// A server uses one store, which may be nil, for all shared state.
 type server struct {
 	counter *counter // nil if there is no store
 	http    *httptest.Server
@@ -51,7 +51,7 @@ func newServer(shared store.Store) *server {
 	s.closeLater(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
-		_ = endpoint.Shutdown(ctx) // the process ends, too
+		_ = endpoint.Shutdown(ctx) // the process exits anyway
 	})
 	return s
 }
@@ -73,7 +73,7 @@ func (s *server) close() {
 	}
 }
 
-// steps returns how many steps of the store there were.
+// steps returns the number of store operations so far.
 func (s *server) steps() int {
 	if s.counter == nil {
 		return 0
@@ -81,8 +81,8 @@ func (s *server) steps() int {
 	return int(s.counter.steps.Load())
 }
 
-// counter is a store that counts its steps, except for those that belong to the process and
-// not to what a client does.
+// counter is a store that counts the operations caused by clients, but not those of the
+// process itself.
 type counter struct {
 	store.Store
 

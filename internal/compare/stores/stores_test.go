@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Calls that need no store take no step of it, whatever the engine, and everything else is
-// done with all engines.
+// Calls that need no store perform no store operation with any engine. Everything else
+// works with all engines.
 func TestCallsThatNeedNoStore(t *testing.T) {
 	results, err := measureAll(t.Context(), 4)
 	if err != nil {

@@ -1,5 +1,5 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Package work has the tools that all sides of the comparison serve.
+// Package work implements the tools served by all sides of the comparison.
 package work

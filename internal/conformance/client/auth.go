@@ -20,10 +20,10 @@ import (
 	"github.com/go-psi/psi/mcphttp/oauth"
 )
 
-// metadataURL is the client_id that the suite knows.
+// metadataURL is the client_id that the suite expects.
 const metadataURL = "https://conformance-test.local/client-metadata.json"
 
-// given is what the suite hands to a client in scenarios of authorization.
+// given is the context that the suite passes to a client in authorization scenarios.
 type given struct {
 	Issuer       string `json:"issuer"`
 	ClientID     string `json:"client_id"`
@@ -40,8 +40,8 @@ type given struct {
 	WorkloadJWT string `json:"valid_jwt"`
 }
 
-// authorized makes a client's transport for a server that may want to know who
-// calls. With what, is seen from what the suite has handed over.
+// authorized returns the transport of a client whose server may require authorization. The
+// grant follows from the context that the suite passes.
 func authorized(server string) (*oauth.Transport, error) {
 	var g given
 	if text := os.Getenv("MCP_CONFORMANCE_CONTEXT"); text != "" {
@@ -62,9 +62,9 @@ func authorized(server string) (*oauth.Transport, error) {
 	return oauth.NewTransport(server, &oauth.Options{Grant: grant}), nil
 }
 
-// issuerOf is the authorization server that a server names. The suite hands over some
-// credentials without a word about whose they are; a user has that from whoever gave
-// them out. To believe the server is fine for one that is known, as the suite is.
+// issuerOf returns the authorization server named by a server. The suite passes some
+// credentials without their issuer, which a user would know. Trusting the server is only
+// acceptable because the suite runs it.
 func issuerOf(server string) (string, error) {
 	at, err := url.Parse(server)
 	if err != nil {
@@ -143,8 +143,8 @@ func parseKey(text string) (crypto.Signer, error) {
 	return signer, nil
 }
 
-// consent is a user who agrees at once: it goes to the authorization server, and
-// reads where it is sent.
+// consent is a user who consents immediately: it visits the authorization server and
+// returns the query of the redirect.
 func consent(ctx context.Context, authorizationURL string) (url.Values, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, authorizationURL, nil)
 	if err != nil {

@@ -1,8 +1,8 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Command client is the client that the official conformance suite tests: it does
-// what a scenario asks for, at the URL that is its last argument.
+// Command client is the client tested by the official conformance suite. It performs a
+// scenario against the URL given as its last argument.
 package main
 
 import (
@@ -31,7 +31,7 @@ func main() {
 func run(ctx context.Context, name, url string) error {
 	perform, ok := scenarios[name]
 	if !ok && strings.HasPrefix(name, "auth/") {
-		perform, ok = callAll, true // all that differs is how the server is got to answer
+		perform, ok = callAll, true // the scenarios differ only in authorization
 	}
 	if !ok {
 		return fmt.Errorf("unknown scenario %q", name)
@@ -50,7 +50,7 @@ func run(ctx context.Context, name, url string) error {
 	return perform(ctx, conn)
 }
 
-// accept agrees to everything, and leaves what has a default to its default.
+// accept accepts every elicitation and leaves fields with a default unset.
 func accept(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 	var form struct {
 		Properties map[string]struct {

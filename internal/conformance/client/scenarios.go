@@ -13,7 +13,7 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// scenarios are what to do in each, by its name.
+// scenarios maps the name of each scenario to its function.
 var scenarios = map[string]func(ctx context.Context, c *mcp.Conn) error{
 	"initialize":                          list,
 	"request-metadata":                    list,
@@ -65,7 +65,7 @@ func calling(tool, args string) func(context.Context, *mcp.Conn) error {
 	}
 }
 
-// echoSchema sends a tool's schema back as it was received.
+// echoSchema sends a tool's schema back as received.
 func echoSchema(ctx context.Context, c *mcp.Conn) error {
 	all, err := tools(ctx, c)
 	if err != nil {
@@ -110,7 +110,7 @@ func useEverything(ctx context.Context, c *mcp.Conn) error {
 	return err
 }
 
-// callFromContext makes the calls that the suite names.
+// callFromContext makes the calls listed in the context.
 func callFromContext(ctx context.Context, c *mcp.Conn) error {
 	var given struct {
 		ToolCalls []struct {
@@ -128,7 +128,8 @@ func callFromContext(ctx context.Context, c *mcp.Conn) error {
 	return err
 }
 
-// callWithRegion calls what is left of the list after invalid tools were dropped.
+// callWithRegion calls all listed tools; tools with invalid definitions were dropped from
+// the list.
 func callWithRegion(ctx context.Context, c *mcp.Conn) error {
 	all, err := tools(ctx, c)
 	for _, t := range all {

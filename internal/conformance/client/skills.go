@@ -11,7 +11,7 @@ import (
 	"github.com/go-psi/psi/mcp/skills"
 )
 
-// listSkills lists skills and loads none.
+// listSkills lists skills without loading any.
 func listSkills(ctx context.Context, c *mcp.Conn) error {
 	for _, err := range skills.List(ctx, c) {
 		if err != nil {

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// An exception is a line of the file of accepted problems: a leg, a scenario and
-// a check, each a pattern as of path.Match, and a reason.
+// An exception is a line of the file of accepted problems: a leg, a scenario and a check,
+// each a path.Match pattern, and a reason.
 type exception struct {
 	leg, scenario, check, reason string
 	used                         bool
@@ -20,8 +20,8 @@ func (e *exception) String() string {
 	return fmt.Sprintf("%s %s %s (%s)", e.leg, e.scenario, e.check, e.reason)
 }
 
-// parseExceptions reads one exception a line. Empty lines, and those that begin
-// with #, are left out.
+// parseExceptions parses one exception per line. Empty lines and lines that start with #
+// are ignored.
 func parseExceptions(text string) ([]*exception, error) {
 	var list []*exception
 	number := 0
@@ -44,7 +44,7 @@ func parseExceptions(text string) ([]*exception, error) {
 	return list, nil
 }
 
-// isAccepted marks every exception that covers p as used.
+// isAccepted reports whether an exception covers p, and marks all that do as used.
 func isAccepted(list []*exception, p problem) bool {
 	accepted := false
 	for _, e := range list {
@@ -56,6 +56,6 @@ func isAccepted(list []*exception, p problem) bool {
 }
 
 func matches(pattern, name string) bool {
-	ok, _ := path.Match(pattern, name) // the pattern was checked
+	ok, _ := path.Match(pattern, name) // the pattern was validated
 	return ok
 }

@@ -8,14 +8,13 @@ import (
 	"fmt"
 )
 
-// A problem is a check that failed or warned, or a scenario that has checked
-// nothing.
+// A problem is a check that failed or warned, or a scenario without any successful check.
 type problem struct {
 	leg, scenario, check string
 	status, message      string
 }
 
-// nothing is the check of a problem that is the lack of any success.
+// nothing is the check of a scenario without any successful check.
 const nothing = "any-success"
 
 func (s *scenario) problems() []problem {
@@ -35,17 +34,17 @@ func (s *scenario) problems() []problem {
 	return found
 }
 
-// verdict is what there is to say about all legs.
+// verdict is the summary of all legs.
 type verdict struct {
 	lines []line
 	bad   []string
 }
 
-// line sums up one leg.
+// line summarizes one leg.
 type line struct {
 	leg                                   string
 	scenarios, checks, failures, warnings int
-	excepted                              int // scenarios with accepted problems, counted nowhere else
+	excepted                              int // scenarios with accepted problems only
 }
 
 func judge(legs []*leg, exceptions []*exception) *verdict {

@@ -1,16 +1,15 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Command report judges what the MCP conformance suite found.
+// Command report evaluates the results of the MCP conformance suite.
 //
 //	report -accepted accepted.txt results 2025-11-25=33 2026-07-28=50
 //
-// It reads the checks.json files below a directory of results that has one
-// directory for every leg, and wants each leg to have run as many scenarios as
-// stated. It is stricter than the suite: a warning is as bad as a failure, for
-// every scenario, and so is a scenario in which nothing has succeeded. What is
-// accepted all the same stands in a file, each with a reason; what is accepted
-// and has not happened is an error, too.
+// It reads the checks.json files below a directory that has one subdirectory per leg, and
+// requires each leg to have run the stated number of scenarios. It is stricter than the
+// suite: in every scenario, a warning counts as a failure, and so does the absence of any
+// success. Accepted problems are listed in a file, each with a reason. An accepted problem
+// that did not occur is an error.
 package main
 
 import (
@@ -36,7 +35,7 @@ func main() {
 	}
 }
 
-// run prints the report and says whether everything is as it should be.
+// run prints the report and reports whether everything passed.
 func run(w io.Writer, acceptedFile string, args []string) (bool, error) {
 	if len(args) < 2 {
 		return false, errors.New("usage: report [-accepted file] results leg=scenarios [leg=scenarios]")
@@ -63,7 +62,7 @@ func run(w io.Writer, acceptedFile string, args []string) (bool, error) {
 	return judge(legs, exceptions).writeTo(w), nil
 }
 
-// readExceptions reads none if there is no file.
+// readExceptions reads the exceptions in a file. It returns none if file is "".
 func readExceptions(file string) ([]*exception, error) {
 	if file == "" {
 		return nil, nil

@@ -10,7 +10,7 @@ import (
 	"testing/fstest"
 )
 
-// results is a tree of results with one file for each pair of a directory and the
+// results returns a file tree with one checks.json for each pair of a directory and the
 // statuses of its checks.
 func results(pairs ...string) fstest.MapFS {
 	files := fstest.MapFS{}

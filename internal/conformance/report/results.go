@@ -12,8 +12,7 @@ import (
 	"strings"
 )
 
-// The statuses of a check. Any other, such as SKIPPED and INFO, is neither good
-// nor bad.
+// The statuses of a check that count. Others, such as SKIPPED and INFO, are ignored.
 const (
 	statusSuccess = "SUCCESS"
 	statusFailure = "FAILURE"
@@ -23,7 +22,7 @@ const (
 // A leg is one run of the suite.
 type leg struct {
 	name      string
-	want      int // scenarios
+	want      int // expected number of scenarios
 	scenarios []*scenario
 }
 
@@ -63,8 +62,8 @@ func readLeg(results fs.FS, name string) (*leg, error) {
 
 var timestamp = regexp.MustCompile(`-\d{4}-\d\d-\d\dT[\d-]+Z$`)
 
-// scenarioName is that of a directory of results: it begins with the side that was
-// tested, if that is the server, and ends with the time.
+// scenarioName returns the scenario of a results directory, whose name has a timestamp as
+// suffix and, for servers, a prefix.
 func scenarioName(dir string) string {
 	return timestamp.ReplaceAllString(strings.TrimPrefix(dir, "server-"), "")
 }

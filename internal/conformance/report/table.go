@@ -9,7 +9,7 @@ import (
 	"text/tabwriter"
 )
 
-// writeTo writes the verdict and reports whether nothing is bad.
+// writeTo writes the verdict and reports whether everything passed.
 func (v *verdict) writeTo(w io.Writer) bool {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "leg\tscenarios\tchecks\tfailures\twarnings\texcepted\t")
@@ -22,7 +22,7 @@ func (v *verdict) writeTo(w io.Writer) bool {
 		all.warnings += n.warnings
 		all.excepted += n.excepted
 	}
-	_ = table.Flush() // there is no one to tell that nothing can be told
+	_ = table.Flush() // a failed write cannot be reported
 	for _, text := range v.bad {
 		fmt.Fprintf(w, "BAD: %s\n", text)
 	}

@@ -10,19 +10,18 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// addCapabilities adds the tools that depend on what the client can be asked.
+// addCapabilities adds the tools that depend on the client's capabilities.
 func addCapabilities(mux *mcp.Mux) {
 	mux.Tool("test_missing_capability", mcp.ToolFunc(needingSampling, about("Cannot do without the client's model.")))
 	mux.Tool("test_input_required_result_capabilities", mcp.ToolFunc(askingWhatItCan, about("Asks whom it can.")))
 }
 
-// needingSampling leaves it to Sample to refuse clients without a model.
+// needingSampling relies on Sample to reject clients without sampling.
 func needingSampling(ctx context.Context, _ none) (string, error) {
 	return sample(ctx, "question", "Are you there?")
 }
 
-// askingWhatItCan asks the user, the model or the client: all whom the client lets
-// a server ask.
+// askingWhatItCan sends every kind of question that the client's capabilities allow.
 func askingWhatItCan(ctx context.Context, _ none) (string, error) {
 	caps := mcp.RequestFromContext(ctx).ClientCapabilities()
 	var questions []mcp.Question

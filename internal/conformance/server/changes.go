@@ -10,7 +10,7 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// addChanges adds the tools that change what the server offers while it serves.
+// addChanges adds the tools that change the lists of the server while it is serving.
 func addChanges(mux *mcp.Mux) {
 	const name = "transient"
 	tool := toggle{
@@ -29,7 +29,7 @@ func addChanges(mux *mcp.Mux) {
 	mux.Tool("test_trigger_prompt_change", mcp.ToolFunc(prompt.flip, about("Adds a prompt or takes it away again.")))
 }
 
-// toggle is something that is offered or not, and changes at every flip.
+// toggle is an item that each flip adds or removes.
 type toggle struct {
 	add, remove func()
 

@@ -26,17 +26,17 @@ const (
 	legacy = "2025-11-25"
 )
 
-// client is a client of one era, as plain as can be: it writes what it sends by
-// hand, so that nothing of psi's own is between the test and the wire.
+// client is a minimal client of one era. It writes its messages by hand, so that none of
+// psi's client code is involved.
 type client struct {
 	version, url, session string
 	capabilities          string
 	sent                  int      // requests
-	notified              []string // methods of the notifications that came
-	stop                  func()   // ends the server and waits until it has ended
+	notified              []string // methods of the received notifications
+	stop                  func()   // stops the server and waits until it has stopped
 }
 
-// message is whatever comes from the server.
+// message is any message from the server.
 type message struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
@@ -45,8 +45,8 @@ type message struct {
 	Error  json.RawMessage `json:"error"`
 }
 
-// inBothEras runs a test with a client of either era, each with a server of its
-// own that must end in good order.
+// inBothEras runs a test with a client of each era. Each client has its own server, which
+// must shut down cleanly.
 func inBothEras(t *testing.T, test func(*testing.T, *client)) {
 	for _, version := range []string{legacy, modern} {
 		t.Run(version, func(t *testing.T) { test(t, connect(t, version)) })
@@ -57,7 +57,7 @@ func inBothEras(t *testing.T, test func(*testing.T, *client)) {
 type response struct {
 	status int
 	header http.Header
-	closes bool // the connection, after this
+	closes bool // the connection, after this response
 	body   io.Reader
 }
 
@@ -96,14 +96,14 @@ func (c *client) handshake(t *testing.T) {
 	c.post(t, nil, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 }
 
-// call returns the result, or the error, of a request that asks nothing.
+// call returns the result or error of a request that asks no questions.
 func (c *client) call(t *testing.T, method, params string) string {
 	t.Helper()
 	return c.callAnswering(t, method, params, nil)
 }
 
-// callAnswering answers the questions that come before the result. Answers are by
-// words that a question holds.
+// callAnswering answers the questions that precede the result. answers maps words in a
+// question to its answer.
 func (c *client) callAnswering(t *testing.T, method, params string, answers map[string]string) string {
 	t.Helper()
 	retry := map[string]any{}
@@ -144,7 +144,7 @@ func answerTo(t *testing.T, question string, answers map[string]string) json.Raw
 	return nil
 }
 
-// request sends a request with more params.
+// request sends a request with additional params.
 func (c *client) request(t *testing.T, method, params string, more map[string]any) *response {
 	t.Helper()
 	all := map[string]any{}
@@ -203,8 +203,8 @@ func (c *client) do(t *testing.T, method string, header http.Header, body io.Rea
 	return &response{resp.StatusCode, resp.Header, resp.Close, resp.Body}
 }
 
-// answer returns the answer that a response has, in either form. It answers the
-// questions of the legacy era on the way, and takes note of notifications.
+// answer returns the answer in a response, whether JSON or an event stream. It answers
+// legacy requests from the server and records notifications on the way.
 func (c *client) answer(t *testing.T, resp *response, answers map[string]string) *message {
 	t.Helper()
 	if resp.header.Get("Content-Type") != "text/event-stream" {

@@ -10,7 +10,7 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// addContent adds the tools that are about what a result may hold.
+// addContent adds the tools that return various kinds of content.
 func addContent(mux *mcp.Mux) {
 	mux.Tool("test_simple_text", mcp.ToolFunc(simpleText, about("Returns one block of text.")))
 	mux.Tool("test_image_content", mcp.ToolFunc(imageContent, about("Returns a picture.")))

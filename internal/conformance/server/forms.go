@@ -10,7 +10,7 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// addForms adds the tools that are about what a form may hold.
+// addForms adds the tools that elicit forms of various kinds.
 func addForms(mux *mcp.Mux) {
 	mux.Tool("test_elicitation_sep1034_defaults", mcp.ToolFunc(defaults, about("Shows a form whose fields are filled in already.")))
 	mux.Tool("test_elicitation_sep1330_enums", mcp.ToolFunc(enums, about("Shows a form with every kind of choice.")))
@@ -29,8 +29,8 @@ func defaults(ctx context.Context, _ none) (string, error) {
 	return described(answer, err)
 }
 
-// choices is written by hand for the titles, which no Go type has, and for the
-// names of a form that only old clients know.
+// choices is written by hand because no Go type has titles, and enumNames is only known to
+// old clients.
 const choices = `{
 	"type": "object",
 	"properties": {

@@ -1,15 +1,14 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Command server offers everything that the MCP conformance suite asks of a
-// server under test, to clients of every revision, in one process and on one
-// endpoint.
+// Command server is a server with all features required by the MCP conformance suite. It
+// serves clients of every revision in one process and on one endpoint.
 //
 //	go run ./internal/conformance/server -http 127.0.0.1:3001
 //
-// It prints its URL to standard error when it listens. The names and the words
-// that its tools use are the suite's; everything else is written as any user of
-// psi would write it.
+// It prints its URL to standard error once it is listening. The names and texts of its
+// tools are defined by the suite; everything else is written as any user of psi would write
+// it.
 package main
 
 import (
@@ -38,11 +37,11 @@ func main() {
 	}
 }
 
-// run serves until the process is told to end.
+// run serves until the process is interrupted or terminated.
 func run(addr string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	context.AfterFunc(ctx, stop) // a second signal ends the process immediately
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
 		return err
@@ -51,7 +50,7 @@ func run(addr string) error {
 	return serve(ctx, listener)
 }
 
-// serve serves until ctx is done, and then ends in good order.
+// serve serves until ctx is done, and then shuts down gracefully.
 func serve(ctx context.Context, listener net.Listener) error {
 	mux, manager := newMux()
 	handler := mcphttp.NewHandler(mux, nil)

@@ -18,7 +18,7 @@ const (
 	typeWAV = "audio/wav"
 )
 
-// redDot is a picture of one red pixel.
+// redDot returns an image of one red pixel.
 func redDot() *mcp.ImageContent {
 	return &mcp.ImageContent{Data: redPNG(), MIMEType: typePNG}
 }
@@ -33,7 +33,7 @@ func redPNG() []byte {
 	return b.Bytes()
 }
 
-// silence is a moment without sound: 8000 samples a second, 16 bits, one channel.
+// silence returns a short silent recording: 8000 samples per second, 16 bits, one channel.
 func silence() *mcp.AudioContent {
 	const rate, width, samples = 8000, 2, 16
 	var b bytes.Buffer

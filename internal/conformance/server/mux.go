@@ -8,12 +8,12 @@ import (
 	"github.com/go-psi/psi/mcp/tasks"
 )
 
-// newMux makes the server: all fixtures, each file adding its own. The manager of its tasks
-// is to be shut down with it.
+// newMux returns the server with all fixtures; each file adds its own. The caller must shut
+// down the task manager with the server.
 func newMux() (*mcp.Mux, *tasks.Manager) {
 	mux := mcp.NewMux("psi-conformance", "v1.0.0", &mcp.MuxOptions{
 		Instructions: "Every tool, prompt and resource here exists to be tested.",
-		NoLint:       true, // some schemas are strange on purpose
+		NoLint:       true, // some schemas are unusual on purpose
 	})
 	addContent(mux)
 	addStreaming(mux)
@@ -29,8 +29,8 @@ func newMux() (*mcp.Mux, *tasks.Manager) {
 	return mux, addTasks(mux)
 }
 
-// about describes a tool whose schema is inferred.
+// about returns a tool with a description and an inferred schema.
 func about(description string) *mcp.Tool { return &mcp.Tool{Description: description} }
 
-// none are the arguments of a tool or prompt that takes none.
+// none is the type of the arguments of a tool or prompt without arguments.
 type none = struct{}

@@ -11,7 +11,7 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// addQuestions adds the tools that ask once and go on with the answer.
+// addQuestions adds the tools that ask one question and continue with the answer.
 func addQuestions(mux *mcp.Mux) {
 	mux.Tool("test_sampling", mcp.ToolFunc(sampling, about("Has the client's model answer a prompt.")))
 	mux.Tool("test_elicitation", mcp.ToolFunc(eliciting, about("Asks the user who they are.")))
@@ -30,7 +30,7 @@ func sampling(ctx context.Context, in promptIn) (string, error) {
 	return "LLM response: " + reply, err
 }
 
-// sample has the client's model continue a conversation of one message.
+// sample asks the client's model to continue a conversation of one message.
 func sample(ctx context.Context, key, prompt string) (string, error) {
 	result, err := mcp.Sample(ctx, key, ask(prompt))
 	if err != nil {
@@ -69,7 +69,7 @@ func eliciting(ctx context.Context, in messageIn) (string, error) {
 	return described(user, err)
 }
 
-// described tells the model how a question to the user went.
+// described describes the outcome of an elicitation to the model.
 func described(answer any, err error) (string, error) {
 	switch {
 	case errors.Is(err, mcp.ErrDeclined):

@@ -10,8 +10,8 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// addRounds adds the tools that remember something between their questions, ask
-// several, or ask again.
+// addRounds adds the tools that keep state between questions, ask several questions, or ask
+// in several rounds.
 func addRounds(mux *mcp.Mux) {
 	mux.Tool("test_input_required_result_request_state", mcp.ToolFunc(remembering, about("Remembers something while it asks.")))
 	mux.Tool("test_input_required_result_tampered_state", mcp.ToolFunc(remembering, about("Remembers something that nobody may change.")))
@@ -19,7 +19,7 @@ func addRounds(mux *mcp.Mux) {
 	mux.Tool("test_input_required_result_multi_round", mcp.ToolFunc(askingTwice, about("Asks, and asks again.")))
 }
 
-// remembering draws up an offer once, however often it runs until it is confirmed.
+// remembering computes its offer only once, although it runs again after each answer.
 func remembering(ctx context.Context, _ none) (string, error) {
 	offer, err := mcp.Once(ctx, "offer", func() (string, error) { return "state-ok", nil })
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// addSchemas adds the tools whose schemas are given by hand.
+// addSchemas adds the tools with hand-written schemas.
 func addSchemas(mux *mcp.Mux) {
 	mux.Tool("json_schema_2020_12_tool", mcp.ToolFunc(contact, &mcp.Tool{
 		Description: "Takes a contact, described with all that JSON Schema 2020-12 has for it.",

@@ -13,8 +13,8 @@ import (
 	"github.com/tmaxmax/go-sse"
 )
 
-// The fixtures are the suite's; run.sh has the suite check them. These tests hold
-// what can be held without it.
+// The suite itself checks the fixtures; see run.sh. These tests check what can be checked
+// without it.
 
 func TestAnswers(t *testing.T) {
 	tests := []struct{ name, method, params, want string }{
@@ -46,7 +46,7 @@ func TestAnswers(t *testing.T) {
 func TestQuestions(t *testing.T) {
 	tests := []struct {
 		name, params string
-		answers      map[string]string // by words of the question
+		answers      map[string]string // by words in the question
 		want         string
 	}{
 		{
@@ -94,7 +94,7 @@ func TestQuestions(t *testing.T) {
 	})
 }
 
-// TestNotifications wants what a tool says on its way before its answer.
+// TestNotifications checks the notifications sent before the answer.
 func TestNotifications(t *testing.T) {
 	tests := []struct{ tool, want string }{
 		{"test_tool_with_logging", "notifications/message"},
@@ -111,7 +111,7 @@ func TestNotifications(t *testing.T) {
 	})
 }
 
-// TestChanges wants the triggers to change the lists, every time.
+// TestChanges checks that every trigger changes the list.
 func TestChanges(t *testing.T) {
 	tests := []struct{ trigger, list string }{
 		{"test_trigger_tool_change", "tools/list"},
@@ -156,7 +156,7 @@ func TestCapabilities(t *testing.T) {
 	}
 }
 
-// TestReconnection follows a client to its second connection.
+// TestReconnection resumes a call on a second connection.
 func TestReconnection(t *testing.T) {
 	c := connect(t, legacy)
 	resp := c.request(t, "tools/call", `{"name":"test_reconnection","arguments":{}}`, nil)
@@ -176,8 +176,8 @@ func TestReconnection(t *testing.T) {
 	}
 }
 
-// TestEnd wants the server to end in good order while streams are open, and the
-// streams with it.
+// TestEnd checks that the server shuts down gracefully while streams are open, and ends the
+// streams.
 func TestEnd(t *testing.T) {
 	inBothEras(t, func(t *testing.T, c *client) {
 		var resp *response

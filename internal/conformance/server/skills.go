@@ -14,8 +14,8 @@ import (
 //go:embed skills
 var skillFiles embed.FS
 
-// addSkills adds two skills, one of which has a directory. A page has one skill, so that
-// there is a second page.
+// addSkills adds two skills, one of them with a directory. The page size is 1 so that there
+// is a second page.
 func addSkills(mux *mcp.Mux) {
 	directory, err := fs.Sub(skillFiles, "skills")
 	if err != nil {

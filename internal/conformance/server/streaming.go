@@ -13,8 +13,8 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// addStreaming adds the tools that say something before they answer, or answer on
-// another connection than the one they were called on.
+// addStreaming adds the tools that send notifications before they answer, or answer on a
+// different connection.
 func addStreaming(mux *mcp.Mux) {
 	mux.Tool("test_tool_with_logging", mcp.ToolFunc(logging, about("Logs three messages while it works.")))
 	mux.Tool("test_logging_tool", mcp.ToolFunc(logging, about("Logs to those who want to hear it.")))
@@ -22,7 +22,7 @@ func addStreaming(mux *mcp.Mux) {
 	mux.Tool("test_reconnection", mcp.ToolFunc(reconnecting, about("Lets go of its caller's connection before it answers.")))
 }
 
-// step is how long one step of a tool takes that pretends to work.
+// step is the duration of one simulated step of work.
 const step = 50 * time.Millisecond
 
 func logging(ctx context.Context, _ none) (string, error) {
@@ -49,8 +49,7 @@ func progressing(ctx context.Context, _ none) (string, error) {
 	return "The work is done.", nil
 }
 
-// reconnecting gives up the connection, if its client can do without: it comes
-// back for the answer.
+// reconnecting closes the connection if the client can resume the stream to get the answer.
 func reconnecting(ctx context.Context, _ none) (string, error) {
 	if err := mcphttp.CloseStream(ctx); err != nil && !errors.Is(err, mcphttp.ErrNoStream) {
 		return "", err

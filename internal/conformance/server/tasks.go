@@ -14,8 +14,8 @@ import (
 	"github.com/go-psi/psi/mcp/tasks"
 )
 
-// addTasks adds the tools that run in the background. The returned manager is to be shut
-// down with the server.
+// addTasks adds the tools that run in the background. The caller must shut down the
+// returned manager with the server.
 func addTasks(mux *mcp.Mux) *tasks.Manager {
 	manager := tasks.New("conformance", &tasks.Options{PollInterval: 200 * time.Millisecond})
 	manager.Register(mux)
@@ -30,7 +30,7 @@ func addTasks(mux *mcp.Mux) *tasks.Manager {
 	required := mux.With(manager.Background(&tasks.BackgroundOptions{Required: true}))
 	required.Tool("failing_job", mcp.ToolFunc(fail, about("Fails after a second.")))
 
-	// What it asks first is asked before it is a task.
+	// Its first question is asked before the call becomes a task.
 	later := mux.With(manager.Background(&tasks.BackgroundOptions{After: 50 * time.Millisecond}))
 	later.Tool("test_tool_with_task", mcp.ToolFunc(askAndWork, about("Asks, and then works in the background.")))
 	return manager

@@ -15,8 +15,8 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// The official TypeScript SDK keeps what psi says is fresh, for ever too, until psi reports a
-// change. It starts with an ID of 0.
+// The official TypeScript SDK caches results that psi marks as fresh, even forever, until
+// psi reports a change. Its first request ID is 0.
 func TestCachedByTypeScript(t *testing.T) {
 	hour := mcp.CacheFor(time.Hour, mcp.CachePrivate)
 	mux := mcp.NewMux("cached", "v1", &mcp.MuxOptions{Logger: logger(t), ListCache: hour})

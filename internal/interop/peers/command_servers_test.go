@@ -3,22 +3,23 @@
 
 package peers_test
 
-// A published server is one with which the command psi is tried. None of them needs a network.
+// A published server is a server that the command psi is tested with. None of them needs a
+// network.
 type published struct {
-	name    string   // also of the generated package
-	node    string   // a file below internal/interop/node_modules, or …
-	program string   // … a Go program
-	args    []string // DIR stands for a directory with the file hello.txt
+	name    string   // also the name of the generated package
+	node    string   // file below internal/interop/node_modules, or …
+	program string   // … package path of a Go program
+	args    []string // DIR stands for a directory that contains hello.txt
 
-	tools  int      // how many it has
-	call   []string // the words of psi call
-	says   string   // is in what psi call writes
-	read   string   // the URI of a resource, "" if there is none
-	reads  string   // is in what psi read writes
-	errors int      // of psi lint
+	tools  int      // number of tools
+	call   []string // arguments of psi call
+	says   string   // expected in the output of psi call
+	read   string   // URI of a resource; "" for none
+	reads  string   // expected in the output of psi read
+	errors int      // number of errors reported by psi lint
 
 	use string // a call with the generated client c
-	got string // is in what the program with that call writes
+	got string // expected in the output of the program with that call
 }
 
 const (

@@ -18,20 +18,20 @@ import (
 	"time"
 )
 
-// generated is where the generated packages seem to be when they are compiled. There is
-// nothing: an overlay has the files.
+// generated is the import path of the generated packages. The directory does not exist: an
+// overlay provides the files.
 const generated = "github.com/go-psi/psi/internal/interop/peers/generated"
 
-// A bench is what the command psi is tried with.
+// A bench holds the state of the tests of the command psi.
 type bench struct {
-	dir     string // has hello.txt, and what is built and generated
-	psi     string // the command
+	dir     string // contains hello.txt and everything built or generated
+	psi     string // path of the command
 	clients []published
 }
 
-// TestCommand has the command psi list, call, read and lint published servers, and generate a
-// client for each. All clients are then compiled into one program, with which each calls its
-// server.
+// TestCommand runs the command psi to list, call, read and lint published servers, and to
+// generate a client for each. It then compiles all clients into one program, in which each
+// calls its server.
 func TestCommand(t *testing.T) {
 	if os.Getenv(needEnv) == "" {
 		t.Skip("it starts more than a hundred processes: run internal/interop/run.sh")
@@ -69,7 +69,7 @@ func TestCommand(t *testing.T) {
 	}
 }
 
-// build builds a Go program from a directory, which is in the module that knows it.
+// build builds a Go program from the directory of the module that requires it.
 func (b *bench) build(t *testing.T, dir, name, pkg string, flags ...string) string {
 	t.Helper()
 	path := filepath.Join(b.dir, name)
@@ -77,7 +77,7 @@ func (b *bench) build(t *testing.T, dir, name, pkg string, flags ...string) stri
 	return path
 }
 
-// command returns the words that start a server, after "--".
+// command returns the command line of a server, after "--".
 func (b *bench) command(t *testing.T, s published) []string {
 	t.Helper()
 	words := []string{"--"}
@@ -93,7 +93,7 @@ func (b *bench) command(t *testing.T, s published) []string {
 	return append(words, b.words(s.args)...)
 }
 
-// words returns the words with the name of the directory.
+// words returns words with DIR replaced by the directory.
 func (b *bench) words(words []string) []string {
 	words = slices.Clone(words)
 	for i := range words {
@@ -102,14 +102,13 @@ func (b *bench) words(words []string) []string {
 	return words
 }
 
-// run runs psi, which must succeed.
+// run runs psi, which must succeed, and returns its standard output.
 func (b *bench) run(t *testing.T, words ...string) string {
 	t.Helper()
 	return b.execute(t, b.psi, words...)
 }
 
-// execute runs a program, which must succeed, and returns what it wrote to its standard
-// output.
+// execute runs a program, which must succeed, and returns its standard output.
 func (b *bench) execute(t *testing.T, program string, args ...string) string {
 	t.Helper()
 	out, err := b.try(t, program, args...)
@@ -124,7 +123,7 @@ func (b *bench) try(t *testing.T, program string, args ...string) (string, error
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)
-	// Servers that keep something keep it here.
+	// Servers with persistent data store it here.
 	cmd.Env = append(os.Environ(), "MEMORY_BANK_ROOT="+b.dir, "MEMORY_FILE_PATH="+filepath.Join(b.dir, "memory.jsonl"))
 	var out, errOut bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errOut
@@ -172,10 +171,10 @@ func (b *bench) lint(t *testing.T, s published, server []string) {
 	t.Logf("lint found %v", count)
 }
 
-// source is the file of the generated client of a server.
+// source returns the path of the generated client of a server.
 func (b *bench) source(s published) string { return filepath.Join(b.dir, s.name+".go") }
 
-// compile compiles all generated clients into a program that calls a server by its name.
+// compile compiles all generated clients into a program that calls a server by name.
 func (b *bench) compile(t *testing.T) string {
 	t.Helper()
 	var imports, uses strings.Builder
@@ -205,7 +204,7 @@ func (b *bench) compile(t *testing.T) string {
 	return b.build(t, ".", "clients", generated, "-overlay", filepath.Join(b.dir, "overlay.json"))
 }
 
-// clientProgram is the program with the generated clients: its imports, and its uses of them.
+// clientProgram is the format of a program that imports and uses the generated clients.
 const clientProgram = `package main
 
 import (

@@ -31,7 +31,7 @@ var (
 	uncancelled   = lack{feature: "cancellation", era: "legacy", why: "mcp-go does not cancel over HTTP"}
 )
 
-// unasked are the lacks of who cannot be asked.
+// unasked returns the lacks of a peer that cannot be asked.
 func unasked(why string) (lacks []lack) {
 	for _, feature := range []string{"elicitation", "sampling", "roots"} {
 		lacks = append(lacks, lack{feature: feature, why: why})
@@ -39,7 +39,7 @@ func unasked(why string) (lacks []lack) {
 	return lacks
 }
 
-// TestDemo has everyone try everything.
+// TestDemo tries every feature on every leg.
 func TestDemo(t *testing.T) {
 	legs := slices.Concat(sdkServers(), markServers(), sdkClients(), markClients())
 	checkLacks(t, legs, demoFeatures)
@@ -48,17 +48,18 @@ func TestDemo(t *testing.T) {
 	}
 }
 
-// overHTTP is psi's transport to a handler.
+// overHTTP returns a function that returns psi's HTTP transport to a handler.
 func overHTTP(handler func() http.Handler) func(t *testing.T) transport.Transport {
 	return func(t *testing.T) transport.Transport { return mcphttp.NewTransport(serve(t, handler()), nil) }
 }
 
-// command is psi's transport to a server that this program can be.
+// command returns a function that returns psi's stdio transport to a server run by this
+// program.
 func command(peer string) func(t *testing.T) transport.Transport {
 	return func(t *testing.T) transport.Transport { return mcpstdio.NewCommand(program(t, peer), nil) }
 }
 
-// sdkServers are psi's client and servers made with the Go SDK.
+// sdkServers returns the legs with psi's client and servers of the Go SDK.
 func sdkServers() []leg {
 	handler := func(opts *sdk.StreamableHTTPOptions) func() http.Handler {
 		return func() http.Handler {
@@ -79,7 +80,7 @@ func sdkServers() []leg {
 		},
 		{
 			name: "psi to go-sdk over http with sessions", versions: []string{""},
-			found:   "2025-11-25", // the modern era is there only without sessions
+			found:   "2025-11-25", // the modern era is only available without sessions
 			connect: connectPsi(overHTTP(handler(nil))),
 		},
 		{
@@ -101,7 +102,7 @@ func sdkServers() []leg {
 	}
 }
 
-// markServers are psi's client and servers made with mcp-go.
+// markServers returns the legs with psi's client and servers of mcp-go.
 func markServers() []leg {
 	handler := func() http.Handler { return server.NewStreamableHTTPServer(newMark(), server.WithStateful(true)) }
 	return []leg{
@@ -131,7 +132,7 @@ func markServers() []leg {
 	}
 }
 
-// serveMarkSSE serves mcp-go's server as of 2024. It must know its own URL.
+// serveMarkSSE serves mcp-go's HTTP+SSE server of 2024, which must know its own URL.
 func serveMarkSSE(t *testing.T) string {
 	t.Helper()
 	h := httptest.NewUnstartedServer(nil)
@@ -144,7 +145,7 @@ func serveMarkSSE(t *testing.T) string {
 	return h.URL
 }
 
-// sdkClients are clients of the Go SDK and psi's server.
+// sdkClients returns the legs with clients of the Go SDK and psi's server.
 func sdkClients() []leg {
 	return []leg{
 		{
@@ -172,7 +173,7 @@ func servePsiSSE(t *testing.T) string {
 	return serve(t, mcphttp.NewSSEHandler(newMux(), &mcphttp.Options{Logger: logger(t)}))
 }
 
-// markClients are clients of mcp-go and psi's server.
+// markClients returns the legs with clients of mcp-go and psi's server.
 func markClients() []leg {
 	return []leg{
 		{
@@ -198,8 +199,8 @@ func markClients() []leg {
 	}
 }
 
-// markHTTP is mcp-go's transport, with the stream that servers of sessions need to
-// say something unasked.
+// markHTTP returns mcp-go's HTTP transport. For sessions, it opens the stream that servers
+// need for unsolicited messages.
 func markHTTP(url, version string) (marktransport.Interface, error) {
 	if eraOf(version) == "modern" {
 		return marktransport.NewStreamableHTTP(url)

@@ -14,26 +14,27 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// Every server of this package but "everything" and the quickstart, whatever it is
-// made with, has the following. Tools without a remark have no arguments.
+// listed returns the names that each server of this package provides. The servers
+// "everything" and the quickstart are exceptions. Tools have no arguments unless stated
+// otherwise.
 //
 //	add       structured content: the sum of a and b
-//	ask       asks for the user's name by a form
-//	count     reports progress, one step after the other, as many as its argument says
+//	ask       asks for the user's name with a form
+//	count     reports progress for as many steps as its argument says
 //	fail      fails
-//	grow      adds a tool, "grown", or replaces it
-//	log       logs, at the level info
+//	grow      adds or replaces a tool named "grown"
+//	log       logs at level info
 //	roots     asks for the client's roots
-//	sample    has the client's model go on
-//	show      has content of every kind
-//	stopped   returns when a wait was cancelled
+//	sample    asks the client's model to continue
+//	show      returns content of every kind
+//	stopped   returns once a wait was cancelled
 //	touch     updates demo://readme
-//	visit     has the user visit a URL
+//	visit     asks the user to visit a URL
 //	wait      waits until it is cancelled
-//	waits     returns when a wait has begun
-//	greet     a prompt with an argument, "name", that completes
+//	waits     returns once a wait has started
+//	greet     a prompt with a completable argument "name"
 //	demo://readme
-//	demo://item/{id}, of which id completes
+//	demo://item/{id}, with completable id
 func listed() []string {
 	return []string{
 		"add", "ask", "count", "demo://item/{id}", "demo://readme", "fail", "greet", "grow", "log", "roots",
@@ -70,7 +71,7 @@ type itemIn struct {
 	ID string `json:"id"`
 }
 
-// itemText is what is to be read at a URI of the demo.
+// itemText returns the text of a resource of the demo.
 func itemText(uri string) string {
 	if id, ok := strings.CutPrefix(uri, "demo://item/"); ok {
 		return "item " + id
@@ -78,7 +79,7 @@ func itemText(uri string) string {
 	return "read me"
 }
 
-// suggest completes the arguments of the demo.
+// suggest returns completions for the arguments of the demo.
 func suggest(argument, value string) (found []string) {
 	all := map[string][]string{"name": {"Ada", "Alan", "Grace"}, "id": {"10", "11", "20"}}
 	for _, s := range all[argument] {
@@ -89,7 +90,7 @@ func suggest(argument, value string) (found []string) {
 	return found
 }
 
-// A gate is behind the tools wait, waits and stopped.
+// A gate implements the tools wait, waits and stopped.
 type gate struct{ began, ended chan bool }
 
 func newGate() *gate { return &gate{make(chan bool, 100), make(chan bool, 100)} }
@@ -118,7 +119,7 @@ func textTool[In any](mux *mcp.Mux, name string, fn func(ctx context.Context, in
 	mux.Tool(name, mcp.ToolFunc(fn, &mcp.Tool{}))
 }
 
-// newMux is psi's server.
+// newMux returns psi's server.
 func newMux() *mcp.Mux {
 	mux := mcp.NewMux("psi", "v1", &mcp.MuxOptions{Logger: slog.New(slog.DiscardHandler)})
 	mux.Tool("add", mcp.ToolFunc(func(_ context.Context, in addIn) (addOut, error) { return addOut{in.A + in.B}, nil }, &mcp.Tool{}))
@@ -151,7 +152,7 @@ func newMux() *mcp.Mux {
 	return mux
 }
 
-// addAsking adds the tools that ask the client.
+// addAsking adds the tools that send requests to the client.
 func addAsking(mux *mcp.Mux) {
 	textTool(mux, "ask", func(ctx context.Context, _ none) (string, error) {
 		form, err := mcp.Elicit[nameForm](ctx, "name", whoAreYou)
@@ -179,7 +180,7 @@ func addAsking(mux *mcp.Mux) {
 	})
 }
 
-// addTelling adds the tools that tell the client something.
+// addTelling adds the tools that send notifications to the client.
 func addTelling(mux *mcp.Mux) {
 	textTool(mux, "count", func(ctx context.Context, in countIn) (string, error) {
 		for i := range in.Steps {

@@ -26,8 +26,8 @@ const (
 	everythingQuery = `The research query "psi" could have multiple interpretations. Please clarify what you're looking for:`
 )
 
-// TestEverything has psi's client try all that the reference server has, in its own
-// words. It speaks the legacy era only.
+// TestEverything tries psi's client with all features of the reference server, which has
+// its own names for them and speaks only the legacy era.
 func TestEverything(t *testing.T) {
 	open := func(to func(url string) transport.Transport, mode string) func(t *testing.T, version string, told *told) client {
 		return connectPsi(func(t *testing.T) transport.Transport { return to(everything(t, mode)) })
@@ -72,7 +72,7 @@ var everythingFeatures = []feature{
 	{name: "errors", try: tryEverythingErrors},
 }
 
-// conn is psi's connection, for what not every client can do.
+// conn returns psi's client, for features that not every client supports.
 func (s *session) conn() (*psiClient, error) {
 	c, ok := s.client.(*psiClient)
 	if !ok {
@@ -97,7 +97,7 @@ func tryEverythingLists(ctx context.Context, s *session) error {
 	return err
 }
 
-// says calls a tool that has texts, one of which contains what is wanted.
+// says returns a function that calls a tool and expects want in its text.
 func says(tool string, args any, want string) func(ctx context.Context, s *session) error {
 	return func(ctx context.Context, s *session) error {
 		res, err := s.mustCall(ctx, tool, args)
@@ -129,7 +129,7 @@ func tryEverythingTools(ctx context.Context, s *session) error {
 	)
 }
 
-// shows calls a tool that has content of some kinds.
+// shows calls a tool and checks the kinds of its content.
 func (s *session) shows(ctx context.Context, tool string, args any, want ...string) error {
 	res, err := s.mustCall(ctx, tool, args)
 	if err == nil && !slices.Equal(res.kinds(), want) {
@@ -170,7 +170,7 @@ func tryWeather(ctx context.Context, s *session) error {
 	return err
 }
 
-// tryFiles has a file made, which is then a resource of the session.
+// tryFiles asks the server to create a file, which becomes a resource of the session.
 func tryFiles(ctx context.Context, s *session) error {
 	c, err := s.conn()
 	if err != nil {
@@ -263,7 +263,8 @@ func tryLongOperation(ctx context.Context, s *session) error {
 	return nil
 }
 
-// tryCancelOperation cancels after the first sign of progress. Other calls go on.
+// tryCancelOperation cancels a call after the first progress notification. Other calls
+// continue.
 func tryCancelOperation(ctx context.Context, s *session) error {
 	call, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -274,8 +275,8 @@ func tryCancelOperation(ctx context.Context, s *session) error {
 	return says("echo", map[string]any{"message": "on"}, "Echo: on")(ctx, s)
 }
 
-// tryVisit visits a URL: first by an error that wants the call to be repeated, which
-// is left to the caller, then asked in the middle of the call.
+// tryVisit tests URL elicitation: first by an error that asks for the call to be repeated,
+// which is left to the caller, and then by a request during the call.
 func tryVisit(ctx context.Context, s *session) error {
 	args := map[string]any{"url": visitURL, "errorPath": true}
 	res, err := s.call(ctx, "trigger-url-elicitation", args, nil)
@@ -330,8 +331,8 @@ func tryEverythingUpdates(ctx context.Context, s *session) error {
 	return says("toggle-subscriber-updates", nil, "Stopped")(ctx, s)
 }
 
-// tryResearch calls a tool that can only be called as a task, and asks its user about it.
-// The client need not know tasks for that.
+// tryResearch calls a tool that can only be called as a task and elicits input. The client
+// does not need to support tasks.
 func tryResearch(ctx context.Context, s *session) error {
 	res, err := s.call(ctx, "simulate-research-query", map[string]any{"topic": "psi", "ambiguous": true}, nil)
 	if err != nil || res.IsError {
@@ -343,7 +344,7 @@ func tryResearch(ctx context.Context, s *session) error {
 	return nil
 }
 
-// tryEverythingErrors has errors of all kinds.
+// tryEverythingErrors provokes errors of various kinds.
 func tryEverythingErrors(ctx context.Context, s *session) error {
 	for tool, args := range map[string]any{
 		"nonesuch": nil,

@@ -14,8 +14,8 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// demoFeatures are what every client does with every server of this package that
-// has the tools described at [listed].
+// demoFeatures lists the features tried with every client and every server that has the
+// tools described at [listed].
 var demoFeatures = []feature{
 	{name: "lists", try: tryLists},
 	{name: "structured content", try: tryAdd},
@@ -59,7 +59,7 @@ func tryAdd(ctx context.Context, s *session) error {
 	if err != nil {
 		return err
 	}
-	// Before that, structured content was only text.
+	// Older revisions have structured content only as text.
 	if s.version() >= "2025-06-18" && res.Structured["sum"] != 5.0 || res.text() != `{"sum":5}` {
 		return fmt.Errorf("got %+v", res)
 	}
@@ -74,7 +74,7 @@ func tryShow(ctx context.Context, s *session) error {
 	want := []string{"text", "image", "audio", "resource_link", "resource"}
 	switch {
 	case s.version() < "2025-06-18" && !slices.Equal(res.kinds(), want):
-		return nil // how a server tells a client what it does not know is its own business
+		return nil // how servers represent content unknown to the client is up to them
 	case !slices.Equal(res.kinds(), want):
 		return fmt.Errorf("got %q, want %q", res.kinds(), want)
 	case res.text() != "all", string(res.Content[1].Data) != "image", string(res.Content[2].Data) != "audio",
@@ -98,14 +98,14 @@ func tryProgress(ctx context.Context, s *session) error {
 		}
 		got = append(got, done)
 	}
-	slices.Sort(got) // there are clients with a goroutine for each notification
+	slices.Sort(got) // some clients start a goroutine for each notification
 	if !slices.Equal(got, []float64{1, 2, 3}) {
 		return fmt.Errorf("progress %v", got)
 	}
 	return nil
 }
 
-// expects calls a tool without arguments.
+// expects returns a function that calls a tool without arguments and expects a text.
 func expects(tool, want string) func(ctx context.Context, s *session) error {
 	return func(ctx context.Context, s *session) error {
 		res, err := s.mustCall(ctx, tool, nil)
@@ -135,7 +135,7 @@ func tryFail(ctx context.Context, s *session) error {
 	return err
 }
 
-// refused expects an error of a code, if the client tells codes.
+// refused checks that err has the code, if the client reports codes.
 func (s *session) refused(err error, code int) error {
 	if err == nil {
 		return errors.New("no error")
@@ -152,8 +152,8 @@ func tryUnknown(ctx context.Context, s *session) error {
 	return errors.Join(s.refused(tool, mcp.CodeInvalidParams), s.refused(prompt, mcp.CodeInvalidParams))
 }
 
-// tryUnknownResource reads what is not there. The legacy era has a code for it, which
-// psi's client does not pass on.
+// tryUnknownResource reads an unknown resource. The legacy era has a separate code for it,
+// which psi's client does not pass on.
 func tryUnknownResource(ctx context.Context, s *session) error {
 	_, err := s.read(ctx, "demo://nonesuch")
 	if _, ours := s.client.(*psiClient); !ours && eraOf(s.version()) == "legacy" {
@@ -189,7 +189,7 @@ func completes(ref, argument, value string, want ...string) func(ctx context.Con
 	}
 }
 
-// tryCancel cancels a call that has begun, and asks the server whether it noticed.
+// tryCancel cancels a call in progress and checks that the server noticed.
 func tryCancel(ctx context.Context, s *session) error {
 	call, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -245,9 +245,9 @@ func tryUpdates(ctx context.Context, s *session) error {
 	})
 }
 
-// repeats listens, and calls a tool until what it causes is heard. A client that
-// listens when it says so needs one call; others open their streams later, and what
-// happens before that is lost.
+// repeats listens, and calls a tool until its effect is notified. Clients that are
+// listening when listen returns need one call; others open their streams later and miss
+// earlier notifications.
 func (s *session) repeats(ctx context.Context, uri, tool string, args any, heard func(ctx context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -15,13 +15,13 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// An sdkClient is that of the Go SDK.
+// An sdkClient is a client of the Go SDK.
 type sdkClient struct {
 	*sdk.ClientSession
-	progress atomic.Pointer[func(float64)] // what the last call wants
+	progress atomic.Pointer[func(float64)] // progress callback of the last call
 }
 
-// connectSDK connects the Go SDK's client over a transport that open makes.
+// connectSDK connects the Go SDK's client over the transport returned by open.
 func connectSDK(open func(t *testing.T) sdk.Transport) func(t *testing.T, version string, told *told) client {
 	return func(t *testing.T, version string, told *told) client {
 		t.Helper()
@@ -141,7 +141,7 @@ func (c *sdkClient) complete(ctx context.Context, ref, argument, value string) (
 	return res.Completion.Values, nil
 }
 
-// listen subscribes to a resource. To lists the client listens from the start.
+// listen subscribes to a resource. The client listens for list changes from the start.
 func (c *sdkClient) listen(ctx context.Context, uri string) error {
 	if uri == "" {
 		return nil

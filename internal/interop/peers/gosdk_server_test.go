@@ -17,7 +17,7 @@ func sdkText(text string) *sdk.CallToolResult {
 	return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: text}}}
 }
 
-// sdkTool adds a tool that has a text.
+// sdkTool adds a tool that returns a text.
 func sdkTool[In any](s *sdk.Server, name string, fn func(ctx context.Context, req *sdk.CallToolRequest, in In) (string, error)) {
 	sdk.AddTool(s, &sdk.Tool{Name: name}, func(ctx context.Context, req *sdk.CallToolRequest, in In) (*sdk.CallToolResult, any, error) {
 		text, err := fn(ctx, req, in)
@@ -28,7 +28,7 @@ func sdkTool[In any](s *sdk.Server, name string, fn func(ctx context.Context, re
 	})
 }
 
-// newSDK is the server made with the Go SDK.
+// newSDK returns the server made with the Go SDK.
 func newSDK() *sdk.Server {
 	s := sdk.NewServer(&sdk.Implementation{Name: "go-sdk", Version: "v1"}, &sdk.ServerOptions{
 		CompletionHandler: func(_ context.Context, req *sdk.CompleteRequest) (*sdk.CompleteResult, error) {
@@ -75,8 +75,8 @@ func newSDK() *sdk.Server {
 	return s
 }
 
-// addAskingSDK adds the tools that ask the client, in the manner of the modern era,
-// which the SDK translates for older clients.
+// addAskingSDK adds the tools that send requests to the client. They use the form of the
+// modern era, which the SDK translates for older clients.
 func addAskingSDK(s *sdk.Server) {
 	asking := func(name string, question sdk.InputRequest, finish func(answer sdk.InputResponse) (string, error)) {
 		sdk.AddTool(s, &sdk.Tool{Name: name}, func(_ context.Context, req *sdk.CallToolRequest, _ none) (*sdk.CallToolResult, any, error) {
@@ -115,7 +115,8 @@ func addAskingSDK(s *sdk.Server) {
 	})
 }
 
-// samplingText is the text of a model, which is a block or a list of them.
+// samplingText returns the text of a sampling result, whose content is a block or a list of
+// blocks.
 func samplingText(answer any) (string, error) {
 	type message struct {
 		Content json.RawMessage `json:"content"`
@@ -134,7 +135,7 @@ func samplingText(answer any) (string, error) {
 	return blocks[0].Text, nil
 }
 
-// addTellingSDK adds the tools that tell the client something.
+// addTellingSDK adds the tools that send notifications to the client.
 func addTellingSDK(s *sdk.Server) {
 	sdkTool(s, "count", func(ctx context.Context, req *sdk.CallToolRequest, in countIn) (string, error) {
 		for i := range in.Steps {

@@ -14,28 +14,29 @@ import (
 	"time"
 )
 
-// A client is a connection of some client to some server.
+// A client is a connection from some client to some server.
 type client interface {
-	// version is what was agreed upon.
+	// version returns the negotiated version.
 	version() string
-	// names are those of everything that the server lists, sorted.
+	// names returns the sorted names of everything that the server lists.
 	names(ctx context.Context) ([]string, error)
 	// call calls a tool. Progress may be nil.
 	call(ctx context.Context, tool string, args any, progress func(float64)) (*outcome, error)
 	prompt(ctx context.Context, name string, args map[string]string) (string, error)
 	read(ctx context.Context, uri string) (string, error)
-	// complete completes a prompt's argument or, for a URI, a template's variable.
+	// complete completes an argument of a prompt or, if ref is a URI, a variable of a
+	// template.
 	complete(ctx context.Context, ref, argument, value string) ([]string, error)
-	// listen subscribes to changes of the tools and, if uri is not "", of a
-	// resource, as long as ctx lasts.
+	// listen subscribes to changes of the tools and, if uri is not "", of a resource, until
+	// ctx is done.
 	listen(ctx context.Context, uri string) error
-	// code is the JSON-RPC code of an error, 0 if the client does not tell.
+	// code returns the JSON-RPC code of an error, or 0 if the client does not report codes.
 	code(err error) int
 	close() error
 }
 
-// told is what a server tells a client unasked. What nobody takes is dropped. Late
-// is a client whose listen returns before the server has agreed.
+// told holds the notifications from a server. Notifications that exceed the buffers are
+// dropped. Late is set for clients whose listen returns before the server has acknowledged.
 type told struct {
 	tools   chan bool
 	updated chan string
@@ -54,7 +55,7 @@ func put[T any](c chan T, v T) {
 	}
 }
 
-// take takes the next of what is told.
+// take returns the next notification from c.
 func take[T any](ctx context.Context, c <-chan T) (v T, err error) {
 	select {
 	case v = <-c:
@@ -64,7 +65,7 @@ func take[T any](ctx context.Context, c <-chan T) (v T, err error) {
 	}
 }
 
-// outcome is the result of a tool, or of anything else that has content.
+// outcome is the result of a tool call, or of any other request that returns content.
 type outcome struct {
 	Content []struct {
 		Type     string   `json:"type"`
@@ -83,7 +84,7 @@ type contents struct {
 	Blob []byte `json:"blob"`
 }
 
-// text is the first text.
+// text returns the first text.
 func (o *outcome) text() string {
 	for _, block := range o.Content {
 		if block.Type == "text" {
@@ -100,8 +101,8 @@ func (o *outcome) kinds() (kinds []string) {
 	return kinds
 }
 
-// convert takes a value of one implementation over as one of this package: all of
-// them have the JSON of the protocol.
+// convert converts a value of one implementation to a type of this package, by way of the
+// JSON of the protocol.
 func convert[To any](from any, err error) (*To, error) {
 	if err != nil {
 		return nil, err
@@ -114,7 +115,7 @@ func convert[To any](from any, err error) (*To, error) {
 	return to, json.Unmarshal(data, to)
 }
 
-// wirePrompt, wireRead and wireCompletion are results as they are on the wire.
+// wirePrompt, wireRead and wireCompletion are results in their JSON form.
 type wirePrompt struct {
 	Messages []struct {
 		Content struct{ Text string } `json:"content"`
@@ -139,13 +140,13 @@ func (r *wireRead) text() (string, error) {
 	return r.Contents[0].Text, nil
 }
 
-// A session is a client in a test.
+// A session is a client under test.
 type session struct {
 	client
 	told *told
 }
 
-// mustCall calls a tool that does not fail.
+// mustCall calls a tool that must not fail.
 func (s *session) mustCall(ctx context.Context, tool string, args any) (*outcome, error) {
 	return s.succeeds(s.call(ctx, tool, args, nil))
 }
@@ -157,33 +158,33 @@ func (s *session) succeeds(res *outcome, err error) (*outcome, error) {
 	return res, err
 }
 
-// A feature is something that a client does with a server.
+// A feature is something that a client can do with a server.
 type feature struct {
 	name  string
 	try   func(ctx context.Context, s *session) error
-	since string // the first revision that has it; "" is all
+	since string // first revision that has the feature; "" for all
 }
 
-// A lack is a feature that does not work, and why. It is tried all the same: once
-// it works, the lack has to go.
+// A lack is a feature that does not work, and the reason. It is tried anyway: once it
+// works, the lack must be removed.
 type lack struct {
 	feature, why string
-	era          string // "legacy" or "modern"; "" is both
-	sometimes    bool   // it may work, and is not tried
+	era          string // "legacy" or "modern"; "" for both
+	sometimes    bool   // it may work, so it is not tried
 }
 
-// A leg is a client and a server with something between them.
+// A leg is a client and a server with a transport between them.
 type leg struct {
 	name     string
-	versions []string // those to speak; "" is found out
-	found    string   // what is found out
+	versions []string // versions to request; "" to negotiate
+	found    string   // the expected negotiated version
 	connect  func(t *testing.T, version string, told *told) client
 	lacks    []lack
 }
 
 const (
 	featureLimit = 10 * time.Second
-	lackLimit    = time.Second // for what does not work
+	lackLimit    = time.Second // for features that do not work
 )
 
 func (l *leg) run(t *testing.T, features []feature) {
@@ -238,7 +239,7 @@ func (l *leg) try(t *testing.T, s *session, f feature) {
 	t.Skipf("%s: %v", lack.why, err)
 }
 
-// checkLacks finds lacks of features that there are not.
+// checkLacks checks that every lack names a known feature.
 func checkLacks(t *testing.T, legs []leg, features []feature) {
 	t.Helper()
 	known := map[string]bool{}
@@ -254,7 +255,7 @@ func checkLacks(t *testing.T, legs []leg, features []feature) {
 	}
 }
 
-// namesOf are the names of all that a list has, up to its error.
+// namesOf returns the names of the items in a list, up to its first error.
 func namesOf[D any](list iter.Seq2[D, error], name func(D) string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for d, err := range list {
@@ -269,7 +270,7 @@ func namesOf[D any](list iter.Seq2[D, error], name func(D) string) iter.Seq2[str
 	}
 }
 
-// sortedNames are the names of all lists, or the first error.
+// sortedNames returns the sorted names of all lists, or the first error.
 func sortedNames(lists ...iter.Seq2[string, error]) ([]string, error) {
 	var names []string
 	for _, list := range lists {

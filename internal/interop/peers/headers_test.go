@@ -21,8 +21,8 @@ const mirroredSchema = `{"type":"object","properties":{
 	"inner":{"type":"object","properties":{"text":{"type":"string","x-mcp-header":"Inner-Text"}}}
 }}`
 
-// mirrored are arguments that are mirrored in headers, some of which a header cannot have as
-// they are.
+// mirrored lists arguments that are mirrored in headers. Some of them must be encoded for
+// that.
 var mirrored = []map[string]any{
 	{}, {"text": "plain", "count": 42.0, "sure": true, "inner": map[string]any{"text": "deep"}},
 	{"text": ""}, {"text": " spaces "}, {"text": "tab\there"}, {"text": "line\nbreak"}, {"text": "caf\u00e9 \u2615 \U0001f600"},
@@ -31,7 +31,8 @@ var mirrored = []map[string]any{
 	{"inner": map[string]any{"text": "\u00fc"}},
 }
 
-// The official TypeScript SDK mirrors arguments and names in headers, and psi finds them the same.
+// The official TypeScript SDK mirrors arguments and names in headers, and psi decodes the
+// same values.
 func TestMirroredByTypeScript(t *testing.T) {
 	mux := mcp.NewMux("echo", "v1", &mcp.MuxOptions{Logger: logger(t)})
 	mux.Tool("echo", mcp.ToolFunc(func(_ context.Context, in map[string]any) (map[string]any, error) { return in, nil },
@@ -52,7 +53,8 @@ func TestMirroredByTypeScript(t *testing.T) {
 	}
 }
 
-// psi mirrors arguments and names in headers, and the official TypeScript SDK finds them the same.
+// psi mirrors arguments and names in headers, and the official TypeScript SDK decodes the
+// same values.
 func TestMirroredToTypeScript(t *testing.T) {
 	cmd := node(t, "headers.mjs", "receive")
 	var stderr bytes.Buffer

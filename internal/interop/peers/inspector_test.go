@@ -15,7 +15,7 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// inspect runs the MCP Inspector's command, and returns what it prints.
+// inspect runs the MCP Inspector's CLI and returns its output.
 func inspect(t *testing.T, args ...string) string {
 	t.Helper()
 	cmd := node(t, "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js", append([]string{"--cli"}, args...)...)
@@ -29,8 +29,8 @@ func inspect(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-// The MCP Inspector finds the schemas of psi portable and its skills as the specification
-// wants them, and uses its tools, prompts, resources and pages.
+// The MCP Inspector accepts the schemas of psi as portable and its skills as conforming,
+// and uses its tools, prompts, resources and pages.
 func TestInspector(t *testing.T) {
 	catalog, _ := entries(t, skillDirectory(t))
 	mux := newMux()

@@ -18,7 +18,7 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// newProtected returns a server whose callers need a token of the issuer that v accepts.
+// newProtected returns a server that requires tokens of the issuer, verified by v.
 func newProtected(t *testing.T, resource, issuer string, v auth.Verifier) http.Handler {
 	t.Helper()
 	mux := mcp.NewMux("notes", "v1", &mcp.MuxOptions{Logger: logger(t)})
@@ -49,8 +49,8 @@ func runLogin(t *testing.T, mode, resource string, args ...string) {
 	}
 }
 
-// The official TypeScript SDK finds out where to log in, registers, logs in, and logs in again
-// when a tool needs another scope.
+// The official TypeScript SDK discovers the authorization server, registers, logs in, and
+// logs in again when a tool requires another scope.
 func TestTypeScriptLogsIn(t *testing.T) {
 	issuer := mcptest.ServeFunc(t, func(url string) http.Handler { return authserver.New(url, "notes:read", "notes:write") })
 	resource := mcptest.ServeFunc(t, func(url string) http.Handler {
@@ -59,8 +59,8 @@ func TestTypeScriptLogsIn(t *testing.T) {
 	runLogin(t, "login", resource)
 }
 
-// The official TypeScript SDK proves possession of the key of its token, with a nonce of the
-// server's if that wants one.
+// The official TypeScript SDK proves possession of its token's key, with a nonce if the
+// server requires one.
 func TestTypeScriptProves(t *testing.T) {
 	for name, nonces := range map[string]bool{"without nonces": false, "with nonces": true} {
 		t.Run(name, func(t *testing.T) {

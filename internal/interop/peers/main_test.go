@@ -19,8 +19,7 @@ import (
 	"github.com/go-psi/psi/mcpstdio"
 )
 
-// serveEnv makes the test program the server of that name, on its standard input
-// and output.
+// serveEnv makes the test program the named server, on standard input and output.
 const serveEnv = "PSI_PEERS_SERVE"
 
 func TestMain(m *testing.M) {
@@ -43,7 +42,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// program is this program as a server.
+// program returns a command that runs this program as a server.
 func program(t *testing.T, peer string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
@@ -55,18 +54,18 @@ func program(t *testing.T, peer string) *exec.Cmd {
 	return cmd
 }
 
-// serve serves over HTTP until the test ends, and returns the URL.
+// serve serves h over HTTP until the test ends, and returns the URL.
 func serve(t *testing.T, h http.Handler) string {
 	t.Helper()
 	server := httptest.NewServer(h)
 	t.Cleanup(func() {
-		server.CloseClientConnections() // of streams that servers do not end
+		server.CloseClientConnections() // for streams that the server keeps open
 		server.Close()
 	})
 	return server.URL
 }
 
-// limited is a context that ends before the test program does.
+// limited returns a context that ends before the test program times out.
 func limited(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -74,7 +73,7 @@ func limited(t *testing.T) context.Context {
 	return ctx
 }
 
-// logger keeps what psi has to say, every message included, for a test that fails.
+// logger returns a logger for all levels, whose output is shown if the test fails.
 func logger(t *testing.T) *slog.Logger {
 	t.Helper()
 	l := &logBuffer{}

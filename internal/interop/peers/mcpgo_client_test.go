@@ -17,13 +17,13 @@ import (
 	mark "github.com/mark3labs/mcp-go/mcp"
 )
 
-// A markClient is that of mcp-go.
+// A markClient is a client of mcp-go.
 type markClient struct {
 	*mcpgo.Client
 	progress atomic.Pointer[func(float64)]
 }
 
-// connectMark connects mcp-go's client over a transport that open makes.
+// connectMark connects mcp-go's client over the transport returned by open.
 func connectMark(open func(t *testing.T, version string) (transport.Interface, error)) func(t *testing.T, version string, told *told) client {
 	return func(t *testing.T, version string, told *told) client {
 		t.Helper()
@@ -70,7 +70,7 @@ func (c *markClient) heard(told *told, n mark.JSONRPCNotification) {
 	}
 }
 
-// markAnswers answers the questions of servers.
+// markAnswers answers requests from servers.
 type markAnswers struct{}
 
 func (markAnswers) Elicit(_ context.Context, req mark.ElicitationRequest) (*mark.ElicitationResult, error) {
@@ -97,7 +97,7 @@ func (markAnswers) ListRoots(context.Context, mark.ListRootsRequest) (*mark.List
 }
 
 func (c *markClient) version() string { return c.ProtocolVersion() }
-func (c *markClient) code(error) int  { return 0 } // errors have no more than a text
+func (c *markClient) code(error) int  { return 0 } // errors have only a text
 func (c *markClient) close() error    { return c.Close() }
 
 func (c *markClient) names(ctx context.Context) (names []string, err error) {

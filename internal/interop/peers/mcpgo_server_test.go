@@ -15,7 +15,7 @@ import (
 
 func serveMark() error { return server.ServeStdio(newMark()) }
 
-// markSuggest completes for mcp-go.
+// markSuggest provides completions for mcp-go.
 type markSuggest struct{}
 
 func (markSuggest) CompletePromptArgument(_ context.Context, _ string, argument mark.CompleteArgument, _ mark.CompleteContext) (*mark.Completion, error) {
@@ -26,7 +26,7 @@ func (markSuggest) CompleteResourceArgument(_ context.Context, _ string, argumen
 	return &mark.Completion{Values: suggest(argument.Name, argument.Value)}, nil
 }
 
-// markTool adds a tool that has a text.
+// markTool adds a tool that returns a text.
 func markTool(s *server.MCPServer, name string, fn func(ctx context.Context, req mark.CallToolRequest) (string, error), opts ...mark.ToolOption) {
 	s.AddTool(mark.NewTool(name, opts...), func(ctx context.Context, req mark.CallToolRequest) (*mark.CallToolResult, error) {
 		text, err := fn(ctx, req)
@@ -37,7 +37,7 @@ func markTool(s *server.MCPServer, name string, fn func(ctx context.Context, req
 	})
 }
 
-// newMark is the server made with mcp-go.
+// newMark returns the server made with mcp-go.
 func newMark() *server.MCPServer {
 	s := server.NewMCPServer("mcp-go", "v1", server.WithToolCapabilities(true), server.WithElicitation(), server.WithRoots(),
 		server.WithLogging(), server.WithCompletions(), server.WithPromptCompletionProvider(markSuggest{}), server.WithResourceCompletionProvider(markSuggest{}),
@@ -78,8 +78,8 @@ func newMark() *server.MCPServer {
 	return s
 }
 
-// addAskingMark adds the tools that ask the client, in the manner of the modern
-// era, which mcp-go translates for older clients.
+// addAskingMark adds the tools that send requests to the client. They use the form of the
+// modern era, which mcp-go translates for older clients.
 func addAskingMark(s *server.MCPServer) {
 	asking := func(name string, ask func(b *server.InputRequestBuilder), finish func(answers mark.InputResponses) (string, error)) {
 		s.AddTool(mark.NewTool(name), func(_ context.Context, req mark.CallToolRequest) (*mark.CallToolResult, error) {
@@ -129,7 +129,7 @@ func addAskingMark(s *server.MCPServer) {
 	})
 }
 
-// addTellingMark adds the tools that tell the client something.
+// addTellingMark adds the tools that send notifications to the client.
 func addTellingMark(s *server.MCPServer) {
 	markTool(s, "count", func(ctx context.Context, req mark.CallToolRequest) (string, error) {
 		if req.Params.Meta == nil {

@@ -20,10 +20,10 @@ import (
 	"github.com/go-psi/psi/mcpstdio"
 )
 
-// needEnv says that what node runs must be there: internal/interop/run.sh sets it.
+// needEnv makes missing npm packages an error. It is set by internal/interop/run.sh.
 const needEnv = "PSI_INTEROP"
 
-// node is a command that runs a file below internal/interop.
+// node returns a command that runs a file below internal/interop with node.
 func node(t *testing.T, file string, args ...string) *exec.Cmd {
 	t.Helper()
 	if _, err := os.Stat("../node_modules"); err != nil {
@@ -39,15 +39,15 @@ func node(t *testing.T, file string, args ...string) *exec.Cmd {
 	return exec.Command("node", append([]string{path}, args...)...)
 }
 
-// nodeStdio is psi's transport to what node runs.
+// nodeStdio returns a function that returns psi's transport to a server run by node.
 func nodeStdio(file string, args ...string) func(t *testing.T) transport.Transport {
 	return func(t *testing.T) transport.Transport {
 		return mcpstdio.NewCommand(node(t, file, args...), &mcpstdio.CommandOptions{Logger: logger(t)})
 	}
 }
 
-// start starts a command and ends it with the test. The first line of its output,
-// if there is one, is sent; the others are dropped.
+// start starts a command and kills it when the test ends. The first line of its output, if
+// any, is sent on the channel; the rest is discarded.
 func start(t *testing.T, cmd *exec.Cmd) <-chan string {
 	t.Helper()
 	out, err := cmd.StdoutPipe()
@@ -72,7 +72,7 @@ func start(t *testing.T, cmd *exec.Cmd) <-chan string {
 	return first
 }
 
-// freePort is the port of a listener that is closed again.
+// freePort returns a port that was free a moment ago.
 func freePort(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -87,7 +87,7 @@ func freePort(t *testing.T) string {
 	return port
 }
 
-// listening waits until something listens.
+// listening waits until a server listens at an address.
 func listening(t *testing.T, address string) {
 	t.Helper()
 	ctx := limited(t)
@@ -107,8 +107,9 @@ func listening(t *testing.T, address string) {
 	}
 }
 
-// TestTypeScript has psi's client try the server of the TypeScript SDK. Over HTTP
-// that has the legacy era only without sessions, where nothing can be asked or told.
+// TestTypeScript tries psi's client with a server made with the TypeScript SDK. Over HTTP,
+// that server supports the legacy era only without sessions, so it cannot send requests or
+// notifications.
 func TestTypeScript(t *testing.T) {
 	const file = "server.mjs"
 	legs := []leg{
@@ -129,7 +130,8 @@ func TestTypeScript(t *testing.T) {
 	}
 }
 
-// TestTmcp has psi's client try a server made with tmcp, which shares no code with the SDKs.
+// TestTmcp tries psi's client with a server made with tmcp, which shares no code with the
+// SDKs.
 func TestTmcp(t *testing.T) {
 	const file = "tmcp.mjs"
 	lacks := []lack{
@@ -155,7 +157,7 @@ func TestTmcp(t *testing.T) {
 	}
 }
 
-// TestAISDK has the client of Vercel's AI SDK try psi's server.
+// TestAISDK tries the client of Vercel's AI SDK with psi's server.
 func TestAISDK(t *testing.T) {
 	for kind, serve := range map[string]func(t *testing.T) string{"http": servePsi, "sse": servePsiSSE} {
 		t.Run(kind, func(t *testing.T) {
@@ -166,7 +168,7 @@ func TestAISDK(t *testing.T) {
 	}
 }
 
-// everything serves the reference server over HTTP, in one of its two ways.
+// everything serves the reference server over HTTP in one of its two modes.
 func everything(t *testing.T, mode string) string {
 	t.Helper()
 	port := freePort(t)

@@ -16,7 +16,7 @@ import (
 	"github.com/go-psi/psi/mcphttp/oauth"
 )
 
-// follow is a user who agrees to everything: it returns where the page leads.
+// follow is a user who consents to everything: it returns the query of the redirect.
 func follow(ctx context.Context, page string) (url.Values, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, page, http.NoBody)
 	if err != nil {
@@ -34,8 +34,8 @@ func follow(ctx context.Context, page string) (url.Values, error) {
 	return back.Query(), nil
 }
 
-// psi logs in at a server of the official TypeScript SDK, asks for another scope when a tool
-// needs one, and gets over the loss of tokens and of its registration.
+// psi logs in at a server made with the official TypeScript SDK, requests another scope
+// when a tool requires it, and recovers from the loss of its tokens and its registration.
 func TestLogsInToTypeScript(t *testing.T) {
 	for _, version := range []string{mcp.LatestVersion, "2025-11-25"} {
 		t.Run(version, func(t *testing.T) {
@@ -74,7 +74,7 @@ func TestLogsInToTypeScript(t *testing.T) {
 	}
 }
 
-// done has the server lose something, and returns what it has done.
+// done makes the server lose some state, and returns what the server has done so far.
 func done(t *testing.T, server, lose string) string {
 	t.Helper()
 	res, err := http.Get(strings.TrimSuffix(server, "mcp") + lose)

@@ -15,13 +15,13 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// A psiClient is psi's own.
+// A psiClient is psi's client.
 type psiClient struct {
 	*mcp.Conn
 	told *told
 }
 
-// connectPsi connects psi's client over a transport that open makes.
+// connectPsi connects psi's client over the transport returned by open.
 func connectPsi(open func(t *testing.T) transport.Transport) func(t *testing.T, version string, told *told) client {
 	return func(t *testing.T, version string, told *told) client {
 		t.Helper()
@@ -36,7 +36,7 @@ func connectPsi(open func(t *testing.T) transport.Transport) func(t *testing.T, 
 	}
 }
 
-// answer is what users answer to the questions of the servers.
+// answer returns the user's answer to a question of the servers.
 func answer(message string) map[string]any {
 	switch message {
 	case whoAreYou:
@@ -45,14 +45,14 @@ func answer(message string) map[string]any {
 		return map[string]any{"name": "Ada", "check": true, "integer": 7, "untitledMultipleSelectEnum": []string{"Piano", "Bass"}}
 	case everythingQuery:
 		return map[string]any{"interpretation": "technical"}
-	default: // of the quickstart
+	default: // for the quickstart
 		return map[string]any{"address": "Via Roma 1", "agreed": true}
 	}
 }
 
 func psiOptions(told *told) *mcp.ClientOptions {
 	return &mcp.ClientOptions{
-		ConnectTimeout: 10 * time.Second, // node takes its time to start
+		ConnectTimeout: 10 * time.Second, // node starts slowly
 		LogLevel:       "info",
 		Roots:          []mcp.Root{{URI: "file:///psi", Name: "psi"}},
 		Elicit: func(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
@@ -75,7 +75,7 @@ func psiOptions(told *told) *mcp.ClientOptions {
 	}
 }
 
-// logLine is a log message in a line. What is logged with slog is an object.
+// logLine formats a log message as one line. Messages logged with slog are objects.
 func logLine(level string, data any) string {
 	if fields, ok := data.(map[string]any); ok && fields["msg"] != nil {
 		data = fields["msg"]

@@ -22,8 +22,7 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// TestQuickstart has the clients of others try examples/quickstart, as its users
-// start it.
+// TestQuickstart tries other clients with examples/quickstart, started as users start it.
 func TestQuickstart(t *testing.T) {
 	program := buildQuickstart(t)
 	overHTTP := append([]string{mcp.LatestVersion}, withSessions...)
@@ -58,7 +57,7 @@ func TestQuickstart(t *testing.T) {
 
 func buildQuickstart(t *testing.T) string {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "quickstart.exe") // the end is for Windows
+	program := filepath.Join(t.TempDir(), "quickstart.exe") // Windows needs the extension
 	build := exec.Command("go", "build", "-o", program, ".")
 	build.Dir = filepath.Join("..", "..", "..", "examples", "quickstart")
 	if out, err := build.CombinedOutput(); err != nil {
@@ -126,7 +125,7 @@ func tryCountdown(ctx context.Context, s *session) error {
 	if err != nil || res.text() != "Liftoff!" {
 		return fmt.Errorf("%+v, %w", res, err)
 	}
-	for range 3 { // in whatever order: there are clients with a goroutine for each
+	for range 3 { // in any order: some clients start a goroutine for each
 		if _, err := take(ctx, progress); err != nil {
 			return err
 		}
@@ -134,7 +133,7 @@ func tryCountdown(ctx context.Context, s *session) error {
 	return nil
 }
 
-// tryCancelCountdown ends a call that would take a while, and makes another.
+// tryCancelCountdown cancels a long call and makes another.
 func tryCancelCountdown(ctx context.Context, s *session) error {
 	call, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -171,7 +170,7 @@ func tryDocs(ctx context.Context, s *session) error {
 	return nil
 }
 
-// trySecret reveals a tool, and calls it.
+// trySecret reveals a tool and calls it.
 func trySecret(ctx context.Context, s *session) error {
 	err := s.repeats(ctx, "", "secret", map[string]any{"revealed": true}, func(ctx context.Context) error {
 		_, err := take(ctx, s.told.tools)

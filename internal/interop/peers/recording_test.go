@@ -22,7 +22,7 @@ import (
 	"github.com/go-psi/psi/mcpstdio"
 )
 
-// A recordingFile is a file that a recorder writes to while a test reads it.
+// A recordingFile is an in-memory file that can be read while a recorder writes to it.
 type recordingFile struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -44,15 +44,16 @@ func (f *recordingFile) String() string {
 // returns its environment.
 const secretOfEverything = "hunter2hunter2"
 
-// secretEverything is the reference server with a secret, over standard input and output.
+// secretEverything returns a stdio transport to the reference server with secrets in its
+// environment.
 func secretEverything(t *testing.T) transport.Transport {
 	cmd := node(t, everythingFile)
 	cmd.Env = append(os.Environ(), "AWS_SECRET_ACCESS_KEY="+secretOfEverything, "DATABASE_URL=postgres://ada:"+secretOfEverything+"@db/notes")
 	return mcpstdio.NewCommand(cmd, &mcpstdio.CommandOptions{Logger: logger(t)})
 }
 
-// talkToEverything has a client hold a conversation with the reference server, in which both
-// ask. It returns what came of it.
+// talkToEverything holds a conversation with the reference server in which both sides send
+// requests. It returns the outcome as text.
 func talkToEverything(t *testing.T, to transport.Transport, withEnvironment bool) string {
 	t.Helper()
 	opts := psiOptions(newTold())
@@ -104,8 +105,8 @@ func talkToEverything(t *testing.T, to transport.Transport, withEnvironment bool
 	return b.String()
 }
 
-// A conversation with a published server is recorded, and held again offline: without the
-// server, and without the client.
+// A conversation with a published server can be recorded and replayed offline, without the
+// server or without the client.
 func TestRecording(t *testing.T) {
 	http := func(t *testing.T) transport.Transport {
 		return mcphttp.NewTransport(everything(t, "streamableHttp")+"/mcp", nil)
@@ -113,7 +114,7 @@ func TestRecording(t *testing.T) {
 	for name, open := range map[string]func(t *testing.T) transport.Transport{"stdio": secretEverything, "http": http} {
 		t.Run(name, func(t *testing.T) {
 			var file recordingFile
-			withEnvironment := name == "stdio" // over HTTP, it has a port that is another one each time
+			withEnvironment := name == "stdio" // over HTTP, it contains a random port
 			live := talkToEverything(t, mcptest.Record(open(t), &file), withEnvironment)
 			recorded := file.String()
 			t.Logf("%d lines, %d bytes", strings.Count(recorded, "\n"), len(recorded))
@@ -135,7 +136,8 @@ func TestRecording(t *testing.T) {
 	}
 }
 
-// withoutEnvironment returns an outcome without that of the tool that returns secrets.
+// withoutEnvironment returns an outcome without the result of the tool that returns
+// secrets.
 func withoutEnvironment(outcome string) string {
 	return strings.Join(slices.DeleteFunc(strings.Split(outcome, "\n"), func(line string) bool { return strings.HasPrefix(line, "get-env:") }), "\n")
 }

@@ -21,8 +21,8 @@ import (
 	"github.com/go-psi/psi/mcpstdio"
 )
 
-// skillFiles are three skills: one with all that front matter can have, one with files of
-// many names, and one in a directory of its own.
+// skillFiles are the files of three skills: one with every kind of front matter, one with
+// unusual file names, and one in a subdirectory.
 var skillFiles = map[string]string{
 	"refunds/SKILL.md": "---\nname: refunds\ndescription: |\n  How to refund.\n  Ask first.\nlicense: MIT\nallowed-tools: Read Write\n" +
 		"metadata: {version: \"1.0\", since: 2026-07-28, yes: yes}\ncount: 3\nratio: 0.50\nbig: 1e3\nyes: yes\non: true\nnothing: null\nodd: [014, 1_000, 0b11, 0o14, 0x1F, 0X1F, 1__0, .5, 1., +1, -0, 0.50, TRUE, tRue, 1:30, 2026-07-28, =, 1e3, Null, nULL]\nlist: [a, 1, ~]\ndeep: {a: {b: [c]}}\n" +
@@ -39,7 +39,7 @@ var skillFiles = map[string]string{
 	"acme/billing/data.json":          `{"a":1}`,
 }
 
-// skillDirectory has the files of skillFiles, or of other skills.
+// skillDirectory returns a directory that contains skillFiles.
 func skillDirectory(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -55,7 +55,7 @@ func skillDirectory(t *testing.T) string {
 	return dir
 }
 
-// entries returns the catalog of psi of a directory by URI.
+// entries returns psi's catalog of a directory, and its skills by URI.
 func entries(t *testing.T, dir string) (*skills.Catalog, map[string]*skills.Skill) {
 	t.Helper()
 	catalog, err := skills.FS(os.DirFS(dir), &skills.Options{Logger: logger(t)})
@@ -69,7 +69,7 @@ func entries(t *testing.T, dir string) (*skills.Catalog, map[string]*skills.Skil
 	return catalog, byURI
 }
 
-// The official TypeScript SDK loads the skills of psi, verifies every file, and finds every
+// The official TypeScript SDK loads the skills of psi, verifies every file and reads every
 // directory.
 func TestSkillsToTypeScript(t *testing.T) {
 	catalog, want := entries(t, skillDirectory(t))
@@ -117,8 +117,8 @@ func TestSkillsToTypeScript(t *testing.T) {
 	}
 }
 
-// psi loads the skills of the official TypeScript SDK, whose entries are those that psi would
-// have of the same directory.
+// psi loads the skills of the official TypeScript SDK, whose entries equal those that psi
+// creates for the same directory.
 func TestSkillsOfTypeScript(t *testing.T) {
 	dir := skillDirectory(t)
 	_, want := entries(t, dir)
@@ -150,7 +150,7 @@ func TestSkillsOfTypeScript(t *testing.T) {
 	}
 }
 
-// loadAll reads all files of a skill, and returns how many there are.
+// loadAll reads all files of a skill and returns their number.
 func loadAll(t *testing.T, c *mcp.Conn, skill *skills.Skill) (files int) {
 	t.Helper()
 	loaded, err := skills.Load(t.Context(), c, skill, nil)
@@ -181,7 +181,7 @@ func loadAll(t *testing.T, c *mcp.Conn, skill *skills.Skill) (files int) {
 	return files
 }
 
-// readAll reads a directory and those below it, and returns how many files there are.
+// readAll reads a directory recursively and returns the number of files.
 func readAll(t *testing.T, c *mcp.Conn, uri string) (files int) {
 	t.Helper()
 	for r, err := range skills.ReadDirectory(t.Context(), c, uri) {

@@ -14,7 +14,7 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// The official TypeScript SDK uses tools of psi as tasks of 2025-11-25.
+// The official TypeScript SDK calls tools of psi as tasks of 2025-11-25.
 func TestTasksOfTypeScript(t *testing.T) {
 	mux := mcp.NewMux("farm", "v1", &mcp.MuxOptions{Logger: logger(t)})
 	manager := tasks.New("farm", &tasks.Options{PollInterval: 50 * time.Millisecond, Logger: logger(t)})
