@@ -48,7 +48,7 @@ func TestFindingU19ModulesOfTheSmallestServers(t *testing.T) {
 	if len(named) != count["HTTP"] {
 		t.Errorf("docs/decisions.md names %d modules, and %d are linked", len(named), count["HTTP"])
 	}
-	want := fmt.Sprintf("A server over stdio links %d modules besides psi, one over HTTP %d", count["stdio"], count["HTTP"])
+	want := fmt.Sprintf("A stdio server links %d modules besides psi, an HTTP server %d", count["stdio"], count["HTTP"])
 	if !strings.Contains(readme, want) {
 		t.Errorf("the README does not say: %s", want)
 	}
