@@ -50,7 +50,7 @@ type Question interface {
 // capability that a question needs. It works in tool, prompt and resource handlers
 // registered on a [Mux], in both eras.
 func Ask(ctx context.Context, questions ...Question) error {
-	a, err := askingFrom(ctx)
+	a, err := askStateFrom(ctx)
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func Ask(ctx context.Context, questions ...Question) error {
 // values and answers together must fit into [MuxOptions.MaxState]. Errors are not stored.
 func Once[T any](ctx context.Context, key string, fn func() (T, error)) (T, error) {
 	var value T
-	a, err := askingFrom(ctx)
+	a, err := askStateFrom(ctx)
 	if err != nil {
 		return value, err
 	}
@@ -108,20 +108,20 @@ func Once[T any](ctx context.Context, key string, fn func() (T, error)) (T, erro
 // serveAsking calls the registered handler with a context that allows questions, and
 // converts the error of Ask into a result.
 func (e *entry) serveAsking(ctx context.Context, req *Request) (Result, error) {
-	inner := &askingContext{requestContext: requestContext{ctx, req}}
-	inner.asking.req, inner.asking.sealer = req, e.sealer
+	inner := &askContext{requestContext: requestContext{ctx, req}}
+	inner.state.req, inner.state.sealer = req, e.sealer
 	res, err := e.registered.ServeMCP(inner, req)
 	if err != nil {
 		if pending, ok := errors.AsType[*pendingError](err); ok {
 			return boundQuestions(pending.asking.inputRequired())
 		}
-		inner.asking.warnIfUnasked(ctx) // err may not wrap Ask's error
+		inner.state.warnIfUnasked(ctx) // err may not wrap Ask's error
 		return res, err
 	}
 	if asked, ok := res.(*InputRequired); ok {
 		return boundQuestions(checkInputRequired(req, asked))
 	}
-	inner.asking.warnIfUnasked(ctx)
+	inner.state.warnIfUnasked(ctx)
 	return res, nil
 }
 
@@ -134,34 +134,34 @@ func boundQuestions(res Result, err error) (Result, error) {
 	return res, err
 }
 
-// askingContext is the context of a handler that can ask questions. Each handler has its
+// askContext is the context of a handler that can ask questions. Each handler has its
 // own questions, even if it calls other handlers for the same request.
-type askingContext struct {
+type askContext struct {
 	requestContext
-	asking asking
+	state askState
 }
 
-type askingKey struct{}
+type askKey struct{}
 
-func (c *askingContext) Value(key any) any {
-	if key == (askingKey{}) {
-		return &c.asking
+func (c *askContext) Value(key any) any {
+	if key == (askKey{}) {
+		return &c.state
 	}
 	return c.requestContext.Value(key)
 }
 
-// unanswered returns the outcome of a request about which the client could not answer a
+// unansweredResult returns the outcome of a request about which the client could not answer a
 // question: for a tool call, an error result for the model; otherwise err.
-func unanswered(ctx context.Context, req *Request, err error) (Result, error) {
+func unansweredResult(ctx context.Context, req *Request, err error) (Result, error) {
 	if req.Method == MethodCallTool && ctx.Err() == nil {
 		return fixedErrorResult(err, "the client did not answer a question: "+asError(err).Message), nil
 	}
 	return nil, err
 }
 
-// answered returns r with the answers and the state added, for the next round of a request
+// withAnswers returns r with the answers and the state added, for the next round of a request
 // about which the client was asked.
-func (r *Request) answered(answers map[string]json.RawMessage, state *string) (*Request, error) {
+func (r *Request) withAnswers(answers map[string]json.RawMessage, state *string) (*Request, error) {
 	raw := []byte{'{'}
 	raw = append(jsonscan.AppendKey(raw, "inputResponses"), mustMarshal(answers)...)
 	if state != nil {
@@ -174,9 +174,9 @@ func (r *Request) answered(answers map[string]json.RawMessage, state *string) (*
 	return r.WithParams(json.RawMessage(jsonscan.AppendMembers(raw, params, "inputResponses", "requestState")))
 }
 
-// asking holds the questions, the answers and the Once values of one run of a handler. It
+// askState holds the questions, the answers and the Once values of one run of a handler. It
 // is loaded from the request's state by the first Ask or Once.
-type asking struct {
+type askState struct {
 	req    *Request
 	sealer *sealer
 
@@ -201,15 +201,15 @@ type askedQuestion struct {
 
 // A pendingError unwinds a handler that waits for answers. It is converted to an
 // *InputRequired before any middleware sees it.
-type pendingError struct{ asking *asking }
+type pendingError struct{ asking *askState }
 
 func (*pendingError) Error() string { return "mcp: waiting for the client to answer" }
 
 var errCannotAsk = errors.New("mcp: questions can be asked only in the handlers of tools, prompts and resources of a Mux")
 
-// askingFrom returns the asking of the innermost handler of ctx, and loads it if necessary.
-func askingFrom(ctx context.Context) (*asking, error) {
-	a, ok := ctx.Value(askingKey{}).(*asking)
+// askStateFrom returns the asking of the innermost handler of ctx, and loads it if necessary.
+func askStateFrom(ctx context.Context) (*askState, error) {
+	a, ok := ctx.Value(askKey{}).(*askState)
 	if !ok {
 		return nil, errCannotAsk
 	}
@@ -230,16 +230,16 @@ func askingFrom(ctx context.Context) (*asking, error) {
 }
 
 // snapshot returns a copy of the handler's current answers and Once values.
-func (a *asking) snapshot(ctx context.Context) replay.Memory {
+func (a *askState) snapshot(ctx context.Context) replay.Memory {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	_ = a.loadLocked(ctx, nil) // askingFrom returns the error to the handler
+	_ = a.loadLocked(ctx, nil) // askStateFrom returns the error to the handler
 	return replay.Memory{Answers: maps.Clone(a.answers), Once: maps.Clone(a.once)}
 }
 
 // loadLocked loads the answers and Once values on its first call: from memory or, if that
 // is nil, from the request's state. a.mu must be held.
-func (a *asking) loadLocked(ctx context.Context, memory *replay.Memory) error {
+func (a *askState) loadLocked(ctx context.Context, memory *replay.Memory) error {
 	switch {
 	case a.loaded:
 		return a.failed
@@ -258,7 +258,7 @@ func (a *asking) loadLocked(ctx context.Context, memory *replay.Memory) error {
 // questions asked with that state from the request. Other answers are ignored, because the
 // client cannot have been asked for them. Without a state, the answers may be to the
 // handler's first questions, before which there was nothing to remember.
-func (a *asking) readState(ctx context.Context, memory *replay.Memory) error {
+func (a *askState) readState(ctx context.Context, memory *replay.Memory) error {
 	var given map[string]json.RawMessage
 	if raw := a.req.params.inputResponses(); raw != nil && unmarshal(raw, &given) != nil {
 		return Errorf(CodeInvalidParams, "params.inputResponses must be an object of answers")
@@ -284,7 +284,7 @@ func (a *asking) readState(ctx context.Context, memory *replay.Memory) error {
 	return nil
 }
 
-func (a *asking) check(q Question) (InputRequest, error) {
+func (a *askState) check(q Question) (InputRequest, error) {
 	r, err := q.inputRequest()
 	if err != nil {
 		return r, err
@@ -293,7 +293,7 @@ func (a *asking) check(q Question) (InputRequest, error) {
 }
 
 // ask returns the answers to the questions. Missing answers are nil.
-func (a *asking) ask(ctx context.Context, questions []Question, requests []InputRequest) ([]json.RawMessage, error) {
+func (a *askState) ask(ctx context.Context, questions []Question, requests []InputRequest) ([]json.RawMessage, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	answers := make([]json.RawMessage, len(questions))
@@ -323,7 +323,7 @@ func (a *asking) ask(ctx context.Context, questions []Question, requests []Input
 
 // onceValue returns the value stored under key. If there is none, it calls fn and stores
 // the result.
-func (a *asking) onceValue(ctx context.Context, key string, fn func() (json.RawMessage, error)) (json.RawMessage, error) {
+func (a *askState) onceValue(ctx context.Context, key string, fn func() (json.RawMessage, error)) (json.RawMessage, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for {
@@ -347,7 +347,7 @@ func (a *asking) onceValue(ctx context.Context, key string, fn func() (json.RawM
 }
 
 // runOnceLocked releases a.mu, calls fn and stores its value. It returns with a.mu held.
-func (a *asking) runOnceLocked(ctx context.Context, key string, fn func() (json.RawMessage, error)) (raw json.RawMessage, err error) {
+func (a *askState) runOnceLocked(ctx context.Context, key string, fn func() (json.RawMessage, error)) (raw json.RawMessage, err error) {
 	done, run := make(chan struct{}), a.run
 	a.running[key], a.unbound = done, nil
 	a.mu.Unlock()
@@ -368,8 +368,8 @@ func (a *asking) runOnceLocked(ctx context.Context, key string, fn func() (json.
 
 // inputRequired returns the result that asks the client the unanswered questions. Unless
 // the run is kept, it carries the answers and Once values so far as encrypted state.
-func (a *asking) inputRequired() (Result, error) {
-	run, requests, digests := a.open()
+func (a *askState) inputRequired() (Result, error) {
+	run, requests, digests := a.unanswered()
 	result := &InputRequired{ResultBase: ResultBase{ResultType: ResultInputRequired}, InputRequests: requests}
 	if run.Suspend(digests) {
 		return result, nil
@@ -384,9 +384,9 @@ func (a *asking) inputRequired() (Result, error) {
 	return result, nil
 }
 
-// open returns the run, the unanswered questions and their digests. The maps are copies,
+// unanswered returns the run, the unanswered questions and their digests. The maps are copies,
 // because a goroutine started by the handler may still be asking.
-func (a *asking) open() (run *replay.Run, requests map[string]InputRequest, digests map[string]string) {
+func (a *askState) unanswered() (run *replay.Run, requests map[string]InputRequest, digests map[string]string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	requests, digests = map[string]InputRequest{}, map[string]string{}
@@ -400,7 +400,7 @@ func (a *asking) open() (run *replay.Run, requests map[string]InputRequest, dige
 
 // warnIfUnasked logs a warning if the handler asked questions but did not return the error
 // of Ask, because the client is then never asked.
-func (a *asking) warnIfUnasked(ctx context.Context) {
+func (a *askState) warnIfUnasked(ctx context.Context) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	var keys []string

@@ -62,7 +62,7 @@ func (c *Conn) sendAndAnswer(ctx context.Context, req *Request) (Result, error) 
 		if err != nil {
 			return c.unanswered(ctx, req, err)
 		}
-		if req, err = req.answered(answers, asked.RequestState); err != nil {
+		if req, err = req.withAnswers(answers, asked.RequestState); err != nil {
 			return nil, err
 		}
 		questions = len(answers)
@@ -144,7 +144,7 @@ func (c *Conn) unanswered(ctx context.Context, req *Request, err error) (Result,
 	if _, bad := errors.AsType[badQuestionError](err); bad {
 		return nil, err
 	}
-	return unanswered(ctx, req, err)
+	return unansweredResult(ctx, req, err)
 }
 
 // answers reports whether the client has a function for a question.
@@ -258,7 +258,7 @@ func (c *Conn) sample(ctx context.Context, req *Request) (Result, error) {
 	if (p.Tools != nil || p.ToolChoice != nil) && !c.client.opts.SampleTools {
 		return nil, badQuestionError{Errorf(CodeInvalidParams, "the client did not declare sampling.tools")}
 	}
-	return answered(c.client.opts.Sample(ctx, &p))
+	return answerResult(c.client.opts.Sample(ctx, &p))
 }
 
 // isAbsent reports whether a member of an object is missing or null.
@@ -267,9 +267,9 @@ func isAbsent(object json.RawMessage, name string) bool {
 	return value == nil || string(value) == "null"
 }
 
-// answered returns the answer of a client function as a Result, or an error if the answer
+// answerResult returns the answer of a client function as a Result, or an error if the answer
 // is nil.
-func answered[R any, P interface {
+func answerResult[R any, P interface {
 	*R
 	Result
 }](r P, err error) (Result, error) {
@@ -302,7 +302,7 @@ func (c *Conn) elicit(ctx context.Context, req *Request) (Result, error) {
 	}
 	res, err := ask(ctx, &p)
 	if err != nil || res == nil {
-		return answered(res, err)
+		return answerResult(res, err)
 	}
 	filled := *res
 	if p.Mode == "url" || res.Action != ActionAccept {

@@ -96,7 +96,7 @@ func (c *Conn) CallTool(ctx context.Context, p *CallToolParams) (*CallToolResult
 	ctx, stop := c.withCallTimeout(ctx, MethodCallTool)
 	defer stop()
 	err = c.tools.checkOutput(ctx, p.Name, res)
-	if err != nil && c.tools.doubt(p.Name) && c.readTool(ctx, p.Name) == nil {
+	if err != nil && c.tools.shouldRefetch(p.Name) && c.readTool(ctx, p.Name) == nil {
 		err = c.tools.checkOutput(ctx, p.Name, res)
 	}
 	if err != nil {

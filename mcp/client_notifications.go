@@ -106,11 +106,11 @@ type callListener struct {
 	queue    *serialQueue                // calls progress and log
 }
 
-// listenTo adds a listener for a call whose progress or log messages are needed by the
+// addCallListener adds a listener for a call whose progress or log messages are needed by the
 // caller ([WithProgress], [WithLog]), by the sender of a forwarded request, or by the
 // clock. It returns the progress token of the call, which is zero if there is no listener.
 // stop removes the listener and waits for its functions to return.
-func (c *Conn) listenTo(ctx context.Context, req *Request, id ID) (token ID, stop func()) {
+func (c *Conn) addCallListener(ctx context.Context, req *Request, id ID) (token ID, stop func()) {
 	progress, clock, log := progressOf(ctx, req), callclock.FromContext(ctx), c.logListener(ctx, req)
 	if progress == nil && clock == nil && log == nil {
 		return ID{}, func() {}

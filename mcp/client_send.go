@@ -98,7 +98,7 @@ const maxToolPages = 100
 
 func (c *Conn) sendOnce(ctx context.Context, req *Request) (Result, error) {
 	id := c.nextID()
-	token, stop := c.listenTo(ctx, req, id)
+	token, stop := c.addCallListener(ctx, req, id)
 	defer stop()
 	res, err := c.roundTrip(ctx, req, c.envelope(ctx, id, req, token))
 	if r, ok := res.(*ListToolsResult); ok {

@@ -31,7 +31,7 @@ type Subscription struct {
 // from fn and from the functions of [ClientOptions].
 func (c *Conn) Listen(ctx context.Context, filter SubscriptionFilter, fn func(Change)) (*Subscription, error) {
 	c.mustBeMade()
-	return listenTo(ctx, HandlerFunc(c.serve), c.nextID(), filter, fn, c.client.opts.Logger)
+	return startSubscription(ctx, HandlerFunc(c.serve), c.nextID(), filter, fn, c.client.opts.Logger)
 }
 
 // mustBeMade panics unless the Subscription was created by Listen or Subscribe.
@@ -39,8 +39,8 @@ func (s *Subscription) mustBeMade() {
 	made.Check(s != nil && s.done != nil, "mcp: a Subscription", "Conn.Listen or Conn.Subscribe")
 }
 
-// listenTo subscribes to changes at h; see [Conn.Listen].
-func listenTo(ctx context.Context, h Handler, id ID, filter SubscriptionFilter, fn func(Change), logger *slog.Logger) (*Subscription, error) {
+// startSubscription subscribes to changes at h; see [Conn.Listen].
+func startSubscription(ctx context.Context, h Handler, id ID, filter SubscriptionFilter, fn func(Change), logger *slog.Logger) (*Subscription, error) {
 	req, err := NewRequest(MethodListen, &ListenParams{Notifications: filter})
 	if err != nil {
 		return nil, err
@@ -216,7 +216,7 @@ func (f *forwarder) send(ctx context.Context) {
 	}
 	_ = f.subscriber.notify(ctx, changes)
 	for _, note := range others {
-		_ = f.subscriber.pass(ctx, note.Method, note.Params())
+		_ = f.subscriber.forward(ctx, note.Method, note.Params())
 	}
 }
 

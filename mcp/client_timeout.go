@@ -93,7 +93,7 @@ var ErrNoAnswer = errors.New("mcp: the server does not answer")
 func (c *Conn) keepAlive(interval time.Duration) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
-	for misses := 0; misses < maxMisses; {
+	for misses := 0; misses < maxMissedPings; {
 		select {
 		case <-c.ctx.Done():
 			return
@@ -110,11 +110,11 @@ func (c *Conn) keepAlive(interval time.Duration) {
 			misses++
 		}
 	}
-	c.client.opts.Logger.Warn("mcp: the server does not answer; closing the connection", "pings", maxMisses)
+	c.client.opts.Logger.Warn("mcp: the server does not answer; closing the connection", "pings", maxMissedPings)
 	c.noAnswer.Store(true)
 	_ = c.Close() // Err returns ErrNoAnswer
 }
 
-// maxMisses is the number of consecutive unanswered pings after which the connection is
+// maxMissedPings is the number of consecutive unanswered pings after which the connection is
 // closed.
-const maxMisses = 3
+const maxMissedPings = 3

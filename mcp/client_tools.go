@@ -70,9 +70,9 @@ func (p *toolPlans) add(t *Tool, headers []paramHeader) {
 	p.plans[t.Name] = plan
 }
 
-// doubt reports whether to read the definition of a tool again because a result does not
+// shouldRefetch reports whether to read the definition of a tool again because a result does not
 // fit its output schema. It returns true at most once per schema.
-func (p *toolPlans) doubt(tool string) bool {
+func (p *toolPlans) shouldRefetch(tool string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	plan := p.plans[tool]

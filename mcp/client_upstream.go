@@ -196,13 +196,13 @@ func (u *Upstream) connected(conn *Conn) {
 	u.update(func(s *UpstreamState) { *s = UpstreamState{Conn: conn, Since: time.Now()} })
 }
 
-func (u *Upstream) lost(err error) {
+func (u *Upstream) setLost(err error) {
 	u.update(func(s *UpstreamState) { *s = UpstreamState{Err: err, Since: time.Now()} })
 }
 
-// pausing records that the next attempt starts after a delay, because a connection has
+// setWaiting records that the next attempt starts after a delay, because a connection has
 // ended or the last attempt failed.
-func (u *Upstream) pausing(err error, failed bool, d time.Duration) {
+func (u *Upstream) setWaiting(err error, failed bool, d time.Duration) {
 	u.update(func(s *UpstreamState) {
 		if failed {
 			s.Failures++
@@ -212,8 +212,8 @@ func (u *Upstream) pausing(err error, failed bool, d time.Duration) {
 	u.opts.Logger.Warn("mcp: not connected", "error", err, "failures", u.State().Failures, "next", d)
 }
 
-// trying records that the next attempt starts.
-func (u *Upstream) trying() { u.update(func(s *UpstreamState) { s.Next = time.Time{} }) }
+// setConnecting records that the next attempt starts.
+func (u *Upstream) setConnecting() { u.update(func(s *UpstreamState) { s.Next = time.Time{} }) }
 
 func (u *Upstream) close(cause error) {
 	u.update(func(s *UpstreamState) { *s = UpstreamState{Err: cause, Since: time.Now(), Closed: true} })
@@ -228,7 +228,7 @@ func (u *Upstream) close(cause error) {
 // is acknowledged immediately, and fn is called as soon as there is one.
 func (u *Upstream) Listen(ctx context.Context, filter SubscriptionFilter, fn func(Change)) (*Subscription, error) {
 	u.mustBeMade()
-	return listenTo(ctx, HandlerFunc(u.serve), ID{}, filter, fn, u.opts.Logger)
+	return startSubscription(ctx, HandlerFunc(u.serve), ID{}, filter, fn, u.opts.Logger)
 }
 
 // An upstreamListener serves one subscriptions/listen request with successive
@@ -282,7 +282,7 @@ func (l *upstreamListener) listen(ctx context.Context, conn *Conn) error {
 			_ = l.acknowledge(ctx, f) // if it fails, the sender is gone
 		},
 		other: func(ctx context.Context, method string, params json.RawMessage) error {
-			return l.subscriber.pass(ctx, method, params)
+			return l.subscriber.forward(ctx, method, params)
 		},
 		changed: func(ctx context.Context, c Change) error { return l.subscriber.notify(ctx, changeSet{c}) },
 	}

@@ -109,9 +109,9 @@ func (u *Upstream) run(ctx context.Context) {
 			return
 		}
 		shortened := delay - rand.N(delay/2+1) //nolint:gosec // jitter is no secret
-		u.pausing(err, lasted == 0, shortened)
+		u.setWaiting(err, lasted == 0, shortened)
 		_ = pause.For(ctx, shortened) // connecting fails immediately if ctx is done
-		u.trying()
+		u.setConnecting()
 		if ctx.Err() == nil {
 			trace(traceOf(ctx).Reconnect, mcptrace.ReconnectInfo{Kind: "connection", Err: err})
 		}
@@ -143,7 +143,7 @@ func (u *Upstream) connectOnce(ctx context.Context) (lasted time.Duration, err e
 	if err = conn.Err(); err == nil {
 		err = ErrClosed
 	}
-	u.lost(err)
+	u.setLost(err)
 	select {
 	case <-conn.Done():
 	case <-ctx.Done():

@@ -118,7 +118,7 @@ func appendCallToolBody(dst []byte, r *CallToolResult) ([]byte, error) {
 
 func appendListToolsBody(dst []byte, r *ListToolsResult, form toolForm) ([]byte, error) {
 	dst = append(jsonscan.AppendKey(dst, "tools"), '[')
-	dst = slices.Grow(dst, sizeOfKept(r.Tools, form))
+	dst = slices.Grow(dst, cachedSize(r.Tools, form))
 	for i, t := range r.Tools {
 		if i > 0 {
 			dst = append(dst, ',')
@@ -267,14 +267,14 @@ const maxToolForms = 8
 // toolEncodings caches the encodings of a registered tool, so that it is not encoded again for
 // every list request. It is valid for one Tool only, not for copies of it.
 type toolEncodings struct {
-	of      *Tool
+	owner   *Tool
 	encoded [maxToolForms]atomic.Pointer[[]byte]
 }
 
-func newToolEncodings(t *Tool) *toolEncodings { return &toolEncodings{of: t} }
+func newToolEncodings(t *Tool) *toolEncodings { return &toolEncodings{owner: t} }
 
 func appendTool(dst []byte, t *Tool, form toolForm) ([]byte, error) {
-	if kept := keptTool(t, form); kept != nil {
+	if kept := cachedTool(t, form); kept != nil {
 		return append(dst, *kept...), nil
 	}
 	changed := t
@@ -285,24 +285,24 @@ func appendTool(dst []byte, t *Tool, form toolForm) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.encodings != nil && t.encodings.of == t {
+	if t.encodings != nil && t.encodings.owner == t {
 		t.encodings.encoded[form.number].Store(&raw)
 	}
 	return append(dst, raw...), nil
 }
 
-// keptTool returns the cached encoding of a tool, or nil.
-func keptTool(t *Tool, form toolForm) *[]byte {
-	if t.encodings == nil || t.encodings.of != t {
+// cachedTool returns the cached encoding of a tool, or nil.
+func cachedTool(t *Tool, form toolForm) *[]byte {
+	if t.encodings == nil || t.encodings.owner != t {
 		return nil
 	}
 	return t.encodings.encoded[form.number].Load()
 }
 
-// sizeOfKept returns the number of bytes needed for the tools whose encoding is cached.
-func sizeOfKept(tools []*Tool, form toolForm) (size int) {
+// cachedSize returns the number of bytes needed for the tools whose encoding is cached.
+func cachedSize(tools []*Tool, form toolForm) (size int) {
 	for _, t := range tools {
-		if kept := keptTool(t, form); kept != nil {
+		if kept := cachedTool(t, form); kept != nil {
 			size += len(*kept) + len(",")
 		}
 	}

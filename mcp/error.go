@@ -419,8 +419,8 @@ func failedTool(err error) (Result, error) {
 	return ErrorResult(err), nil
 }
 
-// publish applies PublicError to the outcome of a request.
-func (o *MuxOptions) publish(ctx context.Context, res Result, err error) (Result, error) {
+// applyPublicError applies PublicError to the outcome of a request.
+func (o *MuxOptions) applyPublicError(ctx context.Context, res Result, err error) (Result, error) {
 	if o.PublicError == nil {
 		return res, err
 	}
@@ -428,7 +428,7 @@ func (o *MuxOptions) publish(ctx context.Context, res Result, err error) (Result
 		if codedError(err) != nil {
 			return nil, err
 		}
-		return nil, sentFor(err, o.PublicError(ctx, err))
+		return nil, publicErrorFor(err, o.PublicError(ctx, err))
 	}
 	r, ok := res.(*CallToolResult)
 	if !ok || r.Err() == nil || len(r.Content) != 1 || r.Content[0] != Content(r.failure.text) {
@@ -436,16 +436,16 @@ func (o *MuxOptions) publish(ctx context.Context, res Result, err error) (Result
 	}
 	public := o.PublicError(ctx, r.failure.err)
 	if codedError(public) != nil {
-		return nil, sentFor(r.failure.err, public)
+		return nil, publicErrorFor(r.failure.err, public)
 	}
 	published := *r
-	published.Content = Contents{Text(sentFor(r.failure.err, public).Message)}
+	published.Content = Contents{Text(publicErrorFor(r.failure.err, public).Message)}
 	published.failure = &failure{err: r.failure.err}
 	return &published, nil
 }
 
-// sentFor returns the Error to send for err, given the result of PublicError for it.
-func sentFor(err, public error) *Error {
+// publicErrorFor returns the Error to send for err, given the result of PublicError for it.
+func publicErrorFor(err, public error) *Error {
 	if public == nil {
 		public = &PrivateError{Err: err}
 	}

@@ -146,7 +146,7 @@ func (s *fileServer) subscribe(ctx context.Context, uri string) error {
 	}
 	f, info, err := s.tree.open(name)
 	if err != nil {
-		return s.problem(uri, err)
+		return s.peerError(uri, err)
 	}
 	defer f.Close()
 	if strings.HasSuffix(value, "/") && !info.IsDir() {
@@ -190,7 +190,7 @@ func (s *fileServer) ServeMCP(ctx context.Context, req *Request) (Result, error)
 	}
 	part := &ResourceContents{URI: uri}
 	if err := s.read(name, strings.HasSuffix(req.PathValue(pathVariable), "/"), part); err != nil {
-		return nil, s.problem(uri, err)
+		return nil, s.peerError(uri, err)
 	}
 	return &ReadResourceResult{Cacheable: s.opts.Cache, Contents: []*ResourceContents{part}}, nil
 }
@@ -218,9 +218,9 @@ func fileNotFound(uri string, why error) *Error {
 	return e
 }
 
-// problem returns the error for the peer, without the text of the operating system. If the
+// peerError returns the error for the peer, without the text of the operating system. If the
 // root cannot be opened either, it is an internal error: the file may exist.
-func (s *fileServer) problem(uri string, err error) error {
+func (s *fileServer) peerError(uri string, err error) error {
 	if _, ok := errors.AsType[*Error](err); ok {
 		return err
 	}

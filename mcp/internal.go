@@ -136,12 +136,12 @@ func (internals) Base(res Result) *ResultBase { return res.base() }
 // WithAnswers returns req with the answers and the state that a client of the newest revision
 // adds when it repeats the request.
 func (internals) WithAnswers(req *Request, answers map[string]json.RawMessage, state *string) (*Request, error) {
-	return req.answered(answers, state)
+	return req.withAnswers(answers, state)
 }
 
 // Unanswered returns the outcome of a request whose question the client could not answer.
 func (internals) Unanswered(ctx context.Context, req *Request, err error) (Result, error) {
-	return unanswered(ctx, req, err)
+	return unansweredResult(ctx, req, err)
 }
 
 // IsCode reports whether code is defined by any revision of the specification or by this
@@ -163,13 +163,13 @@ func (internals) Observe(req *Request, saw func(method string, params json.RawMe
 
 // Publish applies MuxOptions.PublicError to the outcome of a request that m serves.
 func (internals) Publish(ctx context.Context, m *Mux, res Result, err error) (Result, error) {
-	return m.opts.publish(ctx, res, err)
+	return m.opts.applyPublicError(ctx, res, err)
 }
 
 // Surround wraps all requests that m serves in mw, outside of its other middleware, until
 // stop is called. mw sees errors before MuxOptions.PublicError changes them. Requests in
 // flight when stop is called remain wrapped.
-func (internals) Surround(m *Mux, mw Middleware) (stop func()) { return m.surround(mw) }
+func (internals) Surround(m *Mux, mw Middleware) (stop func()) { return m.wrapOuter(mw) }
 
 // Registrations returns the registrations of m and of the muxes mounted on it.
 func (internals) Registrations(m *Mux) []seam.Registration { return m.registrations() }

@@ -60,7 +60,7 @@ func (ls *mountListeners) start(ctx context.Context) []string {
 	for m := range ls.cancels {
 		waiting[m] = true
 	}
-	ctx, cancel := context.WithTimeout(ctx, ls.registry.opts.patience())
+	ctx, cancel := context.WithTimeout(ctx, ls.registry.opts.shortTimeout())
 	defer cancel()
 	for len(waiting) > 0 {
 		select {
@@ -139,7 +139,7 @@ func (ls *mountListeners) stop() {
 	}()
 	select {
 	case <-ended:
-	case <-time.After(ls.registry.opts.patience()):
+	case <-time.After(ls.registry.opts.shortTimeout()):
 	}
 }
 

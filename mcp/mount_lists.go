@@ -86,13 +86,13 @@ func (mt *mount) outerTools(s *snapshot, tools []*Tool) []*Tool {
 		if s.tools[c.Name] != nil {
 			return nil, c.Name, errShadowed
 		}
-		if t.encodings != nil && t.encodings.of == t {
+		if t.encodings != nil && t.encodings.owner == t {
 			return &c, c.Name, nil // checked at registration
 		}
 		if mt.passesTasks() {
 			c.taskSupport = tasking.Optional
 		}
-		return &c, c.Name, mt.mend(&c)
+		return &c, c.Name, mt.completeTool(&c)
 	})
 }
 
@@ -123,9 +123,9 @@ func (mt *mount) outerTemplates(templates []*ResourceTemplate) []*ResourceTempla
 	})
 }
 
-// mend completes the description of a tool that was received from a server, or returns the
+// completeTool completes the description of a tool that was received from a server, or returns the
 // reason why clients could not use the tool. Raw JSON in t is well-formed.
-func (mt *mount) mend(t *Tool) error {
+func (mt *mount) completeTool(t *Tool) error {
 	if requiresTask(t) && mt.parent.opts.Capabilities.declares("tasks") == nil {
 		return errNeedsTasks
 	}

@@ -11,24 +11,24 @@ import (
 	"github.com/go-psi/psi/internal/jsonscan"
 )
 
-// mountPatience is the maximum time for which subscriptions wait for mounts, unless
+// maxShortTimeout is the maximum time for which subscriptions wait for mounts, unless
 // MuxOptions.MountTimeout is less. No change is lost: if a mount acknowledges later,
 // everything in it is treated as changed.
-const mountPatience = time.Second
+const maxShortTimeout = time.Second
 
-// patience returns the minimum of mountPatience and MountTimeout.
-func (o *MuxOptions) patience() time.Duration {
-	return min(o.MountTimeout, mountPatience)
+// shortTimeout returns the minimum of maxShortTimeout and MountTimeout.
+func (o *MuxOptions) shortTimeout() time.Duration {
+	return min(o.MountTimeout, maxShortTimeout)
 }
 
 // A mountRequest is a request in flight to a mount.
 type mountRequest struct {
-	mount  *mount
-	ctx    context.Context // of the waiting caller, with the timeout if any
-	leave  func()          // cancels the request and releases resources
-	stay   func() bool     // keeps the request running when the caller's context is done
-	list   Change          // the change of the requested list; zero for other requests
-	answer chan outcome    // has a buffer of one
+	mount       *mount
+	ctx         context.Context // of the waiting caller, with the timeout if any
+	cancel      func()          // cancels the request and releases resources
+	keepRunning func() bool     // keeps the request running when the caller's context is done
+	list        Change          // the change of the requested list; zero for other requests
+	answer      chan outcome    // has a buffer of one
 }
 
 type outcome struct {
@@ -36,21 +36,21 @@ type outcome struct {
 	err error
 }
 
-// ask sends a request to the mount in a separate goroutine, so that mounts are called
+// send sends a request to the mount in a separate goroutine, so that mounts are called
 // concurrently and a mount that ignores its context does not delay the others. limit does not
 // apply to a mounted Mux, which limits the time for its own mounts.
-func (mt *mount) ask(ctx context.Context, req *Request, limit time.Duration, list Change) *mountRequest {
+func (mt *mount) send(ctx context.Context, req *Request, limit time.Duration, list Change) *mountRequest {
 	a := &mountRequest{mount: mt, ctx: ctx, list: list, answer: make(chan outcome, 1)}
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	release := func() {}
 	if _, isMux := mt.handler.(*Mux); !isMux {
 		a.ctx, release = context.WithTimeoutCause(ctx, limit, &TimeoutError{req.Method, limit})
 	}
-	a.leave = func() {
+	a.cancel = func() {
 		release()
 		cancel()
 	}
-	a.stay = context.AfterFunc(ctx, cancel)
+	a.keepRunning = context.AfterFunc(ctx, cancel)
 	go a.run(running, req)
 	return a
 }
@@ -64,21 +64,21 @@ func (a *mountRequest) run(ctx context.Context, req *Request) {
 func (a *mountRequest) wait() (Result, error) {
 	select {
 	case o := <-a.answer:
-		a.leave()
+		a.cancel()
 		return o.res, o.err
 	case <-a.ctx.Done():
 	}
 	select {
 	case o := <-a.answer: // both channels were ready
-		a.leave()
+		a.cancel()
 		return o.res, o.err
 	default:
 	}
 	cause := context.Cause(a.ctx)
-	if _, late := errors.AsType[*TimeoutError](cause); late && a.list != (Change{}) && a.stay() && a.mount.isMissing(a.list, a.leave) {
+	if _, late := errors.AsType[*TimeoutError](cause); late && a.list != (Change{}) && a.keepRunning() && a.mount.markLate(a.list, a.cancel) {
 		go a.awaitLate()
 	} else {
-		a.leave()
+		a.cancel()
 	}
 	return nil, cause
 }
@@ -89,40 +89,40 @@ const maxLate = 10 * time.Minute
 // awaitLate announces a list change when the omitted part arrives. If a mount is always late,
 // the change is announced at most once per maxPause.
 func (a *mountRequest) awaitLate() {
-	defer a.leave()
+	defer a.cancel()
 	var o outcome
 	select {
 	case o = <-a.answer:
 	case <-time.After(maxLate):
 		o.err = context.DeadlineExceeded
 	}
-	pause := a.mount.isBack(a.list, o.err == nil)
+	pause := a.mount.clearLate(a.list, o.err == nil)
 	if o.err == nil {
 		time.AfterFunc(pause, func() { a.mount.parent.hub.publish(a.list) })
 	}
 }
 
-// isMissing records that a list was sent without the mount's part. leave cancels waiting for
-// the part. isMissing returns false if a part is already awaited or the mount was removed.
-func (mt *mount) isMissing(list Change, leave func()) bool {
+// markLate records that a list was sent without the mount's part. cancel cancels waiting for
+// the part. markLate returns false if a part is already awaited or the mount was removed.
+func (mt *mount) markLate(list Change, cancel func()) bool {
 	mt.mu.Lock()
 	defer mt.mu.Unlock()
 	late := mt.late[list]
-	if mt.unmounted || late.leave != nil {
+	if mt.unmounted || late.cancel != nil {
 		return false
 	}
-	late.leave = leave
+	late.cancel = cancel
 	mt.late[list] = late
 	return true
 }
 
-// isBack undoes isMissing. If announce is true, it returns the delay after which the caller
+// clearLate undoes markLate. If announce is true, it returns the delay after which the caller
 // announces the change.
-func (mt *mount) isBack(list Change, announce bool) (pause time.Duration) {
+func (mt *mount) clearLate(list Change, announce bool) (pause time.Duration) {
 	mt.mu.Lock()
 	defer mt.mu.Unlock()
 	late := mt.late[list]
-	late.leave = nil
+	late.cancel = nil
 	if announce {
 		pause = max(0, time.Until(late.announced.Add(maxPause)))
 		late.announced = time.Now().Add(pause)
@@ -137,15 +137,15 @@ func (mt *mount) stopWaiting() {
 	defer mt.mu.Unlock()
 	mt.unmounted = true
 	for _, late := range mt.late {
-		if late.leave != nil {
-			late.leave()
+		if late.cancel != nil {
+			late.cancel()
 		}
 	}
 }
 
 // A latePart is the part of a mount that is missing from a list.
 type latePart struct {
-	leave     func()    // stops waiting for the part; nil if it is not awaited
+	cancel    func()    // stops waiting for the part; nil if it is not awaited
 	announced time.Time // when the last late part was or will be announced
 }
 
@@ -157,9 +157,9 @@ func (mt *mount) list(ctx context.Context, req *Request, cursor *string) (*mount
 	}
 	list, limit := changeOfList(req.Method), mt.parent.opts.MountTimeout
 	if mt.isLate(list) {
-		limit = mt.parent.opts.patience() // the server hangs; its part is announced when it arrives
+		limit = mt.parent.opts.shortTimeout() // the server hangs; its part is announced when it arrives
 	}
-	return mt.ask(ctx, inner, limit, list), nil
+	return mt.send(ctx, inner, limit, list), nil
 }
 
 // isLate reports whether the mount's part of a list is awaited, because a list was sent without
@@ -167,7 +167,7 @@ func (mt *mount) list(ctx context.Context, req *Request, cursor *string) (*mount
 func (mt *mount) isLate(list Change) bool {
 	mt.mu.Lock()
 	defer mt.mu.Unlock()
-	return mt.late[list].leave != nil
+	return mt.late[list].cancel != nil
 }
 
 // sealState and openState bind the state of a mounted server to the caller of the mux. The

@@ -267,7 +267,7 @@ func (ls *mountListeners) passTask(ctx context.Context, mt *mount, method string
 		return context.Cause(ctx)
 	}
 	s := subscriber{req: ls.req}
-	return s.pass(ctx, method, renamed)
+	return s.forward(ctx, method, renamed)
 }
 
 // listTasks lists the caller's tasks in the mounts that are muxes. Other servers cannot
@@ -309,7 +309,7 @@ func (mt *mount) fetchTasks(ctx context.Context, req *Request, cursor *string) f
 		return func() (page[tasking.Listed], error) { return page[tasking.Listed]{}, err }
 	}
 	inner.mounts += mt.prefix + "/"
-	asked := mt.ask(ctx, inner, mt.parent.opts.MountTimeout, Change{})
+	asked := mt.send(ctx, inner, mt.parent.opts.MountTimeout, Change{})
 	return func() (p page[tasking.Listed], err error) {
 		var list tasking.List
 		res, err := asked.wait()

@@ -171,7 +171,7 @@ func (m *Mux) mustBeMade() {
 // ServeMCP implements [Handler].
 func (m *Mux) ServeMCP(ctx context.Context, req *Request) (Result, error) {
 	m.mustBeMade()
-	m.bus.use()
+	m.bus.markServed()
 	info := &m.briefJSON
 	if req.Method == MethodDiscover {
 		info = &m.infoJSON
@@ -180,10 +180,10 @@ func (m *Mux) ServeMCP(ctx context.Context, req *Request) (Result, error) {
 	ctx = contextWithRequest(ctx, req)
 	h := (*m.chain.Load())().Handler
 	if outermost := m.outermost.Load(); outermost != nil {
-		h = surrounded(h, *outermost)
+		h = applyOuter(h, *outermost)
 	}
 	res, err := h.ServeMCP(ctx, req)
-	return m.opts.publish(ctx, res, err)
+	return m.opts.applyPublicError(ctx, res, err)
 }
 
 // Use adds middleware around everything that the mux serves, including unknown methods and

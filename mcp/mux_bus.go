@@ -23,22 +23,22 @@ import (
 // there are no other replicas. Except for use, it is not on the path of requests other
 // than subscriptions.
 type bus struct {
-	topics  store.Topics
-	topic   string
-	replica string // ID of this mux, which ignores its own messages
-	hub     *hub
-	logger  *slog.Logger
-	isUsed  atomic.Bool // the mux has served a request, so clients may know its lists
+	topics    store.Topics
+	topic     string
+	replica   string // ID of this mux, which ignores its own messages
+	hub       *hub
+	logger    *slog.Logger
+	hasServed atomic.Bool // the mux has served a request, so clients may know its lists
 
 	mu        sync.Mutex
 	outbox    changeSet // changes to publish
 	sending   bool      // flush is running or scheduled
 	listeners int
-	reception *reception // nil if there are no listeners
+	reception *busReceiver // nil if there are no listeners
 }
 
-// A reception is the state of the goroutine that receives changes for the listeners.
-type reception struct {
+// A busReceiver is the state of the goroutine that receives changes for the listeners.
+type busReceiver struct {
 	cancel context.CancelFunc
 	ready  chan struct{} // closed once the topic is subscribed to; replaced when the subscription ends
 	missed bool          // listeners may have missed changes
@@ -56,10 +56,10 @@ func newBus(name string, hub *hub, opts *MuxOptions) *bus {
 	return &bus{topics: opts.Bus, topic: topic, replica: rand.Text(), hub: hub, logger: opts.Logger}
 }
 
-// use records that the mux has served a request.
-func (b *bus) use() {
-	if b != nil && !b.isUsed.Load() {
-		b.isUsed.Store(true)
+// markServed records that the mux has served a request.
+func (b *bus) markServed() {
+	if b != nil && !b.hasServed.Load() {
+		b.hasServed.Store(true)
 	}
 }
 
@@ -167,7 +167,7 @@ func (b *bus) join(ctx context.Context) {
 	b.listeners++
 	if b.reception == nil {
 		ctx, cancel := context.WithCancel(context.Background())
-		b.reception = &reception{cancel: cancel, ready: make(chan struct{})}
+		b.reception = &busReceiver{cancel: cancel, ready: make(chan struct{})}
 		go b.receive(ctx, b.reception)
 	}
 	r, ready := b.reception, b.reception.ready
@@ -177,12 +177,12 @@ func (b *bus) join(ctx context.Context) {
 	select {
 	case <-ready:
 	case <-ctx.Done():
-		b.miss(r, ready)
+		b.markMissed(r, ready)
 	}
 }
 
-// miss records that a listener stopped waiting before the topic was subscribed to.
-func (b *bus) miss(r *reception, ready chan struct{}) {
+// markMissed records that a listener stopped waiting before the topic was subscribed to.
+func (b *bus) markMissed(r *busReceiver, ready chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !isDone(ready) {
@@ -213,7 +213,7 @@ func (b *bus) leave() {
 }
 
 // receive passes the changes of other replicas to the hub until ctx is done.
-func (b *bus) receive(ctx context.Context, r *reception) {
+func (b *bus) receive(ctx context.Context, r *busReceiver) {
 	for delay := busInterval; ctx.Err() == nil; delay = min(2*delay, 5*time.Second) {
 		err := b.receiveOnce(ctx, r)
 		if err != nil && ctx.Err() == nil {
@@ -231,7 +231,7 @@ func (b *bus) receive(ctx context.Context, r *reception) {
 
 // receiveOnce subscribes to the topic and receives until the subscription fails or ctx is
 // done.
-func (b *bus) receiveOnce(ctx context.Context, r *reception) error {
+func (b *bus) receiveOnce(ctx context.Context, r *busReceiver) error {
 	sub, err := b.topics.Subscribe(ctx, b.topic)
 	if err != nil {
 		return err

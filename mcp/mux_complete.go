@@ -36,8 +36,8 @@ func CompleteFrom(values ...string) Completer {
 	}
 }
 
-// An enumerator is a handler that knows the allowed values of some arguments.
-type enumerator interface{ enums() map[string][]string }
+// An enumLister is a handler that knows the allowed values of some arguments.
+type enumLister interface{ enumValues() map[string][]string }
 
 func (g *registry) complete(ctx context.Context, req *Request) (Result, error) {
 	var p CompleteParams

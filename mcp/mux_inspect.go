@@ -15,27 +15,27 @@ import (
 	"github.com/go-psi/psi/internal/seam"
 )
 
-// A surrounding is middleware around a mux that can be added and removed while the mux is
+// A outerMiddleware is middleware around a mux that can be added and removed while the mux is
 // serving. Without one, the only cost is loading a pointer.
-type surrounding struct{ wrap Middleware }
+type outerMiddleware struct{ wrap Middleware }
 
-// surround wraps the mux in mw until stop is called.
-func (g *registry) surround(mw Middleware) (stop func()) {
-	o := &surrounding{mw}
-	g.setOutermost(func(all []*surrounding) []*surrounding { return append(all, o) })
+// wrapOuter wraps the mux in mw until stop is called.
+func (g *registry) wrapOuter(mw Middleware) (stop func()) {
+	o := &outerMiddleware{mw}
+	g.setOutermost(func(all []*outerMiddleware) []*outerMiddleware { return append(all, o) })
 	return func() {
-		g.setOutermost(func(all []*surrounding) []*surrounding {
-			return slices.DeleteFunc(all, func(other *surrounding) bool { return other == o })
+		g.setOutermost(func(all []*outerMiddleware) []*outerMiddleware {
+			return slices.DeleteFunc(all, func(other *outerMiddleware) bool { return other == o })
 		})
 	}
 }
 
 // setOutermost replaces the surroundings with the result of change, which it calls with a
 // copy of them.
-func (g *registry) setOutermost(change func([]*surrounding) []*surrounding) {
+func (g *registry) setOutermost(change func([]*outerMiddleware) []*outerMiddleware) {
 	registering.Lock()
 	defer registering.Unlock()
-	var all []*surrounding
+	var all []*outerMiddleware
 	if before := g.outermost.Load(); before != nil {
 		all = slices.Clone(*before)
 	}
@@ -46,8 +46,8 @@ func (g *registry) setOutermost(change func([]*surrounding) []*surrounding) {
 	g.outermost.Store(&all)
 }
 
-// surrounded returns h wrapped in the surroundings.
-func surrounded(h Handler, outermost []*surrounding) Handler {
+// applyOuter returns h wrapped in the surroundings.
+func applyOuter(h Handler, outermost []*outerMiddleware) Handler {
 	for _, o := range outermost {
 		h = o.wrap(h)
 	}

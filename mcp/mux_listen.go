@@ -186,8 +186,8 @@ func (s *subscriber) notify(ctx context.Context, changes changeSet) error {
 	return nil
 }
 
-// pass forwards a notification of another subscription on this one.
-func (s *subscriber) pass(ctx context.Context, method string, params json.RawMessage) error {
+// forward forwards a notification of another subscription on this one.
+func (s *subscriber) forward(ctx context.Context, method string, params json.RawMessage) error {
 	raw := append(jsonscan.AppendKey([]byte{'{'}, "_meta"), mustMarshal(s.req.subscriptionMeta())...)
 	return s.req.Notify(ctx, method, json.RawMessage(jsonscan.AppendMembers(raw, params, "_meta")))
 }

@@ -37,9 +37,9 @@ type registry struct {
 	hub       *hub
 	bus       *bus // nil if there are no other replicas
 	snap      atomic.Pointer[snapshot]
-	chain     atomic.Pointer[func() *stacked] // the mux wrapped in its middleware; built by the first request after Use
-	outermost atomic.Pointer[[]*surrounding]  // nil if there are none
-	offered   atomic.Uint32                   // everything that clients have been told the mux offers, as an offer
+	chain     atomic.Pointer[func() *stacked]    // the mux wrapped in its middleware; built by the first request after Use
+	outermost atomic.Pointer[[]*outerMiddleware] // nil if there are none
+	offered   atomic.Uint32                      // everything that clients have been told the mux offers, as an offer
 
 	// The fields below are guarded by registering.
 	use                                           []Middleware
@@ -74,19 +74,19 @@ type entry struct {
 
 // A snapshot is an immutable copy of the registry, used by requests.
 type snapshot struct {
-	tools        map[string]*entry
-	prompts      map[string]*entry
-	resources    map[string]*entry
-	methods      map[string]*entry
-	templates    []*entry // most specific first
-	listers      []*entry // templates that list their resources, by name
-	mounts       []*mount // by prefix
-	toolList     []*Tool  // the lists are sorted by name or URI
-	promptList   []*Prompt
-	resourceList []*Resource
-	templateList []*ResourceTemplate
-	extensions   Extensions // used by tools, prompts and resources
-	ofMethods    Extensions // used by handlers of methods
+	tools            map[string]*entry
+	prompts          map[string]*entry
+	resources        map[string]*entry
+	methods          map[string]*entry
+	templates        []*entry // most specific first
+	listers          []*entry // templates that list their resources, by name
+	mounts           []*mount // by prefix
+	toolList         []*Tool  // the lists are sorted by name or URI
+	promptList       []*Prompt
+	resourceList     []*Resource
+	templateList     []*ResourceTemplate
+	extensions       Extensions // used by tools, prompts and resources
+	methodExtensions Extensions // used by handlers of methods
 }
 
 func (g *registry) init() {
@@ -138,8 +138,8 @@ func (e *entry) errorf(format string, args ...any) error {
 // and resources are called through the entry.
 func (m *Mux) wrapEntry(e *entry, h Handler, inside []Middleware) {
 	e.lister = listerOf(h, e.described)
-	if known, ok := h.(enumerator); ok {
-		e.enums = known.enums()
+	if known, ok := h.(enumLister); ok {
+		e.enums = known.enumValues()
 	}
 	around := slices.Concat(m.around(), inside)
 	e.public = e.lister != nil && len(around) == 0 && alwaysPublic(e.lister)
@@ -147,21 +147,21 @@ func (m *Mux) wrapEntry(e *entry, h Handler, inside []Middleware) {
 	if m.opts.Lenient && e.kind == "tool" {
 		e.registered = lenient{h}
 	}
-	e.noteTasks(h)
+	e.setTaskSupport(h)
 	if e.kind != "method" {
 		h = e
 	}
 	for i, mw := range slices.Backward(around) {
 		s := stack(h, []Middleware{mw})
 		h, around[i] = s.Handler, s.around[0]
-		e.noteTasks(h)
+		e.setTaskSupport(h)
 	}
 	e.handler, e.around = h, around
 }
 
-// noteTasks records whether a tool can be called as a task. h is the handler of the tool,
+// setTaskSupport records whether a tool can be called as a task. h is the handler of the tool,
 // wrapped in some or all of its middleware.
-func (e *entry) noteTasks(h Handler) {
+func (e *entry) setTaskSupport(h Handler) {
 	s, ok := h.(tasking.Supporter)
 	if !ok || e.kind != "tool" {
 		return
@@ -376,7 +376,7 @@ func (g *registry) snapshot() *snapshot {
 	for _, entries := range []map[string]*entry{g.tools, g.prompts, g.resources, g.templates} {
 		s.extensions.declareAll(entries)
 	}
-	s.ofMethods.declareAll(g.methods)
+	s.methodExtensions.declareAll(g.methods)
 	return s
 }
 

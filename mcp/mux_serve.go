@@ -254,7 +254,7 @@ func (g *registry) offers() offer {
 func (g *registry) capabilities() *ServerCapabilities {
 	caps := *orEmpty(g.opts.Capabilities)
 	caps.Extensions = maps.Clone(caps.Extensions)
-	for _, extensions := range []Extensions{g.load().ofMethods, g.extensions()} {
+	for _, extensions := range []Extensions{g.load().methodExtensions, g.extensions()} {
 		for id, settings := range extensions {
 			caps.Extensions.declare(id, settings)
 		}

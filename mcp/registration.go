@@ -118,7 +118,7 @@ func (g *registry) apply(edits []edit) error {
 		f()
 	}
 	g.hub.announce(a)
-	if g.bus != nil && g.bus.isUsed.Load() {
+	if g.bus != nil && g.bus.hasServed.Load() {
 		g.bus.publish(a.changes)
 	}
 	return nil

@@ -163,9 +163,9 @@ func (r *Request) scanMember(s *jsonscan.Scanner, start int) *Error {
 	case "arguments":
 		return scanTyped(s, '{', &p.arguments, "params.arguments must be an object")
 	case "inputResponses":
-		return scanTyped(s, '{', &p.retrying().inputResponses, "params.inputResponses must be an object")
+		return scanTyped(s, '{', &p.ensureRetry().inputResponses, "params.inputResponses must be an object")
 	case "requestState":
-		return scanTyped(s, '"', &p.retrying().requestState, "params.requestState must be a string")
+		return scanTyped(s, '"', &p.ensureRetry().requestState, "params.requestState must be a string")
 	case "_meta":
 		return r.scanMeta(s)
 	default:
@@ -177,8 +177,8 @@ func (r *Request) scanMember(s *jsonscan.Scanner, start int) *Error {
 	return nil
 }
 
-// retrying returns the retry of p, allocating it if necessary.
-func (p *params) retrying() *retry {
+// ensureRetry returns the retry of p, allocating it if necessary.
+func (p *params) ensureRetry() *retry {
 	if p.retry == nil {
 		p.retry = new(retry)
 	}

@@ -44,7 +44,7 @@ func paramHeaders(schema json.RawMessage) ([]paramHeader, error) {
 		return nil, c.err // malformed JSON has no annotations
 	}
 	slices.SortFunc(c.found, func(a, b paramHeader) int { return slices.Compare(a.path, b.path) })
-	return c.found, c.twice()
+	return c.found, c.checkDuplicates()
 }
 
 // plainNumber matches the decimal numbers that are accepted for an integer, such as 42.0. It
@@ -75,7 +75,7 @@ func (c *headerCollector) object() {
 		case "type":
 			kind = c.scan.Value()
 		default:
-			c.below(keyword, keyword)
+			c.rejectBelow(keyword, keyword)
 		}
 	}
 	if name != nil {
@@ -109,14 +109,14 @@ var (
 	mapKeywords  = words("$defs definitions dependencies dependentRequired dependentSchemas patternProperties properties")
 )
 
-// below rejects annotations anywhere in the value of keyword. top is the outermost keyword,
-// for the error. Annotations are allowed only below "properties" at the top level, which
+// rejectBelow rejects annotations anywhere in the value of keyword. top is the outermost keyword,
+// for the error. Annotations are allowed only rejectBelow "properties" at the top level, which
 // object handles.
-func (c *headerCollector) below(top, keyword string) {
+func (c *headerCollector) rejectBelow(top, keyword string) {
 	switch kind := c.scan.Kind(); {
 	case kind == '[' && !slices.Contains(dataKeywords, keyword):
 		for ok := c.scan.Array() && c.scan.Element(); ok; ok = c.scan.Element() {
-			c.below(top, "")
+			c.rejectBelow(top, "")
 		}
 	case kind == '{' && !slices.Contains(dataKeywords, keyword):
 		for ok := c.scan.Object() && c.scan.Member(); ok; ok = c.scan.Member() {
@@ -127,7 +127,7 @@ func (c *headerCollector) below(top, keyword string) {
 			case name == headerKeyword:
 				c.fail(fmt.Sprintf("is below %q: only properties may lead to it", top))
 			}
-			c.below(top, name)
+			c.rejectBelow(top, name)
 		}
 	default:
 		c.scan.Skip()
@@ -147,8 +147,8 @@ func (c *headerCollector) add(raw, kind json.RawMessage) {
 	c.found = append(c.found, paramHeader{canonicalHeader("Mcp-Param-" + name), slices.Clone(c.path), typ})
 }
 
-// twice returns an error if two arguments are mirrored in the same header.
-func (c *headerCollector) twice() error {
+// checkDuplicates returns an error if two arguments are mirrored in the same header.
+func (c *headerCollector) checkDuplicates() error {
 	seen := make(map[string]bool, len(c.found))
 	for _, p := range c.found {
 		if seen[p.key] {

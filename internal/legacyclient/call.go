@@ -48,7 +48,7 @@ func (s *session) callInSession(ctx context.Context, m *transport.Outgoing) (r *
 			s.conn.client.Retrying(ctx, m.Method, transport.ErrSessionLost)
 		}
 		again = true
-		s.wantLevel(ctx, level)
+		s.lowerLevel(ctx, level)
 		r, err = s.callOnce(ctx, older)
 		return err
 	})

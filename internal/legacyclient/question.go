@@ -105,8 +105,8 @@ func (s *session) removeQuestion(id transport.ID, own *question) {
 	}
 }
 
-// answer answers a question by calling the client. Pings get an empty result.
-func (s *session) answer(ctx context.Context, m *transport.Message) {
+// serveQuestion answers a question by calling the client. Pings get an empty result.
+func (s *session) serveQuestion(ctx context.Context, m *transport.Message) {
 	result, refused := json.RawMessage("{}"), (*transport.Error)(nil)
 	if !isPing(m) {
 		result, refused = s.conn.client.Answer(ctx, m.Method, m.Params)

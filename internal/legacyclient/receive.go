@@ -103,5 +103,5 @@ func (s *session) receiveRequest(m *transport.Message, about transport.ID) {
 	if !isPing(m) && !s.conn.client.Answers(m.Method, m.Params) && s.passOn(m, about) {
 		return
 	}
-	s.respond(m, about, nil, func(ctx context.Context) { s.answer(ctx, m) })
+	s.respond(m, about, nil, func(ctx context.Context) { s.serveQuestion(ctx, m) })
 }

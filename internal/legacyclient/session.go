@@ -295,10 +295,10 @@ func (s *session) setLevel(ctx context.Context, level string) error {
 	return err
 }
 
-// wantLevel requests the log messages that a caller wants. The level applies to the whole
+// lowerLevel requests the log messages that a caller wants. The level applies to the whole
 // session. It is never raised, because other callers may want the messages; the client
 // filters them for each caller.
-func (s *session) wantLevel(ctx context.Context, level string) {
+func (s *session) lowerLevel(ctx context.Context, level string) {
 	server := s.described()
 	if level == "" || server == nil || server.capabilities.Logging == nil {
 		return

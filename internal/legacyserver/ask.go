@@ -123,7 +123,7 @@ func (s *Session) roundTrip(ctx context.Context, out serving.Sender, method stri
 	if out == nil {
 		return nil, mcp.ErrNotDelivered
 	}
-	id, answer := s.expect()
+	id, answer := s.registerQuestion()
 	defer s.forget(id)
 	if err := out.Send(ctx, transport.AppendRequest(nil, id, method, params)); err != nil {
 		return nil, err
@@ -165,9 +165,9 @@ func (s *Session) withdraw(ctx context.Context, out serving.Sender, id mcp.ID) {
 	_ = out.Send(ctx, transport.AppendNotification(nil, mcp.NotificationCancelled, params))
 }
 
-// expect returns a new question id and the channel that receives the response. The channel
+// registerQuestion returns a new question id and the channel that receives the response. The channel
 // is closed if there will be no response.
-func (s *Session) expect() (mcp.ID, chan transport.Message) {
+func (s *Session) registerQuestion() (mcp.ID, chan transport.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked++
@@ -192,8 +192,8 @@ func (s *Session) forget(id mcp.ID) {
 	delete(s.questions, id)
 }
 
-// answered handles the response to a question. Late and unknown responses are dropped.
-func (s *Session) answered(m *transport.Message) {
+// handleAnswer handles the response to a question. Late and unknown responses are dropped.
+func (s *Session) handleAnswer(m *transport.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if answer := s.questions[m.ID]; answer != nil {

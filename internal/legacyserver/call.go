@@ -51,7 +51,7 @@ func (s *Session) Accept(ctx context.Context, m transport.Message, from serving.
 func (s *Session) AcceptRequest(ctx context.Context, req *mcp.Request) *Call {
 	c := &Call{session: s, ctx: ctx, id: req.ID, req: req}
 	if !req.IsNotification() {
-		if err := s.begin(c); err != nil {
+		if err := s.addInFlight(c); err != nil {
 			c.refuse(err)
 		}
 	}
@@ -73,8 +73,8 @@ func (s *Session) AcceptUnreadable(err *transport.MessageError) *Call {
 
 func (c *Call) refuse(err error) { c.err, c.refused = err, true }
 
-// begin adds a request to the requests in flight.
-func (s *Session) begin(c *Call) error {
+// addInFlight adds a request to the requests in flight.
+func (s *Session) addInFlight(c *Call) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.inFlightLocked(c.req.ID) != nil {
@@ -103,8 +103,8 @@ func (s *Session) inFlightLocked(id mcp.ID) *Call {
 	return nil
 }
 
-// end removes a request from the requests in flight.
-func (c *Call) end() {
+// removeInFlight removes a request from the requests in flight.
+func (c *Call) removeInFlight() {
 	c.cancel(nil)
 	s := c.session
 	s.mu.Lock()
@@ -126,12 +126,12 @@ func (c *Call) Serve(out serving.Sender) {
 		}
 		all.Wait()
 	case c.answer != nil:
-		c.session.answered(c.answer)
+		c.session.handleAnswer(c.answer)
 	case c.req == nil, c.refused: // it cannot be served
 	case c.req.IsNotification():
 		c.session.notified(c.ctx, c.req)
 	default:
-		defer c.end()
+		defer c.removeInFlight()
 		c.res, c.err = c.session.serveRequest(c.ctx, c.req, out)
 	}
 }
