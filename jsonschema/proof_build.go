@@ -76,8 +76,9 @@ func newNode() *node {
 	return &node{types: everySet, maxLength: -1, maxItems: -1}
 }
 
-// refuse records that the keyword at pointer is outside the subset. It returns a non-nil node.
-func (b *proofBuilder) refuse(pointer string) *node {
+// markUnprovable records that the keyword at pointer is outside the subset. It returns a
+// non-nil node.
+func (b *proofBuilder) markUnprovable(pointer string) *node {
 	b.beyond = cmp.Or(b.beyond, cmp.Or(pointer, "/"))
 	return anyNode
 }
@@ -91,7 +92,7 @@ func (b *proofBuilder) schema(pointer string, schema any) *node {
 	}
 	obj, ok := schema.(map[string]any)
 	if !ok {
-		return b.refuse(pointer)
+		return b.markUnprovable(pointer)
 	}
 	b.annotations(pointer, obj)
 	if ref, ok := obj["$ref"]; ok {
@@ -107,7 +108,7 @@ func (b *proofBuilder) schema(pointer string, schema any) *node {
 	}
 	for _, key := range slices.Sorted(maps.Keys(obj)) {
 		if !isAnnotation(key) && !b.keyword(n, pointer, key, obj[key]) {
-			b.refuse(pointer + "/" + schematree.Escape(key))
+			b.markUnprovable(pointer + "/" + schematree.Escape(key))
 		}
 	}
 	b.object(n, pointer, obj)
@@ -123,11 +124,11 @@ func (b *proofBuilder) reference(from string, ref any, obj map[string]any) *node
 		text, _ := ref.(string)
 		pointer, local := schematree.LocalRef(text)
 		if !local || !annotatesOnly(obj, "$ref") {
-			return b.refuse(from + "/$ref")
+			return b.markUnprovable(from + "/$ref")
 		}
 		target, ok := schematree.Lookup(b.document, schematree.Split(pointer))
 		if !ok {
-			return b.refuse(from + "/$ref")
+			return b.markUnprovable(from + "/$ref")
 		}
 		obj, _ = target.(map[string]any)
 		if ref, ok = obj["$ref"]; !ok {
@@ -135,19 +136,19 @@ func (b *proofBuilder) reference(from string, ref any, obj map[string]any) *node
 		}
 		b.annotations(pointer, obj)
 	}
-	return b.refuse(from + "/$ref")
+	return b.markUnprovable(from + "/$ref")
 }
 
 // nullable handles an anyOf of a schema and null.
 func (b *proofBuilder) nullable(n *node, pointer string, obj map[string]any) {
 	list, _ := obj["anyOf"].([]any)
 	if len(list) != 2 || !annotatesOnly(obj, "anyOf") {
-		b.refuse(pointer + "/anyOf")
+		b.markUnprovable(pointer + "/anyOf")
 		return
 	}
 	null, _ := list[1].(map[string]any)
 	if len(null) != 1 || null["type"] != "null" {
-		b.refuse(pointer + "/anyOf")
+		b.markUnprovable(pointer + "/anyOf")
 		return
 	}
 	n.nullOr = b.schema(pointer+"/anyOf/0", list[0])
@@ -231,7 +232,7 @@ func (b *proofBuilder) annotations(pointer string, obj map[string]any) {
 	b.annotated[pointer] = true
 	for key, value := range obj {
 		if isAnnotation(key) && !b.annotation(pointer, key, value) {
-			b.refuse(pointer + "/" + schematree.Escape(key))
+			b.markUnprovable(pointer + "/" + schematree.Escape(key))
 		}
 	}
 }

@@ -77,7 +77,7 @@ func (t *tag) describe(text string) error {
 func (t *tag) parse(text string) error {
 	for more := true; more; {
 		if description, ok := strings.CutPrefix(text, "description="); ok {
-			if word := swallowed(description); word != "" {
+			if word := findEmbeddedWord(description); word != "" {
 				return fmt.Errorf(`a description runs to the end of its tag, so %q would be a part of it; put description last, or write "\\," for a comma`, word)
 			}
 			return t.describe(description)
@@ -121,8 +121,8 @@ func cutWord(text string) (word, rest string, more bool) {
 	return b.String(), "", false
 }
 
-// swallowed returns a word that follows a comma in a description, or "".
-func swallowed(description string) string {
+// findEmbeddedWord returns a word that follows a comma in a description, or "".
+func findEmbeddedWord(description string) string {
 	for {
 		_, rest, more := cutWord(description)
 		if !more {

@@ -113,7 +113,7 @@ func (e *entry) serveAsking(ctx context.Context, req *Request) (Result, error) {
 	res, err := e.registered.ServeMCP(inner, req)
 	if err != nil {
 		if pending, ok := errors.AsType[*pendingError](err); ok {
-			return boundQuestions(pending.asking.inputRequired())
+			return boundQuestions(pending.state.inputRequired())
 		}
 		inner.state.warnIfUnasked(ctx) // err may not wrap Ask's error
 		return res, err
@@ -201,7 +201,7 @@ type askedQuestion struct {
 
 // A pendingError unwinds a handler that waits for answers. It is converted to an
 // *InputRequired before any middleware sees it.
-type pendingError struct{ asking *askState }
+type pendingError struct{ state *askState }
 
 func (*pendingError) Error() string { return "mcp: waiting for the client to answer" }
 

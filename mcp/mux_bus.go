@@ -199,8 +199,8 @@ func isDone(c <-chan struct{}) bool {
 	}
 }
 
-// leave removes a listener. Receiving stops when there are no listeners left.
-func (b *bus) leave() {
+// removeListener removes a listener. Receiving stops when there are no listeners left.
+func (b *bus) removeListener() {
 	if b == nil {
 		return
 	}

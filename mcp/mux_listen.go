@@ -94,7 +94,7 @@ func (g *registry) subscribe(ctx context.Context, req *Request) (*muxSubscriptio
 func (s *muxSubscription) close() {
 	s.mounts.stop()
 	s.registry.hub.remove(s.listener)
-	s.registry.bus.leave()
+	s.registry.bus.removeListener()
 }
 
 // accept returns the part of a filter that this server supports: the lists whose changes it

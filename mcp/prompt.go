@@ -144,7 +144,7 @@ type promptFunc[In, Out any] struct {
 
 func (f *promptFunc[In, Out]) Describe() Description { return &f.prompt }
 
-func (f *promptFunc[In, Out]) enums() map[string][]string { return f.in.enums() }
+func (f *promptFunc[In, Out]) enumValues() map[string][]string { return f.in.enumValues() }
 
 func (f *promptFunc[In, Out]) ServeMCP(ctx context.Context, req *Request) (Result, error) {
 	var p GetPromptParams

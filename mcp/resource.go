@@ -215,7 +215,7 @@ func fieldHint(variable string, fields []string) string {
 	return fmt.Sprintf("; add one that is tagged `json:%q`", variable)
 }
 
-func (f *resourceFunc[In, Out]) enums() map[string][]string { return f.in.enums() }
+func (f *resourceFunc[In, Out]) enumValues() map[string][]string { return f.in.enumValues() }
 
 func (f *resourceFunc[In, Out]) ServeMCP(ctx context.Context, req *Request) (Result, error) {
 	values := map[string]string{}

@@ -136,7 +136,7 @@ func (f textField) append(dst []byte, text string) []byte {
 	return jsonscan.AppendString(dst, text)
 }
 
-func (in *textInput) enums() map[string][]string {
+func (in *textInput) enumValues() map[string][]string {
 	enums := map[string][]string{}
 	for name, f := range in.fields {
 		for _, value := range f.Enum {

@@ -91,7 +91,7 @@ func (a *arrival) acceptModern(req *mcp.Request) {
 		a.call = serving.Refusal(req.ID, err)
 		return
 	}
-	ctx, err := s.begin(req, a)
+	ctx, err := s.addInFlight(req, a)
 	if err != nil {
 		a.call = serving.Refusal(req.ID, err)
 		return
@@ -99,9 +99,9 @@ func (a *arrival) acceptModern(req *mcp.Request) {
 	a.req, a.call = req, serving.NewCall(ctx, s.handler, req, s.opts.Logger)
 }
 
-// begin adds a request of the newest revision to those in flight and returns its context.
+// addInFlight adds a request of the newest revision to those in flight and returns its context.
 // It sets a.done.
-func (s *streamServer) begin(req *mcp.Request, a *arrival) (context.Context, error) {
+func (s *streamServer) addInFlight(req *mcp.Request, a *arrival) (context.Context, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	id := req.ID.Canonical()

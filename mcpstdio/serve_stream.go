@@ -181,7 +181,7 @@ func (s *streamServer) maxActive() int { return 3*s.opts.MaxInFlight + 1 }
 // drain ends subscriptions and questions, waits up to DrainTimeout for the remaining
 // requests, and cancels those that are left.
 func (s *streamServer) drain() {
-	idle := s.refuse()
+	idle := s.startDraining()
 	s.stopListen(mcp.ErrClosed)
 	s.session.HangUp()
 	if s.opts.DrainTimeout > 0 {
@@ -196,9 +196,9 @@ func (s *streamServer) drain() {
 	s.session.Close()
 }
 
-// refuse makes enter return false from now on. It returns a channel that is closed when no
+// startDraining makes enter return false from now on. It returns a channel that is closed when no
 // message is being served.
-func (s *streamServer) refuse() <-chan struct{} {
+func (s *streamServer) startDraining() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.idle = make(chan struct{})

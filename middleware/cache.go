@@ -89,7 +89,7 @@ func (c *Cache) Middleware(next mcp.Handler) mcp.Handler {
 	c.mu.Unlock()
 	return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 		if req.Method == mcp.MethodListen {
-			req.FilterNotifications(c.hear)
+			req.FilterNotifications(c.invalidate)
 		}
 		about, ok := cachedBy(req)
 		if !ok {
@@ -142,9 +142,9 @@ func (c *Cache) Changed(change mcp.Change) {
 	}
 }
 
-// hear drops the results that a notification makes stale. It returns true, so that every
+// invalidate drops the results that a notification makes stale. It returns true, so that every
 // notification is delivered.
-func (c *Cache) hear(method string, params json.RawMessage) bool {
+func (c *Cache) invalidate(method string, params json.RawMessage) bool {
 	if note, err := mcp.NewRequest(method, params); err == nil {
 		c.Changed(mcp.Change{Method: method, URI: note.Name()})
 	}
@@ -250,7 +250,7 @@ func (c *Cache) put(key cacheKey, res mcp.Result, changes int) {
 // maxTTL bounds the TTL of a result, whatever the server requests.
 const maxTTL = 24 * time.Hour
 
-// drop removes the results of a method for which which returns true.
+// drop removes the results of a method for which the function returns true.
 func (c *Cache) drop(method string, which func(cacheKey) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -35,10 +35,10 @@ func Concurrency(n, queue int) mcp.Middleware {
 			if req.Method == mcp.MethodListen || isNotification(req) {
 				return next.ServeMCP(ctx, req)
 			}
-			if err := g.enter(ctx); err != nil {
+			if err := g.acquire(ctx); err != nil {
 				return nil, err
 			}
-			defer g.leave()
+			defer g.release()
 			return next.ServeMCP(ctx, req)
 		})
 	})
@@ -55,7 +55,7 @@ type gate struct {
 // when a slot will be free.
 const busyFor = time.Second
 
-func (g *gate) enter(ctx context.Context) error {
+func (g *gate) acquire(ctx context.Context) error {
 	select {
 	case g.places <- struct{}{}:
 		return nil
@@ -73,7 +73,7 @@ func (g *gate) enter(ctx context.Context) error {
 	}
 }
 
-func (g *gate) leave() { <-g.places }
+func (g *gate) release() { <-g.places }
 
 // isNotification reports whether req is a received notification. The absence of an ID is
 // not enough, because requests that a client is about to send have no ID yet either.

@@ -156,19 +156,19 @@ func (s *metrics) name(req *mcp.Request, o outcome) string {
 	s.mu.RLock()
 	known := s.names[key]
 	s.mu.RUnlock()
-	if known || isReached(req, o) && s.learn(key) {
+	if known || isKnownName(req, o) && s.markKnown(key) {
 		return req.Name()
 	}
 	return otherLabel
 }
 
-// isReached reports whether the name of a request is known to exist.
-func isReached(req *mcp.Request, o outcome) bool {
+// isKnownName reports whether the name of a request is known to exist.
+func isKnownName(req *mcp.Request, o outcome) bool {
 	return req.IsRouted() || o.kind != "cancelled" && (o.code == 0 || o.code == mcp.CodeInternalError)
 }
 
-// learn makes a name a label if there is room, and reports whether it is one.
-func (s *metrics) learn(key string) bool {
+// markKnown makes a name a label if there is room, and reports whether it is one.
+func (s *metrics) markKnown(key string) bool {
 	if len(key) > maxKey {
 		return false
 	}

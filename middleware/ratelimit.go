@@ -84,10 +84,10 @@ func (l *rateLimit) serve(ctx context.Context, req *mcp.Request) (mcp.Result, er
 		return nil, err
 	}
 	if list, ok := res.(*mcp.ListToolsResult); ok && list != nil {
-		l.learn(toolsOf(list)...)
+		l.markKnown(toolsOf(list)...)
 	}
 	if !known {
-		l.learn(what)
+		l.markKnown(what)
 		if own := l.keyOf(ctx, req, true); own != k && own != "" {
 			_ = l.takeToken(ctx, own) // the tool exists, and this was its first call
 		}
@@ -147,9 +147,9 @@ func (l *rateLimit) knows(what operation) bool {
 	return known
 }
 
-// learn records operations that are known to exist: operations that returned a result, and
+// markKnown records operations that are known to exist: operations that returned a result, and
 // the tools in a list.
-func (l *rateLimit) learn(all ...operation) {
+func (l *rateLimit) markKnown(all ...operation) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, what := range all {

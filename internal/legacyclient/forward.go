@@ -208,10 +208,10 @@ func (s *session) forget(p *pendingCall) {
 	delete(s.pending, p.id)
 }
 
-// passOn makes a question a result of the call that it belongs to. If the stream does not
+// forwardQuestion makes a question a result of the call that it belongs to. If the stream does not
 // identify the call, the question is passed on only if it can belong to just one call, and
-// is refused otherwise. passOn returns false if the question is not about a pending call.
-func (s *session) passOn(m *transport.Message, about transport.ID) bool {
+// is refused otherwise. forwardQuestion returns false if the question is not about a pending call.
+func (s *session) forwardQuestion(m *transport.Message, about transport.ID) bool {
 	if !s.conn.opts.Forward || !isQuestion(m.Method) {
 		return false
 	}

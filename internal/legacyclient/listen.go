@@ -135,14 +135,14 @@ func (s *session) acknowledge(l *listener, accepted filter) {
 	s.mu.Lock()
 	l.covered = accepted
 	s.mu.Unlock()
-	s.tell(l, noteAcknowledged, json.RawMessage(`{"notifications":`+string(strictjson.MustMarshal(&accepted))+`}`))
+	s.deliver(l, noteAcknowledged, json.RawMessage(`{"notifications":`+string(strictjson.MustMarshal(&accepted))+`}`))
 	s.mu.Lock()
 	early := l.early
 	l.isAcknowledged, l.early = true, nil
 	s.mu.Unlock()
 	for _, m := range early {
 		if accepted.covers(m.Method, text(jsonscan.Member(m.Params, "uri"))) {
-			s.tell(l, m.Method, m.Params)
+			s.deliver(l, m.Method, m.Params)
 		} else {
 			s.conn.deliver(m, transport.ID{})
 		}
@@ -161,20 +161,20 @@ func (s *session) announce(m transport.Message) bool {
 		case !l.covered.covers(m.Method, uri):
 		case l.isAcknowledged:
 			concerned = append(concerned, l)
-		case l.keep(m):
+		case l.bufferEarly(m):
 			kept = true
 		}
 	}
 	s.mu.Unlock()
 	for _, l := range concerned {
-		s.tell(l, m.Method, m.Params)
+		s.deliver(l, m.Method, m.Params)
 	}
 	return kept || len(concerned) > 0
 }
 
-// keep stores a change until the subscription is acknowledged. It returns false if there is
+// bufferEarly stores a change until the subscription is acknowledged. It returns false if there is
 // no room.
-func (l *listener) keep(m transport.Message) bool {
+func (l *listener) bufferEarly(m transport.Message) bool {
 	isSame := func(other transport.Message) bool {
 		return other.Method == m.Method && bytes.Equal(other.Params, m.Params)
 	}
@@ -188,8 +188,8 @@ func (l *listener) keep(m transport.Message) bool {
 	return true
 }
 
-// tell delivers a notification on a subscription. Params may be nil.
-func (s *session) tell(l *listener, method string, params json.RawMessage) {
+// deliver delivers a notification on a subscription. Params may be nil.
+func (s *session) deliver(l *listener, method string, params json.RawMessage) {
 	labelled := append(jsonscan.AppendKey([]byte(`{"_meta":{`), metaSubscriptionID), l.id.String()...)
 	labelled = append(labelled, '}')
 	if jsonscan.IsObject(params) {

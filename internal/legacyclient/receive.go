@@ -100,7 +100,7 @@ func (s *session) receiveRequest(m *transport.Message, about transport.ID) {
 	if isQuestion(m.Method) && s.addTaskQuestion(m) {
 		return
 	}
-	if !isPing(m) && !s.conn.client.Answers(m.Method, m.Params) && s.passOn(m, about) {
+	if !isPing(m) && !s.conn.client.Answers(m.Method, m.Params) && s.forwardQuestion(m, about) {
 		return
 	}
 	s.respond(m, about, nil, func(ctx context.Context) { s.serveQuestion(ctx, m) })

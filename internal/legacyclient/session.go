@@ -132,9 +132,9 @@ func (s *session) request(ctx context.Context, method string, params any) (*tran
 	return s.wire.Call(ctx, &transport.Outgoing{ID: id, Method: method, Version: s.version(), Body: body})
 }
 
-// command sends a request and discards the result. It returns an error response as a
+// sendCommand sends a request and discards the result. It returns an error response as a
 // [refusal].
-func (s *session) command(ctx context.Context, method string, params any) error {
+func (s *session) sendCommand(ctx context.Context, method string, params any) error {
 	r, err := s.request(ctx, method, params)
 	if err == nil && r.Error != nil {
 		return s.conn.refusal(r.Error)
@@ -263,7 +263,7 @@ func (s *session) sendRootsChanged(ctx context.Context) error {
 
 // finishHandshake sends the last message of the handshake and requests log messages.
 func (s *session) finishHandshake(ctx context.Context, server *server) error {
-	s.begin(server)
+	s.recordStart(server)
 	note := transport.AppendNotification(nil, revision.Initialized, nil)
 	if err := s.send(ctx, &transport.Outgoing{Method: revision.Initialized, Body: note}); err != nil {
 		return err
@@ -274,8 +274,8 @@ func (s *session) finishHandshake(ctx context.Context, server *server) error {
 	return s.setLevel(ctx, s.introduction.level)
 }
 
-// begin records that a session has started.
-func (s *session) begin(server *server) {
+// recordStart records that a session has started.
+func (s *session) recordStart(server *server) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.server, s.level = server, s.introduction.level
@@ -287,7 +287,7 @@ func (s *session) begin(server *server) {
 // setLevel requests log messages of a level and above. If the server refuses, the session
 // continues without them.
 func (s *session) setLevel(ctx context.Context, level string) error {
-	err := s.command(ctx, revision.SetLevel, map[string]string{"level": level})
+	err := s.sendCommand(ctx, revision.SetLevel, map[string]string{"level": level})
 	if _, refused := errors.AsType[*refusal](err); refused {
 		s.conn.opts.Logger.WarnContext(ctx, "mcp: the server refuses to set the level of its log messages", "level", level, "error", err)
 		return nil
@@ -426,7 +426,7 @@ func (s *session) reopen(ctx context.Context, done chan struct{}) (err error) {
 	subscribed := maps.Clone(s.subscribed)
 	s.mu.Unlock()
 	for _, uri := range slices.Sorted(maps.Keys(subscribed)) {
-		err := s.command(ctx, revision.Subscribe, map[string]string{"uri": uri})
+		err := s.sendCommand(ctx, revision.Subscribe, map[string]string{"uri": uri})
 		if _, refused := errors.AsType[*refusal](err); err != nil && !refused {
 			return err // otherwise the subscriptions would silently receive nothing
 		}

@@ -69,7 +69,7 @@ func (s *session) subscribe(ctx context.Context, uri string) error {
 	err := r.lock(ctx)
 	if err == nil {
 		if !r.active.Load() {
-			err = s.inSession(ctx, func() error { return s.command(ctx, revision.Subscribe, map[string]string{"uri": uri}) })
+			err = s.inSession(ctx, func() error { return s.sendCommand(ctx, revision.Subscribe, map[string]string{"uri": uri}) })
 			r.active.Store(err == nil)
 		}
 		r.unlock()
@@ -112,6 +112,6 @@ func (s *session) unsubscribe(ctx context.Context, uri string) {
 	defer r.unlock()
 	if s.release(r) && r.active.Load() && s.ctx.Err() == nil {
 		r.active.Store(false)
-		_ = s.command(ctx, revision.Unsubscribe, map[string]string{"uri": uri}) // the server may be gone
+		_ = s.sendCommand(ctx, revision.Unsubscribe, map[string]string{"uri": uri}) // the server may be gone
 	}
 }

@@ -40,7 +40,7 @@ func (s *Session) taskResult(ctx context.Context, req *mcp.Request, out serving.
 		}
 		d.sendStatus(ctx, t)
 		if questions := d.open(t); len(questions) > 0 {
-			if err := d.ask(ctx, w, t, questions); err != nil {
+			if err := d.askTask(ctx, w, t, questions); err != nil {
 				return nil, err
 			}
 			continue
@@ -102,9 +102,9 @@ func (d *delivery) open(t *task) map[string]mcp.InputRequest {
 // errAnswered is the cancellation cause of questions that another client has answered.
 var errAnswered = errors.New("the question was answered elsewhere")
 
-// ask asks questions of the task and passes the answers to the task. If the client cannot
+// askTask asks questions of the task and passes the answers to the task. If the client cannot
 // answer, the task is cancelled.
-func (d *delivery) ask(ctx context.Context, w *taskWatch, t *task, questions map[string]mcp.InputRequest) error {
+func (d *delivery) askTask(ctx context.Context, w *taskWatch, t *task, questions map[string]mcp.InputRequest) error {
 	asking, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer w.onChange(t, func(now *task) {

@@ -36,9 +36,9 @@ func (r Relation) String() string {
 	}
 }
 
-// maxSpots limits the work of Compare: how many spots may be visited, including repeated
+// maxPositions limits the work of Compare: how many positions may be visited, including repeated
 // visits. Routing patterns need a few thousand.
-const maxSpots = 1 << 18
+const maxPositions = 1 << 18
 
 // Compare returns the relation of two templates, for the rules that net/http has for
 // patterns: if two match, the more specific one wins, and two that overlap, or are
@@ -53,9 +53,9 @@ func Compare(a, b *Template) Relation {
 	c := comparison{a: &a.program, b: &b.program, seen: map[string]bool{}}
 	c.symbols = alphabet(c.a, c.b)
 	c.textual = !slices.ContainsFunc(c.symbols, malformed)
-	c.visit(pair{c.a.begin(), c.b.begin()})
+	c.visit(pair{c.a.startPositions(), c.b.startPositions()})
 	for len(c.todo) > 0 {
-		if c.spots > maxSpots || c.both && c.onlyA && c.onlyB {
+		if c.positions > maxPositions || c.both && c.onlyA && c.onlyB {
 			return Overlaps
 		}
 		next := c.todo[len(c.todo)-1]
@@ -84,26 +84,26 @@ type comparison struct {
 	textual            bool // no symbol is malformed
 	todo               []pair
 	seen               map[string]bool
-	spots              int  // number of visited spots, including repeated visits
+	positions          int  // number of visited positions, including repeated visits
 	both, onlyA, onlyB bool // whether there is such a URI
 }
 
-// spot is a place in a program: a state and how far it has read, in bytes for
+// position is a place in a program: a state and how far it has read, in bytes for
 // literals and in characters for captures.
-type spot struct{ state, read int }
+type position struct{ state, read int }
 
-func compareSpots(x, y spot) int {
+func compareSpots(x, y position) int {
 	if x.state != y.state {
 		return x.state - y.state
 	}
 	return x.read - y.read
 }
 
-// pair holds all spots that the programs can be at after reading the same text.
-type pair struct{ a, b []spot }
+// pair holds all positions that the programs can be at after reading the same text.
+type pair struct{ a, b []position }
 
-// visit records what a pair shows, and schedules the pair. Every spot leads to a match of
-// its program, so if one program has no spots left, there is a URI that only the other one matches.
+// visit records what a pair shows, and schedules the pair. Every position leads to a match of
+// its program, so if one program has no positions left, there is a URI that only the other one matches.
 func (c *comparison) visit(p pair) {
 	acceptsA, acceptsB := accepting(p.a), accepting(p.b)
 	c.both = c.both || acceptsA && acceptsB
@@ -127,50 +127,52 @@ func (p pair) key() string {
 	return string(key)
 }
 
-// accepting reports whether one of the spots is the end, which is state 0.
-func accepting(spots []spot) bool {
-	return slices.ContainsFunc(spots, func(s spot) bool { return s.state == 0 })
+// accepting reports whether one of the positions is the end, which is state 0.
+func accepting(positions []position) bool {
+	return slices.ContainsFunc(positions, func(s position) bool { return s.state == 0 })
 }
 
-// begin returns the spots before anything is read, sorted.
-func (p *program) begin() []spot { return sorted(p.closure(nil, spot{state: p.start})) }
+// startPositions returns the positions before anything is read, sorted.
+func (p *program) startPositions() []position {
+	return sorted(p.closure(nil, position{state: p.start}))
+}
 
-// step returns the spots of p after reading a symbol, sorted.
-func (c *comparison) step(p *program, from []spot, symbol string) []spot {
-	var to []spot
+// step returns the positions of p after reading a symbol, sorted.
+func (c *comparison) step(p *program, from []position, symbol string) []position {
+	var to []position
 	kinds, size := nextChar(symbol, 0)
 	for _, at := range from {
 		s := &p.states[at.state]
 		switch s.kind {
 		case literal:
 			if strings.HasPrefix(s.literal[at.read:], symbol) {
-				to = p.closure(to, spot{at.state, at.read + len(symbol)})
+				to = p.closure(to, position{at.state, at.read + len(symbol)})
 			}
 		case read:
 			if size > 0 && s.capture.accepts(kinds, symbol[0]) && at.read != s.capture.max {
-				to = p.closure(to, spot{at.state, s.capture.count(at.read + 1)})
+				to = p.closure(to, position{at.state, s.capture.count(at.read + 1)})
 			}
 		}
 	}
-	c.spots += len(from) + len(to)
+	c.positions += len(from) + len(to)
 	for _, at := range to {
 		if c.textual && p.takesAll(at) {
-			return sorted(p.closure(nil, at)) // other spots add nothing
+			return sorted(p.closure(nil, at)) // other positions add nothing
 		}
 	}
 	return sorted(to)
 }
 
-// takesAll reports whether every text leads to a match from a spot, as at the {+x} of {+x}{?y}.
-func (p *program) takesAll(at spot) bool {
+// takesAll reports whether every text leads to a match from a position, as at the {+x} of {+x}{?y}.
+func (p *program) takesAll(at position) bool {
 	s := &p.states[at.state]
 	return s.kind == read && s.capture.allowed == unreserved|reserved && s.capture.max == unlimited &&
 		at.read >= s.capture.min && accepting(p.closure(nil, at))
 }
 
-func sorted(spots []spot) []spot {
-	slices.SortFunc(spots, compareSpots)
-	return slices.Compact(spots)
+func sorted(positions []position) []position {
+	slices.SortFunc(positions, compareSpots)
+	return slices.Compact(positions)
 }
 
 // count limits n where a larger number makes no difference.
@@ -181,22 +183,22 @@ func (c *capture) count(n int) int {
 	return n
 }
 
-// closure appends the spots that can be reached from at without reading.
-func (p *program) closure(to []spot, at spot) []spot {
+// closure appends the positions that can be reached from at without reading.
+func (p *program) closure(to []position, at position) []position {
 	s := &p.states[at.state]
 	switch s.kind {
 	case literal:
 		if at.read == len(s.literal) {
-			return p.closure(to, spot{state: s.next})
+			return p.closure(to, position{state: s.next})
 		}
 	case choice:
 		for _, next := range s.branches {
-			to = p.closure(to, spot{state: next})
+			to = p.closure(to, position{state: next})
 		}
 		return to
 	case read:
 		if at.read >= s.capture.min {
-			to = p.closure(to, spot{state: s.next})
+			to = p.closure(to, position{state: s.next})
 		}
 	}
 	return append(to, at)

@@ -30,12 +30,12 @@ type Template struct {
 	source  string
 	parts   []part
 	names   []string
-	again   []again
+	again   []repeatedName
 	program program
 }
 
-// again is a name that appears in several expressions.
-type again struct {
+// repeatedName is a name that appears in several expressions.
+type repeatedName struct {
 	name        string
 	expressions uint64 // their bits
 }
@@ -92,19 +92,19 @@ func Parse(s string) (*Template, error) {
 }
 
 // repeated returns the names that appear in several expressions.
-func repeated(parts []part) []again {
-	var names []again
+func repeated(parts []part) []repeatedName {
+	var names []repeatedName
 	for _, part := range parts {
 		for _, v := range part.vars {
-			i := slices.IndexFunc(names, func(a again) bool { return a.name == v.name })
+			i := slices.IndexFunc(names, func(a repeatedName) bool { return a.name == v.name })
 			if i < 0 {
-				names = append(names, again{v.name, v.bit})
+				names = append(names, repeatedName{v.name, v.bit})
 			} else {
 				names[i].expressions |= v.bit
 			}
 		}
 	}
-	return slices.DeleteFunc(names, func(a again) bool { return bits.OnesCount64(a.expressions) < 2 })
+	return slices.DeleteFunc(names, func(a repeatedName) bool { return bits.OnesCount64(a.expressions) < 2 })
 }
 
 // String returns the text that was parsed.

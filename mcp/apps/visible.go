@@ -70,8 +70,8 @@ func (e *VisibilityError) Error() string {
 // Unwrap returns the error that peers see: the tool does not exist.
 func (e *VisibilityError) Unwrap() error { return mcp.NewUnknownNameError("tool", e.Tool) }
 
-// A separator shows each side only its own tools.
-type separator struct {
+// A visibilityFilter shows each side only its own tools.
+type visibilityFilter struct {
 	next   mcp.Handler
 	caller func(context.Context, *mcp.Request) Visibility // "" for a caller that sees all tools
 
@@ -81,12 +81,12 @@ type separator struct {
 
 func newSeparator(caller func(context.Context, *mcp.Request) Visibility) mcp.Middleware {
 	return func(next mcp.Handler) mcp.Handler {
-		return &separator{next: next, caller: caller, known: map[string]*ToolMeta{}}
+		return &visibilityFilter{next: next, caller: caller, known: map[string]*ToolMeta{}}
 	}
 }
 
 // ServeMCP implements [mcp.Handler].
-func (s *separator) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+func (s *visibilityFilter) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 	switch req.Method {
 	case mcp.MethodListTools:
 		return s.list(ctx, req)
@@ -102,7 +102,7 @@ func (s *separator) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Result,
 
 // list removes the tools that are not for the caller. A tool with malformed metadata is for
 // no caller.
-func (s *separator) list(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+func (s *visibilityFilter) list(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 	res, err := s.next.ServeMCP(ctx, req)
 	list, ok := res.(*mcp.ListToolsResult)
 	if err != nil || !ok {
@@ -134,7 +134,7 @@ var nobody = &ToolMeta{Visibility: []Visibility{}}
 
 // learn remembers the metadata of the tools in a list. Tools without metadata are
 // remembered, too, so that a call need not look for them.
-func (s *separator) learn(tools []*mcp.Tool) {
+func (s *visibilityFilter) learn(tools []*mcp.Tool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.known) > maxKnown {
@@ -149,7 +149,7 @@ func (s *separator) learn(tools []*mcp.Tool) {
 	}
 }
 
-func (s *separator) knows(name string) (*ToolMeta, bool) {
+func (s *visibilityFilter) knows(name string) (*ToolMeta, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m, ok := s.known[name]
@@ -160,7 +160,7 @@ func (s *separator) knows(name string) (*ToolMeta, bool) {
 // check reads the lists. A tool that is in no list has no page and may be called. It is not
 // remembered, because it may be added later, may be in the lists of another caller, and can
 // have any name.
-func (s *separator) check(ctx context.Context, req *mcp.Request, caller Visibility) error {
+func (s *visibilityFilter) check(ctx context.Context, req *mcp.Request, caller Visibility) error {
 	name := req.Name()
 	m, ok := s.knows(name)
 	for p, pages := new(mcp.ListParams), 0; !ok && pages < maxPages; pages++ {

@@ -228,7 +228,7 @@ func (c *fakeServer) accept(m *transport.Outgoing, call chan outcome) (line int,
 	}
 	s := c.whole
 	if s == nil && m.Method != "" {
-		s = &script{lines: c.belonging(line), names: newNames()}
+		s = &script{lines: c.entriesOf(line), names: newNames()}
 		defer c.start(s)
 	}
 	if call != nil {
@@ -316,10 +316,10 @@ func matchable(m *transport.Message) map[string]any {
 	return flat
 }
 
-// belonging returns the entries that form the server's part in a request or notification:
+// entriesOf returns the entries that form the server's part in a request or notification:
 // its responses and other messages about the request, the client's answers, and later
 // entries that belong to no other message.
-func (c *fakeServer) belonging(line int) []int {
+func (c *fakeServer) entriesOf(line int) []int {
 	lines := []int{line}
 	owners := map[ownerKey]int{} // of requests, by ID
 	latest := -1                 // entries that name no request belong to the latest client message

@@ -162,31 +162,31 @@ func (f *file) describe() *mcp.Resource {
 	return r
 }
 
-// served is the handler of a file.
-type served struct {
+// fileHandler is the handler of a file.
+type fileHandler struct {
 	catalog *Catalog
 	uri     string
 }
 
-// listed is the handler of a SKILL.md, which is listed.
-type listed struct {
-	served
+// manifestHandler is the handler of a SKILL.md, which is listed.
+type manifestHandler struct {
+	fileHandler
 
 	resource *mcp.Resource
 }
 
-func (l listed) Describe() mcp.Description { return l.resource }
+func (l manifestHandler) Describe() mcp.Description { return l.resource }
 
 func (c *Catalog) resource(f *file) mcp.Handler {
 	if f.of == nil {
-		return mcp.Describe(served{c, f.URI}, nil) // it is not listed
+		return mcp.Describe(fileHandler{c, f.URI}, nil) // it is not listed
 	}
-	return listed{served{c, f.URI}, f.describe()}
+	return manifestHandler{fileHandler{c, f.URI}, f.describe()}
 }
 
 // ServeMCP serves resources/read. The response always matches the entries: if the file has
 // changed, the directory is read again first.
-func (s served) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+func (s fileHandler) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 	c := s.catalog
 	snap := c.load(ctx)
 	part, err := snap.read(c.fsys, s.uri)

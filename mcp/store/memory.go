@@ -110,7 +110,7 @@ const overhead = 160
 
 // Get returns a copy of a value; see [Values].
 func (m *Memory) Get(ctx context.Context, key string) (value []byte, version uint64, err error) {
-	now, err := m.begin(ctx, key)
+	now, err := m.startOperation(ctx, key)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -127,7 +127,7 @@ func (m *Memory) Put(ctx context.Context, key string, value []byte, version uint
 	if err := m.checkData(len(value), ttl); err != nil {
 		return 0, err
 	}
-	now, err := m.begin(ctx, key)
+	now, err := m.startOperation(ctx, key)
 	if err != nil {
 		return 0, err
 	}
@@ -157,7 +157,7 @@ func (m *Memory) Put(ctx context.Context, key string, value []byte, version uint
 
 // Take removes a value; see [Values].
 func (m *Memory) Take(ctx context.Context, key string) ([]byte, error) {
-	now, err := m.begin(ctx, key)
+	now, err := m.startOperation(ctx, key)
 	if err != nil {
 		return nil, err
 	}
@@ -170,9 +170,9 @@ func (m *Memory) Take(ctx context.Context, key string) ([]byte, error) {
 	return v.value, nil // m no longer refers to it
 }
 
-// begin starts every method on values and logs. If it succeeds, it leaves m locked and
+// startOperation starts every method on values and logs. If it succeeds, it leaves m locked and
 // returns the time.
-func (m *Memory) begin(ctx context.Context, key string) (now time.Duration, err error) {
+func (m *Memory) startOperation(ctx context.Context, key string) (now time.Duration, err error) {
 	m.mustBeMade()
 	if err := ctx.Err(); err != nil {
 		return 0, err

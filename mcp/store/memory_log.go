@@ -37,7 +37,7 @@ func (m *Memory) Append(ctx context.Context, log string, data []byte, keep Reten
 		return 0, err
 	}
 	keep = keep.within(m.options.Log)
-	now, err := m.begin(ctx, log)
+	now, err := m.startOperation(ctx, log)
 	if err != nil {
 		return 0, err
 	}
@@ -85,7 +85,7 @@ func (m *Memory) Read(ctx context.Context, log string, position uint64, limit in
 	if limit < 0 {
 		return nil, fmt.Errorf("%w: negative limit %d", ErrInvalid, limit)
 	}
-	now, err := m.begin(ctx, log)
+	now, err := m.startOperation(ctx, log)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func (m *Memory) Read(ctx context.Context, log string, position uint64, limit in
 
 // Drop removes a log; see [Logs].
 func (m *Memory) Drop(ctx context.Context, log string) error {
-	if _, err := m.begin(ctx, log); err != nil {
+	if _, err := m.startOperation(ctx, log); err != nil {
 		return err
 	}
 	defer m.mu.Unlock()

@@ -72,7 +72,7 @@ func (b *background) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Result
 		return b.next.ServeMCP(ctx, req)
 	}
 	if r := runFromContext(ctx); r != nil {
-		return r.reach(ctx, b.next, req), nil
+		return r.deferHandler(ctx, b.next, req), nil
 	}
 	terms := core.TaskTerms(req)
 	switch {
@@ -85,7 +85,7 @@ func (b *background) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Result
 	case b.opts.After > 0 && terms == nil:
 		return b.serveUntil(ctx, req)
 	}
-	return b.begin(ctx, req, b.ttl(terms))
+	return b.startTask(ctx, req, b.ttl(terms))
 }
 
 // TaskSupport implements [tasking.Supporter].
@@ -118,8 +118,8 @@ func errUnsupported() error {
 // stored earlier. A task that ends within that time is written once.
 const grace = 10 * time.Millisecond
 
-// begin makes the call a task from its start.
-func (b *background) begin(ctx context.Context, req *mcp.Request, ttl time.Duration) (mcp.Result, error) {
+// startTask makes the call a task from its start.
+func (b *background) startTask(ctx context.Context, req *mcp.Request, ttl time.Duration) (mcp.Result, error) {
 	m := b.manager
 	reserved := m.reserve()
 	rec, err := m.newRecord(ctx, req, ttl, reserved)
@@ -163,7 +163,7 @@ func (r *run) awaitTask(ctx context.Context) (mcp.Result, error) {
 				return o.res, o.err
 			}
 		case <-ctx.Done():
-			r.giveUp(context.Cause(ctx))
+			r.discard(context.Cause(ctx))
 		case <-timer.C:
 			_, _, _ = r.create(ctx, func(*record) error { return nil }) // the error is r.unstored
 		}
@@ -196,7 +196,7 @@ func (b *background) serveUntil(ctx context.Context, req *mcp.Request) (mcp.Resu
 		if ctx.Err() != nil {
 			continue // the handler is about to return
 		}
-		if m.adopt(ctx, r, req, b.opts.TTL) != nil {
+		if m.convertToTask(ctx, r, req, b.opts.TTL) != nil {
 			timer.Reset(max(b.opts.After, m.opts.PollInterval)) // it stays an ordinary call, for now
 			continue
 		}

@@ -188,7 +188,7 @@ func (d *driver) stop() {
 // not possible, it cancels the task and returns the outcome of the call.
 func (d *driver) answerAll(ctx context.Context, questions map[string]mcp.InputRequest) (mcp.Result, error) {
 	if core.PassesQuestions(d.conn, d.req, questions) {
-		return d.passOn(questions), nil
+		return d.forwardQuestions(questions), nil
 	}
 	if err := d.answer(ctx, questions); err != nil {
 		d.cancel(ctx)

@@ -19,9 +19,9 @@ import (
 // statePrefix is the prefix of such a state.
 const statePrefix = "psi-task:"
 
-// passOn returns the unanswered questions of the task as questions about the call, or nil
+// forwardQuestions returns the unanswered questions of the task as questions about the call, or nil
 // if there are none.
-func (d *driver) passOn(questions map[string]mcp.InputRequest) mcp.Result {
+func (d *driver) forwardQuestions(questions map[string]mcp.InputRequest) mcp.Result {
 	open := maps.Clone(questions)
 	maps.DeleteFunc(open, func(key string, _ mcp.InputRequest) bool { return d.answers[key] != nil })
 	if len(open) == 0 {

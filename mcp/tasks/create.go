@@ -30,7 +30,7 @@ func (m *Manager) newRecord(ctx context.Context, req *mcp.Request, ttl time.Dura
 	if reserved {
 		rec.Owner, rec.Epoch, rec.Attempts = m.owner, 1, 1
 	}
-	if err := m.enter(ctx, rec.Caller, rec.Task.ID, rec.rest()); err != nil {
+	if err := m.addToIndex(ctx, rec.Caller, rec.Task.ID, rec.rest()); err != nil {
 		return nil, err
 	}
 	return rec, nil
@@ -119,7 +119,7 @@ func (m *Manager) remove(ctx context.Context, rec *record) error {
 		return err
 	}
 	_ = m.unlist(ctx, id, rec.Round)
-	_ = m.leave(ctx, rec.Caller, id)
+	_ = m.removeFromIndex(ctx, rec.Caller, id)
 	for i := range rec.Parts {
 		_, _ = m.store.Take(ctx, m.key("request", fmt.Sprintf("%s/%d", id, i)))
 	}

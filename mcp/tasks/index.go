@@ -155,9 +155,9 @@ func (m *Manager) listed(ctx context.Context, shard int) (index, error) {
 	return x, err
 }
 
-// enter counts a new task for its caller. It fails if the caller has too many unexpired
+// addToIndex counts a new task for its caller. It fails if the caller has too many unexpired
 // tasks. Unauthenticated callers cannot be told apart and are counted together.
-func (m *Manager) enter(ctx context.Context, caller *mcp.Principal, id string, ttl time.Duration) error {
+func (m *Manager) addToIndex(ctx context.Context, caller *mcp.Principal, id string, ttl time.Duration) error {
 	limit, now := m.maxTasks(caller), time.Now()
 	return m.updateCaller(ctx, caller, id, func(x index) (index, error) {
 		x = x.since(now.Unix())
@@ -183,8 +183,8 @@ func (m *Manager) maxTasks(caller *mcp.Principal) int {
 	return m.opts.MaxPerCaller
 }
 
-// leave removes a task that was counted but could not be stored.
-func (m *Manager) leave(ctx context.Context, caller *mcp.Principal, id string) error {
+// removeFromIndex removes a task that was counted but could not be stored.
+func (m *Manager) removeFromIndex(ctx context.Context, caller *mcp.Principal, id string) error {
 	return m.updateCaller(ctx, caller, id, func(x index) (index, error) { return x.without(id), nil })
 }
 

@@ -172,7 +172,7 @@ func (m *Manager) resume(c candidate) {
 	r := m.newRun(rec)
 	r.created = rec.Task
 	ctx := r.contextFor(context.Background())
-	r.attend()
+	r.startRenewal()
 	m.launch(r, func() (mcp.Result, error) {
 		var req *mcp.Request
 		err := r.persist(ctx, func() (err error) {

@@ -107,14 +107,14 @@ func (r *run) create(ctx context.Context, fn func(*record) error) (rec *record, 
 	}
 	r.stored, r.created = true, first.Task
 	if first.Owner != "" {
-		r.attend()
+		r.startRenewal()
 	}
 	close(r.decided)
 	return &first, true, nil
 }
 
-// giveUp decides that a first run has no task, unless its record is already stored.
-func (r *run) giveUp(cause error) {
+// discard decides that a first run has no task, unless its record is already stored.
+func (r *run) discard(cause error) {
 	unlock, decided := r.lockFirst()
 	defer unlock()
 	if decided {
@@ -124,12 +124,12 @@ func (r *run) giveUp(cause error) {
 	close(r.decided)
 	r.cancel(cause)
 	// If this fails, the task stays counted until its TTL would have expired.
-	_ = r.manager.leave(context.WithoutCancel(r.ctx), r.record.Caller, r.record.Task.ID)
+	_ = r.manager.removeFromIndex(context.WithoutCancel(r.ctx), r.record.Caller, r.record.Task.ID)
 }
 
-// attend starts renewing the lease of the task. It makes the run end when the process shuts
+// startRenewal starts renewing the lease of the task. It makes the run end when the process shuts
 // down or the TTL of the task expires.
-func (r *run) attend() {
+func (r *run) startRenewal() {
 	m, id, returned := r.manager, r.record.Task.ID, make(chan struct{})
 	r.poked = make(chan struct{}, 1)
 	m.mu.Lock()
@@ -153,7 +153,7 @@ func (r *run) attend() {
 // detach ends the run. If the record of a first run is not stored yet, it never will be.
 func (r *run) detach() {
 	if r.decided != nil {
-		r.giveUp(nil)
+		r.discard(nil)
 	}
 	if r.attended != nil {
 		r.attended()
@@ -161,9 +161,9 @@ func (r *run) detach() {
 	r.cancel(nil)
 }
 
-// adopt turns an ordinary call, whose handler is running, into a task. It fails if that is
+// convertToTask turns an ordinary call, whose handler is running, into a task. It fails if that is
 // not possible now.
-func (m *Manager) adopt(ctx context.Context, r *run, req *mcp.Request, ttl time.Duration) error {
+func (m *Manager) convertToTask(ctx context.Context, r *run, req *mcp.Request, ttl time.Duration) error {
 	if !m.reserve() {
 		return errBusy
 	}
@@ -187,7 +187,7 @@ func (m *Manager) adopt(ctx context.Context, r *run, req *mcp.Request, ttl time.
 	r.mu.Lock()
 	r.record, r.created, r.isTask = rec, rec.Task, true
 	r.mu.Unlock()
-	r.attend()
+	r.startRenewal()
 	return nil
 }
 
@@ -213,10 +213,10 @@ func (r *run) contextFor(ctx context.Context) context.Context {
 	return r.ctx
 }
 
-// reach answers the request of a task that runs again with the task, as the first run was
+// deferHandler answers the request of a task that runs again with the task, as the first run was
 // answered, and has the handler called after that. This way, the middleware around the mux
 // does not affect the task as it would affect a call, for example by limiting its time.
-func (r *run) reach(ctx context.Context, next mcp.Handler, req *mcp.Request) mcp.Result {
+func (r *run) deferHandler(ctx context.Context, next mcp.Handler, req *mcp.Request) mcp.Result {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.goOn = func() (mcp.Result, error) {

@@ -57,7 +57,7 @@ func (m *Manager) sweep(ctx context.Context) {
 		for raw, round := range tasks.all() {
 			id := string(raw)
 			listed[id] = struct{}{}
-			if f, ok := m.look(ctx, id, round, seen); ok {
+			if f, ok := m.examine(ctx, id, round, seen); ok {
 				all = append(all, f)
 			}
 		}
@@ -86,8 +86,8 @@ func (m *Manager) forgetQueued(listed map[string]struct{}, at time.Time) {
 	})
 }
 
-// look examines a listed task and reports whether this process could run it.
-func (m *Manager) look(ctx context.Context, id string, round int64, seen map[string]sighting) (f found, ok bool) {
+// examine examines a listed task and reports whether this process could run it.
+func (m *Manager) examine(ctx context.Context, id string, round int64, seen map[string]sighting) (f found, ok bool) {
 	before, known := m.seen[id]
 	if m.knows(id) {
 		return f, false

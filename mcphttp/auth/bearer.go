@@ -41,7 +41,7 @@ func (b bearer) Verify(r *http.Request) (*mcp.Principal, error) {
 	if p.Claims["cnf"] == nil {
 		return p, nil
 	}
-	bound, err := boundTo(r, p)
+	bound, err := checkCertificateBinding(r, p)
 	if err != nil {
 		return nil, err
 	}
@@ -53,9 +53,9 @@ func (b bearer) Verify(r *http.Request) (*mcp.Principal, error) {
 
 func (bearer) Challenges() []string { return []string{schemeBearer} }
 
-// boundTo checks that a token bound to a client certificate was sent on a connection with
+// checkCertificateBinding checks that a token bound to a client certificate was sent on a connection with
 // that certificate. It returns the other members of the claim cnf.
-func boundTo(r *http.Request, p *mcp.Principal) (map[string]any, error) {
+func checkCertificateBinding(r *http.Request, p *mcp.Principal) (map[string]any, error) {
 	claim := p.Claims["cnf"]
 	if claim == nil {
 		return nil, nil

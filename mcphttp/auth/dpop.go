@@ -177,7 +177,7 @@ func inScheme(err error) error {
 
 // keyOf returns the thumbprint of the key that a token is bound to.
 func keyOf(r *http.Request, p *mcp.Principal) (string, error) {
-	bound, err := boundTo(r, p)
+	bound, err := checkCertificateBinding(r, p)
 	if err != nil {
 		return "", err
 	}

@@ -173,23 +173,23 @@ func (i *Introspection) verify(ctx context.Context, r *http.Request, token strin
 	if r != nil {
 		source = i.opts.Source(r)
 	}
-	p, err := i.lookups.Do(ctx, key, func(ctx context.Context) (*mcp.Principal, error) { return i.look(ctx, key, source, token) })
+	p, err := i.lookups.Do(ctx, key, func(ctx context.Context) (*mcp.Principal, error) { return i.lookUp(ctx, key, source, token) })
 	if panicked, ok := errors.AsType[*flight.PanicError](err); ok { // in a user's RoundTripper
 		err = fmt.Errorf("auth: introspection: panic: %v", panicked.Value)
 	}
 	return p, err
 }
 
-// look waits for the token's turn, queries the endpoint, and caches the response.
-func (i *Introspection) look(ctx context.Context, key digest, source, token string) (*mcp.Principal, error) {
+// lookUp waits for the token's turn, queries the endpoint, and caches the response.
+func (i *Introspection) lookUp(ctx context.Context, key digest, source, token string) (*mcp.Principal, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
 	_, proven := i.proven.get(key, time.Now())
-	if err := i.turns.enter(ctx, source, proven); err != nil {
+	if err := i.turns.acquire(ctx, source, proven); err != nil {
 		return nil, fmt.Errorf("auth: introspection: %w", err)
 	}
-	defer i.turns.leave()
-	p, err := i.ask(ctx, token)
+	defer i.turns.release()
+	p, err := i.introspect(ctx, token)
 	now := time.Now()
 	if _, refused := errors.AsType[*Error](err); refused {
 		i.bad.put(key, err, now.Add(refusedAge))
@@ -209,7 +209,7 @@ func (i *Introspection) look(ctx context.Context, key digest, source, token stri
 	return p, nil
 }
 
-func (i *Introspection) ask(ctx context.Context, token string) (*mcp.Principal, error) {
+func (i *Introspection) introspect(ctx context.Context, token string) (*mcp.Principal, error) {
 	r, err := i.request(ctx, token)
 	if err != nil {
 		return nil, fmt.Errorf("auth: introspection: %w", err)
@@ -272,8 +272,8 @@ func newTurns(most, room int) *turns {
 	return &turns{max: most, room: room, sources: map[string][]*waiter{}}
 }
 
-// enter waits for a turn. The caller must call leave afterwards.
-func (t *turns) enter(ctx context.Context, source string, proven bool) error {
+// acquire waits for a turn. The caller must call release afterwards.
+func (t *turns) acquire(ctx context.Context, source string, proven bool) error {
 	t.mu.Lock()
 	if t.running < t.max { // so nothing is waiting
 		t.running++
@@ -337,8 +337,8 @@ func (t *turns) removeLocked(source string, i int) {
 	}
 }
 
-// leave passes the turn on to the next waiter.
-func (t *turns) leave() {
+// release passes the turn on to the next waiter.
+func (t *turns) release() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
@@ -369,6 +369,6 @@ func (t *turns) giveUp(source string, w *waiter) {
 	}
 	t.mu.Unlock()
 	if i < 0 && j < 0 && <-w.turn == nil {
-		t.leave()
+		t.release()
 	}
 }

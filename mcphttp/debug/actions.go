@@ -34,7 +34,7 @@ var actions = map[string]func(*page, *http.Request, *mcp.Principal) (*url.URL, e
 
 // servePost performs the action of a form.
 func (p *page) servePost(w http.ResponseWriter, r *http.Request, caller *mcp.Principal) {
-	p.attention.glance()
+	p.attention.extend()
 	next, err := p.act(w, r, caller)
 	if err != nil {
 		p.fail(w, r, err)

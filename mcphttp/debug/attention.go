@@ -37,8 +37,8 @@ func (a *attention) init(start func() (stop func()), limit int) {
 	a.start, a.max, a.watchers = start, limit, map[*watcher]struct{}{}
 }
 
-// glance observes the server for a while.
-func (a *attention) glance() {
+// extend observes the server for a while.
+func (a *attention) extend() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.glanceLocked()
@@ -47,14 +47,14 @@ func (a *attention) glance() {
 func (a *attention) glanceLocked() {
 	if a.stop == nil {
 		a.stop, a.since = a.start(), time.Now()
-		a.timer = time.AfterFunc(linger, a.lookAway)
+		a.timer = time.AfterFunc(linger, a.stopIfIdle)
 		return
 	}
 	a.timer.Reset(linger)
 }
 
-// lookAway stops observing, unless there are watchers.
-func (a *attention) lookAway() {
+// stopIfIdle stops observing, unless there are watchers.
+func (a *attention) stopIfIdle() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
@@ -81,7 +81,7 @@ func (a *attention) watch() (*watcher, bool) {
 	return w, true
 }
 
-func (a *attention) leave(w *watcher) {
+func (a *attention) removeWatcher(w *watcher) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.watchers, w)
@@ -93,7 +93,7 @@ func (a *attention) watchForever() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.forever, a.stop, a.since = true, a.start(), time.Now()
-	a.timer = time.AfterFunc(linger, a.lookAway)
+	a.timer = time.AfterFunc(linger, a.stopIfIdle)
 }
 
 // observedSince returns when the current or last observation began.
@@ -142,9 +142,9 @@ type shutdowns struct {
 // until the client disconnects.
 const maxServers = 16
 
-// of returns a channel that is closed when the server of r shuts down, or nil if the server is
+// channelFor returns a channel that is closed when the server of r shuts down, or nil if the server is
 // unknown.
-func (s *shutdowns) of(r *http.Request) <-chan struct{} {
+func (s *shutdowns) channelFor(r *http.Request) <-chan struct{} {
 	server, ok := r.Context().Value(http.ServerContextKey).(*http.Server)
 	if !ok {
 		return nil

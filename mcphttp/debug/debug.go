@@ -190,7 +190,7 @@ func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case query.Has("events"):
 		p.serveEvents(w, r, caller)
 	default:
-		p.attention.glance()
+		p.attention.extend()
 		p.serveView(w, r, caller)
 	}
 }

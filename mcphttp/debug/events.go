@@ -38,11 +38,11 @@ func (p *page) serveEvents(w http.ResponseWriter, r *http.Request, caller *mcp.P
 		p.fail(w, r, failure{http.StatusServiceUnavailable, "too many pages are open (Options.MaxWatchers)"})
 		return
 	}
-	defer p.attention.leave(watcher)
+	defer p.attention.removeWatcher(watcher)
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer p.followLists(ctx, caller)()
-	shutdown := p.servers.of(r) // before the client knows that the stream is open
+	shutdown := p.servers.channelFor(r) // before the client knows that the stream is open
 	s := &eventStream{w: w, control: http.NewResponseController(w)}
 	_ = s.control.SetReadDeadline(time.Time{}) // the deadline of http.Server is for requests, and would end the stream
 	w.Header().Set("Content-Type", "text/event-stream")

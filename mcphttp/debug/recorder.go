@@ -121,7 +121,7 @@ func (h *recorded) ServeMCP(ctx context.Context, req *mcp.Request) (res mcp.Resu
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	rec := r.begin(ctx, req, cancel)
+	rec := r.startRecord(ctx, req, cancel)
 	returned := false
 	defer func() { r.end(ctx, rec, res, err, !returned) }()
 	res, err = h.next.ServeMCP(ctx, req)
@@ -143,7 +143,7 @@ func toolError(res mcp.Result) error {
 // errCancelled is the error of a request that was cancelled from the page.
 var errCancelled = &mcp.Error{Code: mcp.CodeInternalError, Message: "the operator of the server cancelled the request", Cause: context.Canceled}
 
-func (r *recorder) begin(ctx context.Context, req *mcp.Request, cancel context.CancelCauseFunc) *record {
+func (r *recorder) startRecord(ctx context.Context, req *mcp.Request, cancel context.CancelCauseFunc) *record {
 	rec := &record{principal: req.Principal, start: time.Now(), cancel: cancel, round: 1}
 	if s := mcp.SessionFromContext(ctx); s != nil {
 		rec.session, rec.isLegacy = s.ID(), true

@@ -159,7 +159,7 @@ func (a *attempt) identify(d demand, res *http.Response, cred *credential) (agai
 	}
 	a.traceChallenge(res)
 	t.note(*a.near.Load(), a.req.Header.Get(headerVersion))
-	how, err := t.renew(a.req.Context(), cred, &need{demand: d, keepScopes: true, skipRefresh: a.refreshed, refreshOnly: quiet})
+	how, err := t.renew(a.req.Context(), cred, &renewalReason{demand: d, keepScopes: true, skipRefresh: a.refreshed, refreshOnly: quiet})
 	a.refreshed = a.refreshed || how == refreshed
 	a.authorized = a.authorized || how == authorized
 	if quiet && how == nothing {
@@ -193,7 +193,7 @@ func (a *attempt) stepUp(d *demand, res *http.Response, cred *credential) (again
 	a.stepUps++
 	a.traceChallenge(res)
 	t.note(*a.near.Load(), a.req.Header.Get(headerVersion))
-	how, err := t.renew(a.req.Context(), cred, &need{demand: *d, stepUp: true})
+	how, err := t.renew(a.req.Context(), cred, &renewalReason{demand: *d, stepUp: true})
 	if got := t.current(); how != authorized || !covers(got.Wanted, d.scopes) {
 		a.stepUps-- // another request got the token, for other scopes
 	}

@@ -19,8 +19,8 @@ import (
 	"github.com/go-psi/psi/mcp/mcptrace"
 )
 
-// A need describes why the current token is not sufficient.
-type need struct {
+// A renewalReason describes why the current token is not sufficient.
+type renewalReason struct {
 	demand
 	keepScopes  bool // request the same scopes again
 	stepUp      bool // request more scopes
@@ -47,7 +47,7 @@ func (t *Transport) freshToken(ctx context.Context) (*credential, error) {
 	if cred == nil || cred.Refresh == "" && !t.opts.Grant.isSilent() || !cred.expired(time.Now()) || t.isPausing(cred) {
 		return cred, nil
 	}
-	n := &need{keepScopes: true, refreshOnly: !t.opts.Grant.isSilent()}
+	n := &renewalReason{keepScopes: true, refreshOnly: !t.opts.Grant.isSilent()}
 	if _, err := t.renew(ctx, cred, n); err != nil && ctx.Err() != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func (t *Transport) freshToken(ctx context.Context) (*credential, error) {
 // renew waits until the token that was used, if any, is replaced. All requests that used
 // the same token share one renewal. It continues after their contexts end: if the response
 // is not read, the used refresh token is lost.
-func (t *Transport) renew(ctx context.Context, used *credential, n *need) (outcome, error) {
+func (t *Transport) renew(ctx context.Context, used *credential, n *renewalReason) (outcome, error) {
 	if t.current() != used {
 		return superseded, nil
 	}
@@ -71,7 +71,7 @@ func (t *Transport) renew(ctx context.Context, used *credential, n *need) (outco
 
 // replace replaces the token that was used. It is limited by LoginTimeout and canceled by
 // Close.
-func (t *Transport) replace(ctx context.Context, used *credential, n *need) (outcome, error) {
+func (t *Transport) replace(ctx context.Context, used *credential, n *renewalReason) (outcome, error) {
 	if t.current() != used {
 		return superseded, nil // by the previous renewal
 	}
@@ -103,7 +103,7 @@ func (t *Transport) replace(ctx context.Context, used *credential, n *need) (out
 }
 
 // obtainSafely calls obtain and recovers panics in grants, which call user code.
-func (t *Transport) obtainSafely(ctx context.Context, used *credential, n *need) (cred *credential, how outcome, err error) {
+func (t *Transport) obtainSafely(ctx context.Context, used *credential, n *renewalReason) (cred *credential, how outcome, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			t.opts.Logger.ErrorContext(ctx, "oauth: panic while getting a token", "panic", p, "stack", string(debug.Stack()))
@@ -116,7 +116,7 @@ func (t *Transport) obtainSafely(ctx context.Context, used *credential, n *need)
 // obtain gets a token. It tries the store and the refresh token before the grant. If the
 // refresh fails with an error that may be temporary, obtain returns the error, unless the
 // server has moved to another authorization server.
-func (t *Transport) obtain(ctx context.Context, used *credential, n *need) (*credential, outcome, error) {
+func (t *Transport) obtain(ctx context.Context, used *credential, n *renewalReason) (*credential, outcome, error) {
 	var unrefreshed error
 	if used != nil && !n.stepUp && !n.skipRefresh {
 		cred, how, err := t.reuseOrRefresh(ctx, used)
@@ -165,7 +165,7 @@ func withoutRefresh(used *credential) *credential {
 
 // findSite returns the site to get a token from. A step-up uses the site of the current
 // token.
-func (t *Transport) findSite(ctx context.Context, used *credential, n *need) (*site, error) {
+func (t *Transport) findSite(ctx context.Context, used *credential, n *renewalReason) (*site, error) {
 	if n.stepUp {
 		return used.site, nil
 	}
@@ -176,7 +176,7 @@ func (t *Transport) findSite(ctx context.Context, used *credential, n *need) (*s
 }
 
 // chooseScopes returns the scopes to request (basic/authorization, scope selection).
-func (t *Transport) chooseScopes(where *site, used *credential, n *need) []string {
+func (t *Transport) chooseScopes(where *site, used *credential, n *renewalReason) []string {
 	var wanted []string
 	switch {
 	case n.stepUp:

@@ -171,7 +171,7 @@ const (
 )
 
 // bind sets the key to which the token will be bound, if any.
-func (g *tokenRequest) bind(used *credential, n *need) error {
+func (g *tokenRequest) bind(used *credential, n *renewalReason) error {
 	algorithms := g.site.as.DPoPAlgorithms
 	switch {
 	case used != nil && used.proof != nil:

@@ -123,7 +123,7 @@ func (t *Transport) Authorize(ctx context.Context) error {
 		if cred != nil && !cred.expired(time.Now()) {
 			return nil
 		}
-		if how, err := t.renew(ctx, cred, &need{}); err != nil || how == authorized {
+		if how, err := t.renew(ctx, cred, &renewalReason{}); err != nil || how == authorized {
 			return err
 		}
 	}

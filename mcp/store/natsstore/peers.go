@@ -33,9 +33,9 @@ func (s *Store) answerPeers() (*nats.Subscription, error) {
 	return sub, nil
 }
 
-// settle waits until the servers of all peers know of the subscriptions of this store. It
+// waitForPeers waits until the servers of all peers know of the subscriptions of this store. It
 // takes a moment in a cluster, and no time with a single server.
-func (s *Store) settle(ctx context.Context) error {
+func (s *Store) waitForPeers(ctx context.Context) error {
 	if s.nc.ConnectedClusterName() == "" {
 		return nil
 	}

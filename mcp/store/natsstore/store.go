@@ -170,7 +170,7 @@ func (s *Store) watch() {
 		}
 		s.lose()
 		if status == nats.CONNECTED {
-			go s.loseUnsettled()
+			go s.reportLossAfterReconnect()
 		}
 	}
 }
@@ -184,15 +184,15 @@ func (s *Store) lose() {
 	}
 }
 
-// loseUnsettled reports lost messages once all servers of the cluster know of the renewed
+// reportLossAfterReconnect reports lost messages once all servers of the cluster know of the renewed
 // subscriptions.
-func (s *Store) loseUnsettled() {
+func (s *Store) reportLossAfterReconnect() {
 	if s.nc.ConnectedClusterName() == "" {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), s.opts.Timeout)
 	defer cancel()
-	_ = s.settle(ctx) // it fails if the connection has broken again
+	_ = s.waitForPeers(ctx) // it fails if the connection has broken again
 	s.lose()
 }
 

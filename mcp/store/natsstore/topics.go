@@ -68,7 +68,7 @@ func (s *Store) Subscribe(ctx context.Context, topic string) (store.Subscription
 	s.mu.Unlock()
 	err = s.try(ctx, s.flush)
 	if err == nil {
-		err = s.settle(ctx)
+		err = s.waitForPeers(ctx)
 	}
 	if err != nil {
 		_ = sub.Close()

@@ -166,9 +166,9 @@ func (h *Handler) listen(r *http.Request, s *session, out *endpoint.EventWriter,
 	defer s.removeListener(l)
 	defer l.finish()
 	h.sessions.announce(r.Context(), s, h.sessions.replica)
-	stopConnection := context.AfterFunc(r.Context(), l.leave)
+	stopConnection := context.AfterFunc(r.Context(), l.detachClient)
 	defer stopConnection()
-	defer endpoint.AfterExpiry(r, l.leave)()
+	defer endpoint.AfterExpiry(r, l.detachClient)()
 	s.legacy.Listen(l.ctx, endpoint.OriginOf(r), l.stream, l.ready)
 }
 
@@ -226,7 +226,7 @@ func (st *stream) takeOver(l *listener) (before *listener, err error) {
 	}
 	if !l.isDetached {
 		st.dropClientLocked()
-		st.out, st.onDetach = l.out, l.leave
+		st.out, st.onDetach = l.out, l.detachClient
 		if l.position == nil {
 			st.isPrimed = false // the client has received no event
 		}
@@ -236,9 +236,9 @@ func (st *stream) takeOver(l *listener) (before *listener, err error) {
 	return before, nil
 }
 
-// leave is called when the client has disconnected or its authentication has expired. It
+// detachClient is called when the client has disconnected or its authentication has expired. It
 // replaces the listener by a detached one, which keeps events for the client to resume.
-func (l *listener) leave() {
+func (l *listener) detachClient() {
 	if l.hasLeft.Swap(true) {
 		return
 	}

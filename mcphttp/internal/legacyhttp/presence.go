@@ -48,8 +48,8 @@ func (ss *sessions) announceReplica(ctx context.Context) {
 	}
 }
 
-func (ss *sessions) hearReplica(_ context.Context, name []byte) error {
-	ss.events.presence.hear(string(name))
+func (ss *sessions) receiveAnnouncement(_ context.Context, name []byte) error {
+	ss.events.presence.recordAnnouncement(string(name))
 	return nil
 }
 
@@ -68,8 +68,8 @@ func newPresence(self string) *presence {
 	return &presence{self: self, heard: map[string]time.Time{}}
 }
 
-// hear records that a replica has announced itself.
-func (p *presence) hear(replica string) {
+// recordAnnouncement records that a replica has announced itself.
+func (p *presence) recordAnnouncement(replica string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()

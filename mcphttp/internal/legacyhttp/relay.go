@@ -263,7 +263,7 @@ func (ss *sessions) reload(ctx context.Context, s *session) error {
 // sessions. It retries what has failed, because the client was told that it succeeded.
 func (ss *sessions) adoptChanges(s *session) {
 	delay := firstAdoptDelay
-	for state := s.nextChange(); state != nil; state = s.nextChange() {
+	for state := s.takeNextState(); state != nil; state = s.takeNextState() {
 		ctx, cancel := storeContext(s.legacy.Context())
 		err := s.legacy.Adopt(ctx, state)
 		if err == nil && delay > firstAdoptDelay {
@@ -276,7 +276,7 @@ func (ss *sessions) adoptChanges(s *session) {
 		}
 		ss.warnOfChange(ctx, s, err)
 		if pause.For(s.legacy.Context(), delay) == nil {
-			s.changeAgain(state)
+			s.requeueState(state)
 		}
 		delay = min(2*delay, lastAdoptDelay)
 	}
@@ -288,15 +288,15 @@ const (
 	lastAdoptDelay  = time.Minute
 )
 
-// changeAgain makes state the next one to adopt, unless there is a newer one.
-func (s *session) changeAgain(state *legacyserver.State) {
+// requeueState makes state the next one to adopt, unless there is a newer one.
+func (s *session) requeueState(state *legacyserver.State) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.changed = cmp.Or(s.changed, state)
 }
 
-// nextChange returns the state to adopt next, or nil.
-func (s *session) nextChange() *legacyserver.State {
+// takeNextState returns the state to adopt next, or nil.
+func (s *session) takeNextState() *legacyserver.State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	state := s.changed
@@ -325,7 +325,7 @@ func (ss *sessions) startReceivingLocked() {
 	ctx, cancel := context.WithCancel(context.Background())
 	ss.stopReceiving = cancel
 	go ss.receive(ctx, relayTopic, ss.catchUp, ss.receiveRelayed)
-	go ss.receive(ctx, aliveTopic, func(context.Context) error { return nil }, ss.hearReplica)
+	go ss.receive(ctx, aliveTopic, func(context.Context) error { return nil }, ss.receiveAnnouncement)
 	go ss.keepPresence(ctx)
 }
 

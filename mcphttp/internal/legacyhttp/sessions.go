@@ -388,7 +388,7 @@ func (ss *sessions) makeRoomLocked(key callerKey) error {
 func (ss *sessions) evictLocked(mayGo func(*session) bool) bool {
 	var victim *session
 	for _, s := range ss.byID {
-		if s.isUnusedLocked() && mayGo(s) && (victim == nil || s.goesBeforeLocked(victim)) {
+		if s.isUnusedLocked() && mayGo(s) && (victim == nil || s.isEvictedBeforeLocked(victim)) {
 			victim = s
 		}
 	}
@@ -412,9 +412,9 @@ func (s *session) isUnusedLocked() bool {
 	return true
 }
 
-// goesBeforeLocked reports whether s is evicted before other. Sessions of the caller with
+// isEvictedBeforeLocked reports whether s is evicted before other. Sessions of the caller with
 // the most sessions go first, then idle sessions, then the session that has been idle longest.
-func (s *session) goesBeforeLocked(other *session) bool {
+func (s *session) isEvictedBeforeLocked(other *session) bool {
 	switch {
 	case s.caller.sessions != other.caller.sessions:
 		return s.caller.sessions > other.caller.sessions
