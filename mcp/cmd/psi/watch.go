@@ -57,6 +57,9 @@ notifications/resources/updated test://menu
 					return err
 				}
 			case <-sub.Done():
+				if cause := context.Cause(ctx); cause != nil { // the subscription ends with ctx
+					return cause
+				}
 				return sub.Err()
 			case <-ctx.Done():
 				return context.Cause(ctx)
