@@ -92,8 +92,11 @@ func Open(ctx context.Context, client rueidis.Client, opts *Options) (*Store, er
 		return nil, err
 	}
 	info, err := client.Do(ctx, client.B().Info().Section("memory").Build()).ToString()
-	if err != nil {
+	if _, isReply := rueidis.IsRedisErr(err); isReply {
 		return s, nil // the user may not run INFO
+	}
+	if err != nil {
+		return nil, fmt.Errorf("redisstore: %w", err)
 	}
 	for line := range strings.Lines(info) {
 		policy, ok := strings.CutPrefix(strings.TrimSpace(line), "maxmemory_policy:")
