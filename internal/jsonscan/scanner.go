@@ -167,7 +167,14 @@ func (s *Scanner) fail(what string) {
 	}
 }
 
+// space skips white space. It is inlined; most messages have none.
 func (s *Scanner) space() {
+	if s.pos < len(s.data) && s.data[s.pos] <= ' ' {
+		s.skipSpace()
+	}
+}
+
+func (s *Scanner) skipSpace() {
 	for s.pos < len(s.data) {
 		switch s.data[s.pos] {
 		case ' ', '\t', '\n', '\r':

@@ -6,6 +6,7 @@ package jsonscan
 import (
 	"bytes"
 	"encoding/binary"
+	"math/bits"
 	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -143,8 +144,8 @@ func (s *Scanner) str() (escaped bool) {
 }
 
 // plain counts the leading bytes that need no attention in a string: printable ASCII other
-// than quote and backslash. It checks eight bytes at a time, because large messages consist
-// mostly of large texts.
+// than quote and backslash. It checks eight bytes at a time. A byte is marked in odd by its
+// high bit; borrows can mark further bytes after the first one, but none before it.
 func plain(b []byte) int {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	i := 0
@@ -153,8 +154,8 @@ func plain(b []byte) int {
 		quote := w ^ (ones * '"')
 		slash := w ^ (ones * '\\')
 		odd := w | (w - ones*0x20) | (quote - ones) | (slash - ones)
-		if odd&highs != 0 {
-			break
+		if odd &= highs; odd != 0 {
+			return i + bits.TrailingZeros64(odd)/8
 		}
 	}
 	for i < len(b) && b[i] >= 0x20 && b[i] < 0x80 && b[i] != '"' && b[i] != '\\' {
