@@ -196,6 +196,32 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
+// A killing client kills its server before the command INFO.
+type killing struct {
+	rueidis.Client
+
+	kill func()
+}
+
+func (k killing) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
+	if cmd.Commands()[0] == "INFO" {
+		k.kill()
+	}
+	return k.Client.Do(ctx, cmd)
+}
+
+// A server that does not answer is not taken for one that the user may not query.
+func TestOpenWithoutAnAnswer(t *testing.T) {
+	srv := start(t)
+	client := killing{connect(t, srv.address()), srv.kill}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if s, err := redisstore.Open(ctx, client, nil); err == nil {
+		_ = s.Close()
+		t.Error("Open succeeded although the memory policy is unknown")
+	}
+}
+
 func TestReadOnly(t *testing.T) {
 	srv := start(t)
 	s := open(t, connect(t, srv.address()), nil)
