@@ -66,7 +66,7 @@ func TestExplanations(t *testing.T) {
 		{"several", `{"qty":"x","size":"y"}`, "/item: expected string, got nothing (the property is required)\n" +
 			"/qty: expected integer, got string \"x\"\n/size: expected null or number, got string \"y\""},
 		{"syntax", `{"item":`, `(root): expected one well-formed JSON value, got not well-formed JSON: unexpected end of input, expected a value at byte 8`},
-		{"twice", `{"item":"ab","item":"cd"}`, `(root): expected one well-formed JSON value, got not well-formed JSON: member "item" stands twice in one object at byte 13`},
+		{"twice", `{"item":"ab","item":"cd"}`, `(root): expected one well-formed JSON value, got not well-formed JSON: member "item" appears twice in one object at byte 13`},
 		{"empty", ``, `(root): expected one well-formed JSON value, got not well-formed JSON: unexpected end of input, expected a value at byte 0`},
 	}
 	s := compile(t, order, &jsonschema.Options{AssertFormats: true})

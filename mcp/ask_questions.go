@@ -319,21 +319,21 @@ func checkConversation(messages []*SamplingMessage) error {
 		}
 		uses, results := toolBlocks(m.Content)
 		if len(results) > 0 && (m.Role != RoleUser || len(results) != len(m.Content)) {
-			return fmt.Errorf("message %d: results of tools stand in messages of the user, with nothing else", i)
+			return fmt.Errorf("message %d: tool results must be in user messages, with nothing else", i)
 		}
 		for _, id := range results {
 			if !open[id] {
-				return fmt.Errorf("message %d: there is no use %q of a tool in the message before", i, id)
+				return fmt.Errorf("message %d: there is no tool use %q in the previous message", i, id)
 			}
 			delete(open, id)
 		}
 		for id := range open {
-			return fmt.Errorf("message %d: the use %q of a tool has no result", i, id)
+			return fmt.Errorf("message %d: the tool use %q has no result", i, id)
 		}
 		open = uses
 	}
 	for id := range open {
-		return fmt.Errorf("the use %q of a tool has no result", id)
+		return fmt.Errorf("the tool use %q has no result", id)
 	}
 	return nil
 }

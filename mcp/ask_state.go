@@ -73,7 +73,7 @@ func (s *sealer) open(ctx context.Context, req *Request, token string) (*replayS
 	}
 	rest := time.Until(time.Unix(state.Expiry, 0))
 	if rest <= 0 {
-		return nil, Errorf(CodeInvalidParams, "params.requestState has expired; send the request anew without it")
+		return nil, Errorf(CodeInvalidParams, "params.requestState has expired; send the request again without it")
 	}
 	if s.used == nil {
 		return state, nil
@@ -89,7 +89,7 @@ func (s *sealer) markUsed(ctx context.Context, token string, rest time.Duration)
 	case err == nil:
 		return nil
 	case errors.Is(err, store.ErrConflict):
-		return Errorf(CodeInvalidParams, "params.requestState was used before; send the request anew without it")
+		return Errorf(CodeInvalidParams, "params.requestState was used before; send the request again without it")
 	}
 	return &Error{Code: CodeInternalError, Message: "the state of the request cannot be checked now; send it again later", Cause: err}
 }

@@ -137,7 +137,7 @@ func (mt *mount) completeTool(t *Tool) error {
 		return err
 	}
 	if !bytes.Equal(input, t.InputSchema) {
-		mt.warn("mcp: the schema of a mounted server's tool was mended", "tool", t.Name, errors.New("inputSchema is not quite that of an object"))
+		mt.warn("mcp: the schema of a mounted server's tool was corrected", "tool", t.Name, errors.New("inputSchema is not quite the schema of an object"))
 	}
 	t.InputSchema = input
 	if t.OutputSchema == nil {

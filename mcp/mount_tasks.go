@@ -84,7 +84,7 @@ func (g *registry) serveTask(ctx context.Context, req *Request) (Result, error) 
 	case !declares(req, tasking.Extension):
 		return nil, errNoTasks()
 	case mt == nil:
-		return nil, Errorf(CodeInvalidParams, "params.taskId names no task, or none that is still kept")
+		return nil, Errorf(CodeInvalidParams, "params.taskId names no task, or one that is no longer kept")
 	case err != nil:
 		return nil, err
 	}

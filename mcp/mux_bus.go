@@ -147,7 +147,7 @@ func (b *bus) send(message []byte) {
 			return
 		}
 		if pause.For(ctx, delay) != nil {
-			b.logger.Warn("mcp: other replicas were not told of changes", "error", err)
+			b.logger.Warn("mcp: other replicas were not notified of changes", "error", err)
 			return
 		}
 	}

@@ -318,7 +318,7 @@ func TestBusThatStaysCut(t *testing.T) {
 		}
 		<-time.After(2 * time.Second)
 		synctest.Wait()
-		if got := log.String(); strings.Count(got, "other replicas were not told of changes") != 1 || !strings.Contains(got, errCut.Error()) {
+		if got := log.String(); strings.Count(got, "other replicas were not notified of changes") != 1 || !strings.Contains(got, errCut.Error()) {
 			t.Errorf("logged: %s", got)
 		}
 		bus.cut(false)

@@ -423,5 +423,5 @@ func (s *sealer) cursor(req *Request) (*cursor, error) {
 }
 
 func badCursor() *Error {
-	return Errorf(CodeInvalidParams, "params.cursor is not one that this server gave out; start again without it")
+	return Errorf(CodeInvalidParams, "params.cursor was not issued by this server; start again without it")
 }

@@ -101,7 +101,7 @@ func (m *Mux) edit(edits ...edit) error {
 	case d == nil:
 		return m.apply(edits)
 	case d.closed:
-		return registrationErrorf("Mux.Update: its function has returned, and the mux that it was called with must not be used any more")
+		return registrationErrorf("Mux.Update: its function has returned, and the mux that it was called with must no longer be used")
 	default:
 		d.edits = append(d.edits, edits...)
 		return nil

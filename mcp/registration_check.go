@@ -111,7 +111,7 @@ func checkSchema(field string, schema []byte, compiled bool) error {
 		return nil
 	}
 	if _, err := jsonschema.Compile(schema, nil); err != nil {
-		return fmt.Errorf("%s is no schema: %w", field, err)
+		return fmt.Errorf("%s is not a valid schema: %w", field, err)
 	}
 	return nil
 }
@@ -183,7 +183,7 @@ func describeResource(e *entry, h Handler) (err error) {
 	}
 	r := *given
 	if r.List != nil && e.template == nil {
-		return e.errorf("Resource.List is for templates, such as notes://{id}; a resource that is no template is listed itself")
+		return e.errorf("Resource.List is for templates, such as notes://{id}; a resource that is not a template is listed itself")
 	}
 	if err := e.checkNamed("Resource.URI", r.URI); err != nil {
 		return err

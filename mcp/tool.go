@@ -111,7 +111,7 @@ func describeArguments(schema json.RawMessage, texts map[string]string) (json.Ra
 	described := d.schema(nil, "")
 	for _, name := range sortedKeys(texts) {
 		if !d.known[name] {
-			return nil, fmt.Errorf("Tool.ArgumentDescriptions has %q, which is no argument%s", name, nearest.Hint(name, sortedKeys(d.known)))
+			return nil, fmt.Errorf("Tool.ArgumentDescriptions has %q, which is not an argument%s", name, nearest.Hint(name, sortedKeys(d.known)))
 		}
 	}
 	return described, nil

@@ -152,7 +152,7 @@ func (c *headerCollector) checkDuplicates() error {
 	seen := make(map[string]bool, len(c.found))
 	for _, p := range c.found {
 		if seen[p.key] {
-			return fmt.Errorf("%s %q at /%s stands twice in one schema", headerKeyword, strings.TrimPrefix(p.key, "Mcp-Param-"), strings.Join(p.path, "/"))
+			return fmt.Errorf("%s %q at /%s appears twice in one schema", headerKeyword, strings.TrimPrefix(p.key, "Mcp-Param-"), strings.Join(p.path, "/"))
 		}
 		seen[p.key] = true
 	}
@@ -199,7 +199,7 @@ func (p *paramHeader) check(req *Request) error {
 		}
 		return headerMismatch(p.key, "the header is missing")
 	case len(values) > 1:
-		return headerMismatch(p.key, "the header stands more than once")
+		return headerMismatch(p.key, "the header appears more than once")
 	}
 	text, err := transport.DecodeHeaderValue(values[0])
 	if err != nil {

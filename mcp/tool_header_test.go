@@ -38,7 +38,7 @@ func TestHeaderAnnotations(t *testing.T) {
 		`{"type":"object","properties":{"a":{"type":"array","items":` + region + `}}}`:                                                           `at /a is below "items"`,
 		`{"type":"object","properties":{"a":{"type":"object","additionalProperties":{"properties":{"b":` + region + `}}}}}`:                      `at /a is below "additionalProperties"`,
 		`{"type":"object","anyOf":[{"properties":{"a":` + region + `}}]}`:                                                                        `at / is below "anyOf"`,
-		`{"type":"object","properties":{"a":` + region + `,"b":{"type":"object","properties":{"c":{"type":"string","x-mcp-header":"REGION"}}}}}`: `"Region" at /b/c stands twice`,
+		`{"type":"object","properties":{"a":` + region + `,"b":{"type":"object","properties":{"c":{"type":"string","x-mcp-header":"REGION"}}}}}`: `"Region" at /b/c appears twice`,
 	} {
 		text := ""
 		func() {
@@ -65,7 +65,7 @@ func TestHeaderValueBounds(t *testing.T) {
 		{`{}`, "", "", ""}, {`{"s":null}`, "", "", ""}, {`{"s":""}`, "", "", ""}, {`{"s":"eu"}`, "S", "eu", ""}, {`{"o":{"i":"x"}}`, "I-N", "x", ""},
 		{`{"s":"eu"}`, "S", "us", "the header and the argument differ"}, {`{"s":"eu"}`, "", "", "the header is missing"}, {`{"n":0}`, "", "", "the header is missing"},
 		{`{}`, "S", "eu", "the argument is absent"}, {`{"s":null}`, "S", "null", "the argument is absent"}, {`{"o":{}}`, "I-N", "x", "the argument is absent"},
-		{`{"s":"eu"}`, "S", "eu|eu", "the header stands more than once"}, {`{"s":"ä"}`, "S", "=?base64?w6Q=?=", ""}, {`{"s":"eu"}`, "S", "=?base64?!?=", "header Mcp-Param-S: "},
+		{`{"s":"eu"}`, "S", "eu|eu", "the header appears more than once"}, {`{"s":"ä"}`, "S", "=?base64?w6Q=?=", ""}, {`{"s":"eu"}`, "S", "=?base64?!?=", "header Mcp-Param-S: "},
 		{`{"n":42}`, "N", "42", ""}, {`{"n":42}`, "N", "42.0", ""}, {`{"n":42.0}`, "N", "42", ""}, {`{"n":-42}`, "N", "-42.00", ""}, {`{"n":4.2e1}`, "N", "4.2e1", ""},
 		{`{"n":42}`, "N", "43", "differ"}, {`{"n":42}`, "N", "042", "differ"}, {`{"n":42}`, "N", "0x2a", "differ"}, {`{"n":42}`, "N", "4.2e1", "differ"}, {`{"n":4.2e1}`, "N", "42", "differ"},
 		{`{"n":` + long + `}`, "N", long[:38] + "11", ""}, {`{"n":` + long[:38] + `}`, "N", long[:38] + ".0", ""}, {`{"n":` + long + `}`, "N", long + ".0", "differ"},
@@ -127,6 +127,6 @@ func TestFindingS35ManyAnnotations(t *testing.T) {
 		t.Error("a tool whose annotations are all different was dropped")
 	}
 	if list("h7") != 0 {
-		t.Error("a tool with an annotation that stands twice was kept")
+		t.Error("a tool with an annotation that appears twice was kept")
 	}
 }

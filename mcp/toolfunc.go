@@ -287,7 +287,7 @@ func checkDecodable(t reflect.Type, path string, seen map[reflect.Type]bool) err
 		return checkDecodable(t.Elem(), path, seen)
 	case reflect.Interface:
 		if t.NumMethod() > 0 {
-			return fmt.Errorf("%s is an interface with methods: nothing says which type to decode; use a type, or any", path)
+			return fmt.Errorf("%s is an interface with methods, which does not say which type to decode; use a type, or any", path)
 		}
 	case reflect.Struct:
 		for f := range t.Fields() {

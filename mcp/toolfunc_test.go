@@ -488,7 +488,7 @@ func TestFindingI10DescriptionsOfATool(t *testing.T) {
 	}
 	wantPanic(t, func() {
 		mcp.ToolFunc(book, &mcp.Tool{ArgumentDescriptions: map[string]string{"wen": "x"}})
-	}, "toolfunc_test.go:", `Tool.ArgumentDescriptions has "wen", which is no argument; did you mean "when"?`)
+	}, "toolfunc_test.go:", `Tool.ArgumentDescriptions has "wen", which is not an argument; did you mean "when"?`)
 }
 
 // respondingWith returns a server with a tool t that has an output schema and returns

@@ -31,7 +31,7 @@ import (
 // a power of two are logged.
 func CORS(origins ...string) func(http.Handler) http.Handler {
 	if len(origins) == 0 {
-		panic("mcphttp: CORS: there are no origins; list those of the pages that may use the server")
+		panic("mcphttp: CORS: there are no origins; list the origins of the pages that may use the server")
 	}
 	mustBeOrigins("CORS", origins)
 	origins = slices.Clone(origins)

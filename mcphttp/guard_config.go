@@ -53,7 +53,7 @@ func insteadOf(pattern, examples string) string {
 	case pattern == "":
 		return ": it is empty; leave it out, or write one such as " + examples
 	case strings.Contains(pattern, "*"):
-		return `: "*" stands alone or for the port, not for a part of a name; write one such as ` + examples
+		return `: "*" must be the whole name or the port, not a part of a name; write one such as ` + examples
 	case strings.HasPrefix(examples, `"https:`) && err == nil && u.Host != "":
 		return fmt.Sprintf(`: write "%s://%s"`, u.Scheme, u.Host)
 	case strings.HasPrefix(examples, `"https:`):

@@ -291,7 +291,7 @@ func (c *clientConn) sendCancelled(ctx context.Context, id mcp.ID, p *peer, send
 		scope := c.newScope(ctx)
 		defer scope.end()
 		if err := send(scope, body); err != nil {
-			p.opts.Logger.DebugContext(ctx, "mcphttp: the server could not be told that a call was cancelled", "error", err)
+			p.opts.Logger.DebugContext(ctx, "mcphttp: the server could not be notified that a call was cancelled", "error", err)
 		}
 	})
 }
@@ -356,7 +356,7 @@ func (w *sessionWire) listen(s *clientSession) {
 	if errors.Is(err, transport.ErrSessionLost) {
 		w.deliver(transport.Message{}, mcp.ID{}) // otherwise a client that only listens would not notice
 	}
-	w.peer.opts.Logger.Debug("mcphttp: the server's own stream is not followed any more", "error", err)
+	w.peer.opts.Logger.Debug("mcphttp: the server's standalone stream is no longer read", "error", err)
 }
 
 // deleteSession asks the server to delete the session.

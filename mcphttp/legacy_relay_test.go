@@ -1095,7 +1095,7 @@ func TestFindingS30LogsWithoutSessionIDs(t *testing.T) {
 		two.do(two.request(t.Context(), http.MethodDelete, "", session))
 		synctest.Wait()
 		for _, want := range []string{
-			"a session was not saved", "an event was not kept,", "an answer was not relayed", "a session was not restored", "a session was not kept alive",
+			"a session was not saved", "an event was not kept", "an answer was not relayed", "a session was not restored", "a session was not kept alive",
 			"a session was not removed", "events were not removed", "the client does not answer",
 		} {
 			if !strings.Contains(log.String(), want) {

@@ -162,7 +162,7 @@ func requireHeaders(req *mcp.Request) error {
 		case n == 0:
 			return mcp.Errorf(mcp.CodeHeaderMismatch, "the header %s is missing; requests of %s must have it", key, mcp.LatestVersion)
 		case n > 1:
-			return mcp.Errorf(mcp.CodeHeaderMismatch, "the header %s stands %d times", key, n)
+			return mcp.Errorf(mcp.CodeHeaderMismatch, "the header %s appears %d times", key, n)
 		}
 	}
 	return nil

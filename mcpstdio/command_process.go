@@ -137,7 +137,7 @@ func (p *process) Read(ctx context.Context) ([]byte, error) {
 		if looksLikeMessage(line) {
 			return line, nil
 		}
-		p.log.WarnContext(ctx, "mcpstdio: a line of the server's output is no message", "line", excerpt(line))
+		p.log.WarnContext(ctx, "mcpstdio: a line of the server's output is not a message", "line", excerpt(line))
 	}
 }
 

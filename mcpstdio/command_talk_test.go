@@ -119,7 +119,7 @@ func TestCommandBanner(t *testing.T) {
 			t.Errorf("did not log %s: %s", line, log.String())
 		}
 	}
-	if got := strings.Count(log.String(), "is no message"); got != 6 {
+	if got := strings.Count(log.String(), "is not a message"); got != 6 {
 		t.Errorf("logged %d lines: %s", got, log.String())
 	}
 }

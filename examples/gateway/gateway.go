@@ -46,7 +46,7 @@ const localPrefix = "local_"
 
 func newGateway(local *mcp.Mux, logger *slog.Logger) *gateway {
 	mux := mcp.NewMux("gateway", "v1.0.0", &mcp.MuxOptions{
-		Instructions: "Several servers, told apart by the prefixes of their names.", Logger: logger,
+		Instructions: "Several servers, distinguished by the prefixes of their names.", Logger: logger,
 	})
 	mux.Use(middleware.Logger(logger))
 	mux.Mount(localPrefix, local)

@@ -251,7 +251,7 @@ func (s *Scanner) memberName() bool {
 	s.name = s.names.at(name)
 	if !s.names.add(name) {
 		s.pos = start
-		s.fail(fmt.Sprintf("member %.100q stands twice in one object", s.name))
+		s.fail(fmt.Sprintf("member %.100q appears twice in one object", s.name))
 		return false
 	}
 	s.space()

@@ -100,7 +100,7 @@ func (s *session) pendingCall(ctx context.Context, m *transport.Outgoing) (*pend
 	}
 	p := s.findPending(text(state), inflight.CallerFromContext(ctx))
 	if p == nil {
-		return nil, &transport.Error{Code: codeInvalidParams, Message: "params.requestState names no call that waits here, or not any more"}
+		return nil, &transport.Error{Code: codeInvalidParams, Message: "params.requestState names no call that is waiting here"}
 	}
 	p.expiry.Reset(pendingTime)
 	return p, s.answerPending(ctx, p, m, jsonscan.Member(params, "inputResponses"))

@@ -99,7 +99,7 @@ func (s *session) startStreamLocked(id string) *taskStream {
 		// The result is discarded: tasks/get requests the outcome.
 		_, err := s.requestInSession(ctx, revision.TaskResult, taskParams(id))
 		if err != nil {
-			s.conn.opts.Logger.DebugContext(ctx, "mcp: the questions of a task are not received any more", "error", err)
+			s.conn.opts.Logger.DebugContext(ctx, "mcp: the questions of a task are no longer received", "error", err)
 		}
 	}()
 	return stream

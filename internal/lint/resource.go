@@ -22,7 +22,7 @@ func Resources(resources []*mcp.Resource, templates []*mcp.ResourceTemplate) []F
 		it := item{KindResource, r.URI, &found}
 		it.named("/uri", r.URI, seen)
 		if u, err := url.Parse(r.URI); r.URI != "" && (err != nil || !u.IsAbs()) {
-			it.report(Error, "/uri", "resource-uri", "this is no URI with a scheme", "write it as scheme://path, with %20 for spaces")
+			it.report(Error, "/uri", "resource-uri", "this is not a URI with a scheme", "write it as scheme://path, with %20 for spaces")
 		}
 		it.resource(r.Name, r.Title, r.Description, r.MIMEType)
 	}
@@ -34,7 +34,7 @@ func Resources(resources []*mcp.Resource, templates []*mcp.ResourceTemplate) []F
 		it := item{KindTemplate, t.URITemplate, &found}
 		it.named("/uriTemplate", t.URITemplate, seen)
 		if _, err := uritemplate.Parse(t.URITemplate); err != nil {
-			it.report(Error, "/uriTemplate", "resource-uri", "this is no URI template of RFC 6570: "+err.Error(), "mend it")
+			it.report(Error, "/uriTemplate", "resource-uri", "this is not a URI template of RFC 6570: "+err.Error(), "mend it")
 		}
 		it.resource(t.Name, t.Title, t.Description, t.MIMEType)
 	}

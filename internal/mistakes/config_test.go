@@ -21,7 +21,7 @@ var options = []mistake{
 	{"a URL as a host", serves(&mcphttp.Options{AllowedHosts: []string{"https://mcp.example.com/mcp"}}),
 		[]string{`mcphttp: Options.AllowedHosts: "https://mcp.example.com/mcp" is not a host: write "mcp.example.com"`}},
 	{"a pattern as a host", serves(&mcphttp.Options{AllowedHosts: []string{"*.example.com"}}),
-		[]string{`mcphttp: Options.AllowedHosts: "*.example.com" is not a host: "*" stands alone or for the port`}},
+		[]string{`mcphttp: Options.AllowedHosts: "*.example.com" is not a host: "*" must be the whole name or the port`}},
 	{"an empty host", serves(&mcphttp.Options{AllowedHosts: []string{""}}), []string{`mcphttp: Options.AllowedHosts: "" is not a host: it is empty`}},
 	{"a path as a host", serves(&mcphttp.Options{AllowedHosts: []string{"example.com/mcp"}}), []string{`"example.com/mcp" is not a host: write one such as "mcp.example.com"`}},
 	{"a host as an origin", serves(&mcphttp.Options{AllowedOrigins: []string{"app.example.com"}}),
@@ -29,7 +29,7 @@ var options = []mistake{
 	{"a URL as an origin", serves(&mcphttp.Options{AllowedOrigins: []string{"https://app.example.com/"}}),
 		[]string{`"https://app.example.com/" is not an origin: write "https://app.example.com"`}},
 	{"an origin of CORS", panics(func() { mcphttp.CORS("app.example.com") }), []string{`mcphttp: CORS: "app.example.com" is not an origin`}},
-	{"no origin of CORS", panics(func() { mcphttp.CORS() }), []string{"mcphttp: CORS: there are no origins; list those"}},
+	{"no origin of CORS", panics(func() { mcphttp.CORS() }), []string{"mcphttp: CORS: there are no origins; list the origins"}},
 	{"a short state key", panics(func() { mcp.NewMux("m", "v1", &mcp.MuxOptions{StateKeys: [][]byte{[]byte("short")}}) }),
 		[]string{"mcp: NewMux: MuxOptions.StateKeys", "at least 16"}},
 	{"no scopes to require", panics(func() { middleware.RequireScopes() }), []string{"middleware.RequireScopes: there are no scopes to require"}},
@@ -42,7 +42,7 @@ var options = []mistake{
 	{"a symmetric algorithm", panics(func() {
 		auth.NewJWT("https://issuer.example", "https://mcp.example.com", &auth.JWTOptions{Algorithms: []string{"HS256"}})
 	}),
-		[]string{`auth: the algorithm "HS256" is none of`, "RS256"}},
+		[]string{`auth: the algorithm "HS256" is not one of`, "RS256"}},
 	{"a short API key", panics(func() { auth.APIKeys(map[string]*mcp.Principal{"secret": {Subject: "ann"}}, nil) }), []string{"auth: an API key has 6 bytes", "made at random"}},
 	{"a nil command", panics(func() { mcpstdio.NewCommand(nil, nil) }), []string{"mcpstdio: NewCommand of a nil command"}},
 	{"a command with an output", panics(func() {

@@ -34,7 +34,7 @@ var tools = []mistake{
 	}), []string{"mcp: ToolFunc at", here, "output", "a Go func has no JSON form"}},
 	{"no exported fields", panics(func() { says[struct{ hidden int }](nil) }), []string{"mcp: ToolFunc at", here, "no exported fields"}},
 	{"an interface as an argument", panics(func() { says[closer](nil) }),
-		[]string{"mcp: ToolFunc at", here, "mistakes_test.closer.C is an interface with methods: nothing says which type to decode; use a type, or any"}},
+		[]string{"mcp: ToolFunc at", here, "mistakes_test.closer.C is an interface with methods, which does not say which type to decode; use a type, or any"}},
 	{"numbers as keys", panics(func() { says[struct{ M map[int]string }](nil) }),
 		[]string{"mcp: ToolFunc at", here, "struct { M map[int]string }.M is a map whose keys are numbers, but any text can be a key in JSON; use map[string]string"}},
 	{"two fields with one name", panics(func() { says[twoNames](nil) }), []string{"mcp: ToolFunc at", here, `fields A and B conflict over JSON object name "B"`}},

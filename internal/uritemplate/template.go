@@ -247,7 +247,7 @@ func (p *parser) name(end int) error {
 			}
 			p.pos += 2
 		case c == '.' && dotted:
-			return p.errorf(p.pos, "a dot must stand between two characters of a name")
+			return p.errorf(p.pos, "a dot must be between two characters of a name")
 		case c != '.' && c != '_' && !isAlphanumeric(c):
 			return p.endOfName(start, dotted)
 		}
@@ -262,7 +262,7 @@ func (p *parser) endOfName(start int, dotted bool) error {
 	case p.pos == start:
 		return p.errorf(start, "a variable name is missing")
 	case dotted:
-		return p.errorf(p.pos-1, "a dot must stand between two characters of a name")
+		return p.errorf(p.pos-1, "a dot must be between two characters of a name")
 	case strings.IndexByte(",:*}", p.src[p.pos]) < 0:
 		return p.errorf(p.pos, "character %q is not allowed in a variable name", p.src[p.pos])
 	}

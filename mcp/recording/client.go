@@ -148,7 +148,7 @@ func (c *fakeClient) play(ctx context.Context, e *Entry) error {
 	case isConnectFailure(e):
 		return c.expectNoConnection(e)
 	case c.conn == nil:
-		return fmt.Errorf("recording: line %d: session %q goes on, which was not connected", e.Line, e.Session)
+		return fmt.Errorf("recording: line %d: session %q continues, but was not connected", e.Line, e.Session)
 	case e.Omitted > 0:
 		return fmt.Errorf("recording: line %d: %w", e.Line, errOmitted)
 	case f != nil && f.Kind == Closed:

@@ -79,7 +79,7 @@ func Compare(want, got *Recording, opts *CompareOptions) error {
 		case i >= len(b):
 			return &DifferenceError{Line: a[i].line, Missing: "the other recording ends before " + a[i].summary}
 		case i >= len(a):
-			return &DifferenceError{Other: b[i].line, Missing: "the other recording goes on with line " + strconv.Itoa(b[i].line) + ", " + b[i].summary}
+			return &DifferenceError{Other: b[i].line, Missing: "the other recording continues with line " + strconv.Itoa(b[i].line) + ", " + b[i].summary}
 		}
 		if d := differ("", a[i].flat, b[i].flat, ignore); d != nil {
 			d.Line, d.Other = a[i].line, b[i].line

@@ -149,7 +149,7 @@ func TestIgnore(t *testing.T) {
 	shorter := strings.Join(strings.SplitAfter(recorded, "\n")[:4], "")
 	for _, test := range [][3]string{
 		{recorded, shorter, `recording: line 5: the other recording ends before the request "tools/list"`},
-		{shorter, recorded, `recording: after the last line: the other recording goes on with line 5, the request "tools/list"`},
+		{shorter, recorded, `recording: after the last line: the other recording continues with line 5, the request "tools/list"`},
 	} {
 		if err := recording.Compare(read(t, test[0]), read(t, test[1]), nil); err == nil || err.Error() != test[2] {
 			t.Errorf("got %v, want %s", err, test[2])

@@ -28,7 +28,7 @@ type VerificationError struct {
 }
 
 func (e *VerificationError) Error() string {
-	return fmt.Sprintf("skills: %.200q is not what was listed: %s; if the skill has changed, get its entry again", e.URI, e.Reason)
+	return fmt.Sprintf("skills: %.200q does not match the list: %s; if the skill has changed, get its entry again", e.URI, e.Reason)
 }
 
 // LoadOptions configure [Load]. Nil means the zero LoadOptions.

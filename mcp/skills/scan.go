@@ -259,7 +259,7 @@ func readFile(fsys fs.FS, name string) ([]byte, error) {
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.Join(err, fmt.Errorf("%s is not a regular file any more", name))
+		return nil, errors.Join(err, fmt.Errorf("%s is no longer a regular file", name))
 	}
 	data, err := io.ReadAll(io.LimitReader(f, MaxBytes+1))
 	if err == nil && len(data) > MaxBytes {

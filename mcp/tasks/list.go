@@ -51,7 +51,7 @@ func (m *Manager) listTasks(ctx context.Context, next mcp.Handler, req *mcp.Requ
 		}
 		var isOwn bool
 		if after, isOwn = strings.CutPrefix(*p.Cursor, cursorOwn); !isOwn {
-			return nil, mcp.Errorf(mcp.CodeInvalidParams, "params.cursor is not one that this server gave out; start again without it")
+			return nil, mcp.Errorf(mcp.CodeInvalidParams, "params.cursor was not issued by this server; start again without it")
 		}
 	}
 	more, err := m.listOwn(ctx, req.Principal, &page, after)

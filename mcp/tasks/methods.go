@@ -74,7 +74,7 @@ func elsewhere(res mcp.Result, err error) (mcp.Result, error) {
 
 // errUnknown returns the error for a task that does not exist or belongs to another caller.
 func errUnknown() error {
-	return mcp.Errorf(mcp.CodeInvalidParams, "params.taskId names no task, or none that is still kept")
+	return mcp.Errorf(mcp.CodeInvalidParams, "params.taskId names no task, or one that is no longer kept")
 }
 
 // clientError returns the error for the client that sent a request about a task. An error

@@ -192,7 +192,7 @@ func (r *run) giveBack(ctx context.Context) {
 	case err == nil:
 		m.announceOffer(ctx, rec)
 	case !isOver(err):
-		m.opts.Logger.WarnContext(ctx, "tasks: a task was not given back; its lease ends by itself", "task", digest.Session(id), "error", err)
+		m.opts.Logger.WarnContext(ctx, "tasks: a task was not handed back; its lease will expire", "task", digest.Session(id), "error", err)
 	}
 }
 

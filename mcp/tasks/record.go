@@ -134,7 +134,7 @@ const maxTTL = int64(math.MaxInt64 / time.Millisecond)
 func (r *record) check(id string) error {
 	switch {
 	case r.Task.ID != id:
-		return fmt.Errorf("tasks: the record of the task %s is that of %q", id, r.Task.ID)
+		return fmt.Errorf("tasks: the record of the task %s belongs to %q", id, r.Task.ID)
 	case r.Task.TTLMs == nil || *r.Task.TTLMs <= 0 || *r.Task.TTLMs > maxTTL:
 		return fmt.Errorf("tasks: the record of the task %s has no valid TTL", id)
 	}

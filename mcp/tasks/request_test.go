@@ -73,7 +73,7 @@ func TestUnknownIDs(t *testing.T) {
 			for _, method := range []string{tasks.MethodGet, tasks.MethodUpdate, tasks.MethodCancel} {
 				raw, _ := json.Marshal(map[string]any{"taskId": id, "inputResponses": map[string]any{}})
 				_, _, err := mcptest.Do(t, r.mux, sender(bob, true).NewRequest(method, json.RawMessage(raw)))
-				if mcp.CodeOf(err) != mcp.CodeInvalidParams || !strings.HasPrefix(err.Error(), "params.taskId names no task, or none that is still kept") {
+				if mcp.CodeOf(err) != mcp.CodeInvalidParams || !strings.HasPrefix(err.Error(), "params.taskId names no task, or one that is no longer kept") {
 					t.Errorf("%s, %s: %v", name, method, err)
 				}
 			}

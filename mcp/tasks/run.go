@@ -326,7 +326,7 @@ func (r *run) keep(ctx context.Context, memory replay.Memory) error {
 		r.failed = err
 		r.mu.Unlock()
 	}
-	return fmt.Errorf("tasks: what the handler remembers was not stored: %w", err)
+	return fmt.Errorf("tasks: the values that the handler remembers were not stored: %w", err)
 }
 
 // renew renews the lease and stores the status message until the handler has returned.

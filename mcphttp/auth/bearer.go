@@ -62,7 +62,7 @@ func checkCertificateBinding(r *http.Request, p *mcp.Principal) (map[string]any,
 	}
 	cnf, ok := claim.(map[string]any)
 	if !ok {
-		return nil, Invalid("the claim cnf is no object")
+		return nil, Invalid("the claim cnf is not an object")
 	}
 	rest := make(map[string]any, len(cnf))
 	for name, value := range cnf {
@@ -71,7 +71,7 @@ func checkCertificateBinding(r *http.Request, p *mcp.Principal) (map[string]any,
 			continue
 		}
 		if want, ok := value.(string); !ok || !sameCertificate(r, want) {
-			return nil, Invalid("the token is bound to another client certificate than that of the connection")
+			return nil, Invalid("the token is bound to another client certificate than the one of the connection")
 		}
 	}
 	return rest, nil
@@ -103,7 +103,7 @@ func credentialsOf(r *http.Request, scheme string) (string, error) {
 		return "", ErrNoCredentials
 	}
 	if len(values) > 1 {
-		return "", malformed("the header Authorization stands more than once")
+		return "", malformed("the header Authorization appears more than once")
 	}
 	name, token, _ := strings.Cut(values[0], " ")
 	if !strings.EqualFold(name, scheme) {

@@ -149,7 +149,7 @@ func text(claims map[string]any, name string) (string, error) {
 	case string:
 		return v, nil
 	}
-	return "", Invalid("the claim %s is no text", name)
+	return "", Invalid("the claim %s is not a string", name)
 }
 
 // texts returns a claim that must be a string or a list of strings.
@@ -182,7 +182,7 @@ func instant(claims map[string]any, name string) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, Invalid("the claim %s is no time", name)
+	return time.Time{}, Invalid("the claim %s is not a time", name)
 }
 
 // timeOf converts seconds since 1970. ok is false if they are out of range.

@@ -253,7 +253,7 @@ func (d *DPoP) open(text, jkt string) (*proof, error) {
 	}
 	signed, err := jose.ParseSignedCompact(text, d.algorithms)
 	if err != nil {
-		return nil, unproven("the proof is no JWT that is signed with an allowed algorithm").because(err)
+		return nil, unproven("the proof is not a JWT signed with an allowed algorithm").because(err)
 	}
 	header := signed.Signatures[0].Protected
 	if err := checkHeader(header, "dpop+jwt"); err != nil {
@@ -290,7 +290,7 @@ func (d *DPoP) checkRequest(claims *proof, r *http.Request, token string) error 
 	case !sameURL(claims.URL, d.url(r)):
 		return unproven("the htu of the proof is not the URL of the request").because(fmt.Errorf("htu is %.200q, expected %q", claims.URL, d.url(r)))
 	case !sameText(claims.Token, base64.RawURLEncoding.EncodeToString(sum[:])):
-		return unproven("the ath of the proof is not that of the token")
+		return unproven("the ath of the proof does not match the token")
 	}
 	return nil
 }

@@ -227,7 +227,7 @@ func (i *Introspection) introspect(ctx context.Context, token string) (*mcp.Prin
 	}
 	switch issuer := claims["iss"]; {
 	case i.opts.RequireIssuer && (issuer == nil || issuer == ""):
-		return nil, Invalid("the issuer of the token is not known").because(errors.New("the answer has no iss, which IntrospectionOptions.RequireIssuer wants"))
+		return nil, Invalid("the issuer of the token is unknown").because(errors.New("the answer has no iss, which IntrospectionOptions.RequireIssuer wants"))
 	case i.rules.issuer != "" && issuer == nil:
 		claims["iss"] = i.rules.issuer // the endpoint is this issuer's
 	}
@@ -247,7 +247,7 @@ func (i *Introspection) request(ctx context.Context, token string) (*http.Reques
 	return r, nil
 }
 
-var errBusy = errors.New("auth: too much is being verified at once")
+var errBusy = errors.New("auth: too many tokens are being verified")
 
 // turns limits the number of concurrent lookups. The others wait: proven tokens go first,
 // then one token of each source in turn, so that a source with many requests delays only

@@ -153,7 +153,7 @@ func mustAlgorithms(names []string) []jose.SignatureAlgorithm {
 	var list []jose.SignatureAlgorithm
 	for _, name := range names {
 		if !slices.Contains(asymmetric, jose.SignatureAlgorithm(name)) {
-			panic(fmt.Sprintf("auth: the algorithm %q is none of %v", name, asymmetric))
+			panic(fmt.Sprintf("auth: the algorithm %q is not one of %v", name, asymmetric))
 		}
 		list = append(list, jose.SignatureAlgorithm(name))
 	}
@@ -196,11 +196,11 @@ func (j *JWT) VerifyToken(ctx context.Context, token string) (*mcp.Principal, er
 func (j *JWT) claims(ctx context.Context, token string) (map[string]any, error) {
 	signed, err := jose.ParseSignedCompact(token, j.algorithms)
 	if err != nil {
-		return nil, Invalid("the token is no JWT that is signed with an allowed algorithm").because(err)
+		return nil, Invalid("the token is not a JWT signed with an allowed algorithm").because(err)
 	}
 	header := signed.Signatures[0].Protected
 	if err := checkHeader(header, "", "JWT", "at+jwt"); err != nil {
-		return nil, Invalid("the token is no access token").because(err)
+		return nil, Invalid("the token is not an access token").because(err)
 	}
 	payload, err := j.keys.verify(ctx, signed, header)
 	if err != nil {
@@ -208,7 +208,7 @@ func (j *JWT) claims(ctx context.Context, token string) (map[string]any, error) 
 	}
 	var claims map[string]any
 	if err := json.Unmarshal(payload, &claims); err != nil {
-		return nil, Invalid("the claims of the token are no JSON object").because(err)
+		return nil, Invalid("the claims of the token are not a JSON object").because(err)
 	}
 	return claims, nil
 }
@@ -224,7 +224,7 @@ func checkHeader(h jose.Header, types ...string) error {
 	typ := ""
 	if value, ok := h.ExtraHeaders[jose.HeaderType]; ok {
 		if typ, ok = value.(string); !ok {
-			return errors.New("the header's typ is no text")
+			return errors.New("the header's typ is not a string")
 		}
 	}
 	typ = strings.TrimPrefix(strings.ToLower(typ), "application/")

@@ -117,7 +117,7 @@ func (v *keyVerifier) Verify(r *http.Request) (*mcp.Principal, error) {
 	case err != nil:
 		return nil, err
 	case p == nil:
-		return nil, Invalid("the API key is not known")
+		return nil, Invalid("the API key is unknown")
 	case !p.Expiry.IsZero() && !time.Now().Before(p.Expiry):
 		return nil, Invalid("the API key has expired")
 	}

@@ -37,7 +37,7 @@ func identity(cert *x509.Certificate) (*mcp.Principal, error) {
 		p.Subject = cert.URIs[0].String()
 	}
 	if p.Subject == "" {
-		return nil, Invalid("the client certificate names nobody")
+		return nil, Invalid("the client certificate has no subject")
 	}
 	return p, nil
 }

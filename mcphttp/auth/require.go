@@ -81,7 +81,7 @@ func newGate(v Verifier, opts *Options) *gate {
 	}
 	for _, s := range g.opts.Scopes {
 		if !isScope(s) {
-			panic(fmt.Sprintf("auth: Options.Scopes: %q is no scope", s))
+			panic(fmt.Sprintf("auth: Options.Scopes: %q is not a scope", s))
 		}
 	}
 	metadata := g.opts.MetadataURL
@@ -115,7 +115,7 @@ func (g *gate) serve(w http.ResponseWriter, r *http.Request, next http.Handler) 
 
 func (g *gate) verify(r *http.Request) (*mcp.Principal, error) {
 	if len(r.Header["Authorization"]) > 1 {
-		return nil, malformed("the header Authorization stands more than once")
+		return nil, malformed("the header Authorization appears more than once")
 	}
 	p, err := g.verifier.Verify(r)
 	if err != nil {

@@ -44,7 +44,7 @@ func TestRequire(t *testing.T) {
 		{"no token", request("Authorization", "Bearer"), 400, `Bearer error="invalid_request", ` +
 			`error_description="the header Authorization must be the word Bearer and a token of at most 16384 bytes", scope="files:read files:list", ` + where},
 		{"two tokens", request("Authorization", "Bearer a", "Authorization", "Bearer "+token(nil)), 400,
-			`Bearer error="invalid_request", error_description="the header Authorization stands more than once", scope="files:read files:list", ` + where},
+			`Bearer error="invalid_request", error_description="the header Authorization appears more than once", scope="files:read files:list", ` + where},
 		{"a blank in the token", request("Authorization", "Bearer a b"), 400, ""},
 		{"a control character", request("Authorization", "Bearer a\x7fb"), 400, ""},
 		{"a token without end", request("Authorization", "Bearer "+strings.Repeat("a", 1<<20)), 400, ""},

@@ -95,11 +95,11 @@ func checkSite(r *http.Request) error {
 func (p *page) checkLocal(r *http.Request) error {
 	for _, name := range forwarded {
 		if r.Header.Get(name) != "" {
-			return failure{http.StatusForbidden, "a proxy has forwarded the request (" + name + "); Options.Authorize decides whom to serve then"}
+			return failure{http.StatusForbidden, "a proxy has forwarded the request (" + name + "); Options.Authorize then decides who is served"}
 		}
 	}
 	if !web.ArrivedOnLoopback(r) || !isLoopback(r.RemoteAddr) {
-		return failure{http.StatusForbidden, "only requests of this machine are served; Options.Authorize decides whom else to serve"}
+		return failure{http.StatusForbidden, "only requests of this machine are served; Options.Authorize decides who else is served"}
 	}
 	return nil
 }

@@ -174,7 +174,7 @@ func (p *page) actStop(r *http.Request, _ *mcp.Principal) (*url.URL, error) {
 func (p *page) actCancel(r *http.Request, caller *mcp.Principal) (*url.URL, error) {
 	number, err := strconv.ParseUint(r.PostForm.Get("request"), 10, 64)
 	if err != nil || !p.recorder.cancelRequest(number) {
-		return nil, failure{http.StatusConflict, "this request is not in flight any more"}
+		return nil, failure{http.StatusConflict, "this request is no longer in flight"}
 	}
 	p.opts.Logger.InfoContext(r.Context(), "debug: a request was cancelled from the page", "by", caller.Subject, "number", number)
 	return addressOf(nil), nil

@@ -158,7 +158,7 @@ func (p *page) item(ctx context.Context, caller *mcp.Principal, kind, name strin
 	if kind == "resource" && name != "" {
 		return &item{Kind: kind, Name: name}, nil // it matches a template, or was linked
 	}
-	return nil, failure{http.StatusNotFound, fmt.Sprintf("there is no %.20s %.100q, or not any more", kind, name)}
+	return nil, failure{http.StatusNotFound, fmt.Sprintf("there is no %.20s %.100q, or it was removed", kind, name)}
 }
 
 func itemOfTool(t *mcp.Tool) *item {

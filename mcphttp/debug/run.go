@@ -106,7 +106,7 @@ func (rs *runs) find(id string) (*run, error) {
 	if r := rs.byID[id]; r != nil {
 		return r, nil
 	}
-	return nil, failure{404, "this call is not known, or not any more: the server was started again, or there were many others"}
+	return nil, failure{404, "this call is unknown or no longer kept: the server was restarted, or there were many others"}
 }
 
 // all returns the runs, most recent first.
@@ -279,5 +279,5 @@ func (r *run) reply(number int, a func(*question) (answer, error)) error {
 		r.questions = append(r.questions[:i:i], r.questions[i+1:]...)
 		return nil
 	}
-	return failure{409, "this question does not wait for an answer any more"}
+	return failure{409, "this question no longer waits for an answer"}
 }

@@ -292,7 +292,7 @@ func (p *page) requestView(r *http.Request, _ *mcp.Principal) (string, any, erro
 	number, _ := strconv.ParseUint(r.URL.Query().Get("number"), 10, 64)
 	rec, inFlight := p.recorder.find(number)
 	if rec == nil {
-		return "", nil, failure{http.StatusNotFound, "this request is not remembered, or not any more"}
+		return "", nil, failure{http.StatusNotFound, "this request is not remembered, or no longer"}
 	}
 	m := &requestModel{request: p.show(rec, time.Now(), inFlight), InFlight: inFlight, ShowsValues: p.opts.Values}
 	m.ArgumentsText, m.ResultText = pretty(m.Arguments, p.opts.MaxValue), pretty(m.Result, p.opts.MaxValue)

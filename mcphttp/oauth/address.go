@@ -90,7 +90,7 @@ func (r reach) allows(ip netip.Addr) error {
 	case k == private:
 		return fmt.Errorf("%w: %s is a private address; Options.PrivateNetworks would allow it", ErrUnsafeURL, ip)
 	}
-	return fmt.Errorf("%w: %s is no address that a server may send its clients to", ErrUnsafeURL, ip)
+	return fmt.Errorf("%w: %s is not an address that a server may send its clients to", ErrUnsafeURL, ip)
 }
 
 // isLocalName reports whether a name is reserved for this machine (RFC 6761).

@@ -103,7 +103,7 @@ func (a *AuthorizationCode) client(ctx context.Context, g *tokenRequest) (*Clien
 func (a *AuthorizationCode) obtain(ctx context.Context, g *tokenRequest) (*token, error) {
 	as := g.site.as
 	if silent := as.old && as.Challenges == nil; !silent && !slices.Contains(as.Challenges, "S256") {
-		return nil, fmt.Errorf("%w: that of %q does not promise PKCE with S256", ErrMetadata, as.Issuer)
+		return nil, fmt.Errorf("%w: the metadata of %q does not promise PKCE with S256", ErrMetadata, as.Issuer)
 	}
 	to, err := parseURL(as.AuthorizationEndpoint)
 	if err == nil && origin(to) != g.t.home {

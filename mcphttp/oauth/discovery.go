@@ -175,7 +175,7 @@ func (e *egress) server(ctx context.Context, issuer string, c *call) (*serverMet
 			problem = cmp.Or(problem, fmt.Errorf("%w: the metadata of %.200q says that it is of %.200q", ErrIssuer, issuer, as.Issuer))
 			continue
 		case as.TokenEndpoint == "":
-			return nil, fmt.Errorf("%w: that of %.200q has no token_endpoint", ErrMetadata, issuer)
+			return nil, fmt.Errorf("%w: the metadata of %.200q has no token_endpoint", ErrMetadata, issuer)
 		}
 		return &as, nil
 	}
@@ -201,7 +201,7 @@ func (t *Transport) discoverOld(ctx context.Context, near reach) (*site, error) 
 	case strings.TrimSuffix(as.Issuer, "/") != home:
 		return nil, fmt.Errorf("%w: the metadata of %.200q says that it is of %.200q", ErrIssuer, home, as.Issuer)
 	case as.TokenEndpoint == "":
-		return nil, fmt.Errorf("%w: that of %.200q has no token_endpoint", ErrMetadata, home)
+		return nil, fmt.Errorf("%w: the metadata of %.200q has no token_endpoint", ErrMetadata, home)
 	}
 	as.old = true
 	return &site{resource: canonical(t.server), as: &as, reach: near}, nil

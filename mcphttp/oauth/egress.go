@@ -80,7 +80,7 @@ func controlDial(ctx context.Context, _, address string, _ syscall.RawConn) erro
 	to, err := netip.ParseAddrPort(address)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%w: %q is no address", ErrUnsafeURL, address)
+		return fmt.Errorf("%w: %q is not an address", ErrUnsafeURL, address)
 	case d.proxied, d.anywhere && !d.plain:
 		return nil
 	case d.plain && kindOf(to.Addr()) != loopback:
@@ -233,7 +233,7 @@ func (e *egress) document(ctx context.Context, c *call, into any) error {
 	case r.status != http.StatusOK:
 		return fmt.Errorf("%w: %s answered with status %d", errUnavailable, c.place(c.url), r.status)
 	case !r.isJSON && !bytes.HasPrefix(bytes.TrimLeft(r.body, " \t\r\n"), []byte("{")):
-		return fmt.Errorf("%w: %s is no JSON", errAbsent, c.place(c.url))
+		return fmt.Errorf("%w: %s is not JSON", errAbsent, c.place(c.url))
 	}
 	if err := json.Unmarshal(r.body, into); err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrMetadata, c.place(c.url), err)

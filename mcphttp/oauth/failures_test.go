@@ -142,7 +142,7 @@ func TestFailureSaysWhy(t *testing.T) {
 		"a registration without client_id": {setup: func(w *world) {
 			w.login.register = func(map[string]any) (int, map[string]any) { return 201, map[string]any{} }
 		}, want: `registration response of "https://login.example" is not what RFC 7591 wants`},
-		"no registrations":                        {setup: metadata("registration_endpoint", ""), want: "takes no registrations"},
+		"no registrations":                        {setup: metadata("registration_endpoint", ""), want: "does not accept registrations"},
 		"a registration elsewhere":                {setup: metadata("registration_endpoint", "https://nowhere.example/register"), want: "registration: oauth: no such host"},
 		"a subject that is logged out":            {opts: enterprise(oauth.IdentityProvider{TokenEndpoint: "https://idp.corp/token"}, errors.New("logged out")), want: "identity provider: logged out"},
 		"an identity provider that is down":       {opts: enterprise(oauth.IdentityProvider{TokenEndpoint: "https://idp.corp/token"}, nil), want: "identity provider: oauth: no such host: https://idp.corp"},

@@ -31,7 +31,7 @@ type FileStore struct{ dir string }
 // directory must not be used for anything else. NewFileStore panics if dir is empty.
 func NewFileStore(dir string) *FileStore {
 	if dir == "" {
-		panic("oauth: NewFileStore: the directory is empty; use one such as that of os.UserConfigDir")
+		panic("oauth: NewFileStore: the directory is empty; use one such as the result of os.UserConfigDir")
 	}
 	return &FileStore{dir}
 }
@@ -77,7 +77,7 @@ func (s *FileStore) Load(_ context.Context, key StoreKey) ([]byte, error) {
 func checkFile(path string, info fs.FileInfo) error {
 	switch {
 	case !info.Mode().IsRegular() || info.Size() > maxFile:
-		return fmt.Errorf("oauth: %s is no file of the store", path)
+		return fmt.Errorf("oauth: %s is not a file of the store", path)
 	case tooOpen(info):
 		return fmt.Errorf("oauth: %s can be used by others: its mode is %v, want 0600", path, info.Mode().Perm())
 	case isForeign(info):

@@ -55,7 +55,7 @@ func browse(t *testing.T, method, to string) (int, string) {
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}
 	}
-	if res.StatusCode == http.StatusBadRequest && string(text) != "This is not what was waited for.\n" {
+	if res.StatusCode == http.StatusBadRequest && string(text) != "This is not the expected response.\n" {
 		t.Errorf("the page says %q", text)
 	}
 	return res.StatusCode, string(text)

@@ -195,7 +195,7 @@ func (w *loopbackRedirect) serve(res http.ResponseWriter, req *http.Request) {
 		return
 	case err != nil, subtle.ConstantTimeCompare([]byte(params.Get("state")), []byte(w.state)) != 1:
 		res.WriteHeader(http.StatusBadRequest)
-		fmt.Fprintln(res, "This is not what was waited for.")
+		fmt.Fprintln(res, "This is not the expected response.")
 		return
 	}
 	select {

@@ -135,7 +135,7 @@ func (g *tokenRequest) keep(ctx context.Context, r *registration) {
 func (g *tokenRequest) register(ctx context.Context, how *Registration, redirectURI string) (*Client, error) {
 	as := g.site.as
 	if as.RegistrationEndpoint == "" {
-		return nil, fmt.Errorf("%w: %q takes no registrations, so one has to be made by hand and configured", ErrNoClient, as.Issuer)
+		return nil, fmt.Errorf("%w: %q does not accept registrations; register a client by hand and configure it", ErrNoClient, as.Issuer)
 	}
 	c := &call{method: http.MethodPost, url: as.RegistrationEndpoint, reach: g.site.reach, header: http.Header{}}
 	if how.Token != "" && how.TokenIssuer == as.Issuer {

@@ -37,7 +37,7 @@ func TestAuthorizeBounds(t *testing.T) {
 	if err := rt.Authorize(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if err := rt.Authorize(t.Context()); !errors.Is(err, mcp.ErrUnauthorized) || !strings.Contains(err.Error(), "ends as soon as it is there") {
+	if err := rt.Authorize(t.Context()); !errors.Is(err, mcp.ErrUnauthorized) || !strings.Contains(err.Error(), "has expired when it arrives") {
 		t.Errorf("with tokens that have expired: %v", err)
 	}
 	w.wantAuthorizations(1)

@@ -127,7 +127,7 @@ func (t *Transport) Authorize(ctx context.Context) error {
 			return err
 		}
 	}
-	return unauthorized(errors.New("oauth: every token ends as soon as it is there"))
+	return unauthorized(errors.New("oauth: every token has expired when it arrives"))
 }
 
 func (t *Transport) errInsecure() error {

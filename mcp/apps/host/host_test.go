@@ -215,7 +215,7 @@ func TestRequests(t *testing.T) {
 	if said != "seat_map: no" || logged != "hm" {
 		t.Errorf("%q, %q", said, logged)
 	}
-	if body := request(h, "NOVIEW", "tools/list", "{}"); !strings.Contains(body, "not open any more") {
+	if body := request(h, "NOVIEW", "tools/list", "{}"); !strings.Contains(body, "no longer open") {
 		t.Error(body)
 	}
 	if body := request(h, view, "tools/call", `"`+strings.Repeat("x", 5<<20)+`"`); !strings.Contains(body, "too large") {

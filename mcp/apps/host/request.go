@@ -41,7 +41,7 @@ func (h *Host) call(w http.ResponseWriter, r *http.Request) {
 	writeOutcome(w, res, err)
 }
 
-var errNoView = mcp.Errorf(codeDenied, "the view is not open any more")
+var errNoView = mcp.Errorf(codeDenied, "the view is no longer open")
 
 // request serves a request from the page of a view.
 func (h *Host) request(w http.ResponseWriter, r *http.Request) {

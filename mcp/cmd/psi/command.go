@@ -108,7 +108,7 @@ func (e *env) run(ctx context.Context, c *command, args []string) error {
 	}
 	if level := mcp.LoggingLevel(e.client.log); level != "" {
 		if _, ok := level.Level(); !ok {
-			return usagef("%s: -log %q is no level, such as debug, info, warning or error", c.name, level)
+			return usagef("%s: -log %q is not a level, such as debug, info, warning or error", c.name, level)
 		}
 	}
 	return c.run(ctx, e, words)

@@ -15,9 +15,9 @@ import (
 func completeCommand() *command {
 	c := &command{
 		name: "complete", usage: "SERVER PROMPT|TEMPLATE NAME=TYPED [NAME=VALUE ...]", summary: "complete an argument of a prompt or of a template", connects: true,
-		help: `complete asks the server how the first argument could go on, of a prompt or of the URI template
-of a resource, and shows a suggestion on each line. The other arguments are those that were
-chosen before.`,
+		help: `complete asks the server how the first argument of a prompt, or of the URI template of a
+resource, could continue, and shows one suggestion per line. The other arguments are those that
+were chosen before.`,
 		example: `$ psi complete http://127.0.0.1:8080/mcp test://recipes/{dish} dish=so
 sorbet
 soup

@@ -61,7 +61,7 @@ Load it where the shell starts:
 func suggestCommand() *command {
 	return &command{
 		name: "__complete", usage: "[WORD ...]", summary: "complete a line", hidden: true,
-		help:    "__complete prints how the last word could go on. The scripts of psi completion call it.",
+		help:    "__complete prints how the last word could continue. The scripts of psi completion call it.",
 		example: "$ psi __complete lis\nlist\n$ psi __complete completion f\nfish\n",
 		raw:     true,
 		run: func(_ context.Context, e *env, words []string) error {

@@ -38,11 +38,11 @@ gateway. With names, it serves only these servers; it leaves out disabled ones, 
 the file excludes with excludeTools, or does not include in includeTools. A server may come
 and go: the gateway connects again, and starts a command again.
 
-A single SERVER is served as it is, without a prefix: so a server that is a command gets an
-endpoint, and with -stdio a remote server with a login becomes one for hosts that only start
-commands.
+A single SERVER is served without a prefix. This gives an endpoint to a server that is a
+command and, with -stdio, makes a remote server with a login available to hosts that can only
+start commands.
 
-At an address that other machines can reach, callers need a bearer token: that of the
+At an address that other machines can reach, callers need a bearer token: the value of the
 environment variable ` + tokenVariable + `, which has at least 16 bytes.`,
 		example: `$ psi gateway -http 127.0.0.1:0 servers.json
 $ psi gateway -stdio http://127.0.0.1:8080/mcp
@@ -169,7 +169,7 @@ func (g *gateway) mount(ctx context.Context, e *env, file string, names []string
 	}
 	version, _ := buildVersion()
 	mux := mcp.NewMux("psi gateway", version, &mcp.MuxOptions{
-		Instructions: "Several servers, told apart by the prefixes of their names.", Logger: e.log,
+		Instructions: "Several servers, distinguished by the prefixes of their names.", Logger: e.log,
 	})
 	for i, s := range servers {
 		mux.Mount(prefixOf(s.Name), selected(s)(g.upstream(ctx, e, s.Name, transports[i])))

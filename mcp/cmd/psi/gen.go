@@ -26,7 +26,7 @@ that it can be committed and compared. It needs nothing but psi:
 	}
 	var pkg, path string
 	c.flags = func(f *flag.FlagSet) {
-		f.StringVar(&pkg, "package", "", "the `name` of the package; by default, that of the server")
+		f.StringVar(&pkg, "package", "", "the `name` of the package; the default is the name of the server")
 		f.StringVar(&path, "o", "", "write to this `file` instead of the standard output")
 	}
 	c.run = func(ctx context.Context, e *env, words []string) error {

@@ -19,19 +19,19 @@ usage: psi SUBCOMMAND [flags] [words]
 `
 
 const outro = `
-A SERVER is the URL of a server, or the name of a server in a configuration file: that of
--config, or those of the hosts that psi knows. Or leave SERVER out and end the line with
--- and the command that starts the server:
+A SERVER is the URL of a server, or the name of a server in a configuration file: the file
+of -config, or those of the hosts that psi knows. Or omit SERVER and end the line with -- and
+the command that starts the server:
 
 	psi call add a=2 b=3 -- ./calculator
 
-Flags may stand anywhere before the --. "psi help SUBCOMMAND" lists them.
+Flags may be anywhere before the --. "psi help SUBCOMMAND" lists them.
 
 exit codes:
   0    success
   1    the server or the connection failed
   2    the command line, the arguments of a tool, or a file is wrong; nothing was called
-  3    the tool was called, and says that it failed
+  3    the tool was called and reported a failure
   4    the server requires a login
   130  interrupted
 `

@@ -25,7 +25,7 @@ func TestExitCodes(t *testing.T) {
 	for code, meaning := range map[int]string{
 		exitOK: "success", exitFailed: "the server or the connection failed",
 		exitUsage:        "the command line, the arguments of a tool, or a file is wrong; nothing was called",
-		exitToolFailed:   "the tool was called, and says that it failed",
+		exitToolFailed:   "the tool was called and reported a failure",
 		exitUnauthorized: "the server requires a login", exitInterrupted: "interrupted",
 	} {
 		if line := fmt.Sprintf("\n  %-3d  %s\n", code, meaning); !strings.Contains(help, line) {

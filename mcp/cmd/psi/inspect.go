@@ -20,9 +20,9 @@ func inspectCommand() *command {
 	var addr string
 	c := &command{
 		name: "inspect", usage: "SERVER", summary: "open a live page about a server", connects: true, noResult: true,
-		help: `inspect connects to a server and serves a page about it on this machine, with what it has, forms
-that call tools and answer their questions, and what was called. The apps of tools are shown by a
-host beside the page, which has two ports of its own. Open the address that it prints in a browser.
+		help: `inspect connects to a server and serves a page about it on this machine: its registrations, forms
+that call tools and answer their questions, and recent calls. The apps of tools are shown by a
+host beside the page, which has two ports. Open the address that it prints in a browser.
 Only this machine can reach it. It ends with the connection to the server.`,
 		example: "$ psi inspect http://127.0.0.1:8080/mcp\n",
 		flags: func(f *flag.FlagSet) {

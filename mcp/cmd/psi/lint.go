@@ -17,11 +17,11 @@ func lintCommand() *command {
 	c := &command{
 		name: "lint", usage: "SERVER", summary: "check what a server lists against what models and hosts accept", connects: true,
 		help: `lint checks the names, descriptions, schemas and annotations that a server lists. Each line
-says how bad it is, where, what is wrong, who objects, and what to do:
+tells how severe a finding is, where it is, what is wrong, who objects, and what to do:
 
   error    the specification is violated, or the API of a model provider refuses the tool
   warning  some hosts or providers refuse, truncate or ignore something
-  note     it works, but models and users are told too little
+  note     it works, but models and users get too little information
 
 The exit code is 1 if there are errors.`,
 		example: `$ psi lint -prefix kitchen_ http://127.0.0.1:8080/mcp
@@ -30,7 +30,7 @@ $ psi lint -json -- ./server
 	}
 	var prefix string
 	c.flags = func(f *flag.FlagSet) {
-		f.StringVar(&prefix, "prefix", "", "what the host puts before the names of the tools; it counts as part of them")
+		f.StringVar(&prefix, "prefix", "", "the `prefix` that the host adds to the names of the tools; it counts as part of them")
 	}
 	c.run = func(ctx context.Context, e *env, words []string) error {
 		l, err := e.listServer(ctx, c, words)

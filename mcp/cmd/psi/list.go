@@ -20,10 +20,10 @@ import (
 
 func listCommand() *command {
 	c := &command{
-		name: "list", usage: "SERVER [NAME ...]", summary: "list what a server has, or describe some of it", connects: true,
+		name: "list", usage: "SERVER [NAME ...]", summary: "list what a server offers, or describe parts of it", connects: true,
 		help: `list lists the tools, prompts, resources and resource templates of a server. With names, it
-describes only what has these names or URIs: with the whole description, the arguments and
-their schema.`,
+describes only the items with these names or URIs: the whole description, the arguments and their
+schema.`,
 		example: `$ psi list http://127.0.0.1:8080/mcp
 tool      add                    a b            Add two integers.
 tool      report                 title [pages]  Write a report.

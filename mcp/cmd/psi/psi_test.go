@@ -119,7 +119,7 @@ func TestUsage(t *testing.T) {
 		"list -nonsense":                   "psi help list lists the flags",
 		"list nowhere":                     `"nowhere" is neither a URL nor the name of a server`,
 		"list -config none.json x":         "config: open none.json",
-		"list -log loud http://localhost/": `-log "loud" is no level`,
+		"list -log loud http://localhost/": `-log "loud" is not a level`,
 		"list -header x http://localhost/": `-header "x" is not of the form "Name: value"`,
 		"help nothing":                     `there is no subcommand "nothing"`,
 		"completion tcsh":                  "want one of bash, fish, zsh",

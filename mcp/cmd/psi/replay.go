@@ -16,9 +16,9 @@ import (
 func replayCommand() *command {
 	c := &command{
 		name: "replay", usage: "FILE SUBCOMMAND|SERVER ...", summary: "replay a recording, as the server or as the client", raw: true,
-		help: `replay takes the place of one side of a recording. With a subcommand, which names no server then,
-the recording answers in place of the server. With a server, psi sends it what the client sent,
-and fails with the first answer that differs.`,
+		help: `replay takes the place of one side of a recording. With a subcommand, which then takes no
+server, the recording answers in place of the server. With a server, psi sends it what the client
+sent, and fails at the first answer that differs.`,
 		example: `$ psi replay sum.jsonl call add a=2 b=3
 {"sum":5}
 $ psi replay sum.jsonl http://127.0.0.1:8080/mcp

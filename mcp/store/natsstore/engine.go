@@ -159,7 +159,7 @@ func (s *Store) resolve(ctx context.Context, stream jetstream.Stream, m *nats.Ms
 	case err == nil && stored.Header.Get(jetstream.ExpectedLastSubjSeqHeader) == m.Header.Get(jetstream.ExpectedLastSubjSeqHeader):
 		return 0, store.ErrConflict // it was stored instead of this one
 	}
-	return 0, errors.New("natsstore: the connection broke during a write, and it is not known whether that was made")
+	return 0, errors.New("natsstore: the connection broke during a write, and it is unknown whether it was made")
 }
 
 // last returns the last message on a subject, or store.ErrNotFound.

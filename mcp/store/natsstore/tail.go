@@ -78,7 +78,7 @@ func parseTail(m *jetstream.RawStreamMsg) (t tail, err error) {
 	_, err = fmt.Sscanf(m.Header.Get(tailHeader), tailFormat, &t.count, &t.bytes, &t.size, &t.before, &t.keep.count, &t.keep.bytes,
 		&expires, &t.mark.seq, &t.mark.count, &t.mark.bytes, &t.mark.size)
 	if err != nil {
-		return t, fmt.Errorf("natsstore: the message %d on %s is no record of a log: %w", m.Sequence, m.Subject, err)
+		return t, fmt.Errorf("natsstore: the message %d on %s is not a log record: %w", m.Sequence, m.Subject, err)
 	}
 	t.expires = time.UnixMilli(expires)
 	return t, nil

@@ -229,7 +229,7 @@ func TestReadOnly(t *testing.T) {
 	_, _, err := s.Get(t.Context(), "key")
 	wantError(t, "Get", err, store.ErrNotFound)
 	_, err = s.Put(t.Context(), "key", nil, 0, 0)
-	if err == nil || !strings.Contains(err.Error(), "redisstore: the server takes no writes: READONLY") {
+	if err == nil || !strings.Contains(err.Error(), "redisstore: the server accepts no writes: READONLY") {
 		t.Errorf("Put on a replica: %v", err)
 	}
 }

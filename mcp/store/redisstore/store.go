@@ -200,14 +200,14 @@ func contractError(err error) error {
 	case strings.HasPrefix(e.Error(), "OOM"):
 		return fmt.Errorf("%w: %w", store.ErrFull, err)
 	case strings.HasPrefix(e.Error(), "READONLY"), strings.HasPrefix(e.Error(), "MISCONF"):
-		return fmt.Errorf("redisstore: the server takes no writes: %w", err)
+		return fmt.Errorf("redisstore: the server accepts no writes: %w", err)
 	}
 	return fmt.Errorf("redisstore: %w", err)
 }
 
 // errUnknown is returned for a write whose response was lost, if later writes hide whether
 // it took effect.
-var errUnknown = errors.New("redisstore: the connection broke during a write, and it is not known whether that was made")
+var errUnknown = errors.New("redisstore: the connection broke during a write, and it is unknown whether it was made")
 
 // check does the checks that all methods have in common.
 func (s *Store) check(ctx context.Context, key string, size int) error {

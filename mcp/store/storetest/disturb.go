@@ -209,7 +209,7 @@ func (d *disturbance) publish() (check func()) {
 				want(d.T, "Next", err, nil)
 				return
 			case <-ctx.Done():
-				d.Fatal("the subscription does not work any more")
+				d.Fatal("the subscription no longer works")
 			default:
 			}
 		}

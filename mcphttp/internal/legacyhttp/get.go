@@ -106,7 +106,7 @@ func (h *Handler) finishReplay(out *endpoint.EventWriter, err error) {
 	}
 	out.Replace(func(w http.ResponseWriter) {
 		if errors.Is(err, store.ErrTrimmed) {
-			endpoint.WriteError(w, http.StatusNotFound, mcp.Errorf(mcp.CodeInvalidRequest, "the header %s names an event that this session does not have, or not any more", header.LastEventID))
+			endpoint.WriteError(w, http.StatusNotFound, mcp.Errorf(mcp.CodeInvalidRequest, "the header %s names an event that this session does not have, or no longer has", header.LastEventID))
 			return
 		}
 		h.Logger.Warn("mcphttp: events were not replayed", "error", err)

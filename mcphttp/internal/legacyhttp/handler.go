@@ -119,7 +119,7 @@ func (h *Handler) sessionOf(w http.ResponseWriter, r *http.Request) *session {
 	case err != nil:
 		writeUnavailable(w, mcp.ID{}, err)
 	case s == nil:
-		endpoint.WriteError(w, http.StatusNotFound, mcp.Errorf(mcp.CodeInvalidRequest, "the session is not known, or not any more: start again with initialize"))
+		endpoint.WriteError(w, http.StatusNotFound, mcp.Errorf(mcp.CodeInvalidRequest, "the session is unknown or has ended: start again with initialize"))
 	}
 	return s
 }

@@ -345,7 +345,7 @@ const resubscribeDelay = time.Second
 func (ss *sessions) receive(ctx context.Context, topic string, missed func(context.Context) error, serve func(context.Context, []byte) error) {
 	for ctx.Err() == nil {
 		if err := ss.receiveOnce(ctx, topic, missed, serve); err != nil && ctx.Err() == nil {
-			ss.opts.Logger.WarnContext(ctx, "mcphttp: other replicas are not heard", "topic", topic, "error", err)
+			ss.opts.Logger.WarnContext(ctx, "mcphttp: nothing is received from other replicas", "topic", topic, "error", err)
 		}
 		_ = pause.For(ctx, resubscribeDelay)
 	}

@@ -192,7 +192,7 @@ func (h *SSEHandler) sessionOf(r *http.Request) *sseSession {
 func (h *SSEHandler) serveMessage(w http.ResponseWriter, r *http.Request, body []byte) {
 	s := h.sessionOf(r)
 	if s == nil {
-		endpoint.WriteError(w, http.StatusNotFound, mcp.Errorf(mcp.CodeInvalidRequest, "the session is not known, or not any more: open a stream by GET"))
+		endpoint.WriteError(w, http.StatusNotFound, mcp.Errorf(mcp.CodeInvalidRequest, "the session is unknown or has ended: open a stream by GET"))
 		return
 	}
 	ctx := endpoint.DetachedContext(r, new(endpoint.Values))

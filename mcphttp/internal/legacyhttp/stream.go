@@ -108,7 +108,7 @@ func (st *stream) writePrimeLocked(id string) {
 	}
 }
 
-var errNotKept = errors.New("mcphttp: the session has ended, or the event has more bytes than may be kept of one caller (Options.ReplayPerCaller)")
+var errNotKept = errors.New("mcphttp: the session has ended, or the event has more bytes than may be kept for one caller (Options.ReplayPerCaller)")
 
 // keepLocked stores an event and returns its ID.
 func (st *stream) keepLocked(ctx context.Context, kind byte, message []byte) (id string, err error) {
@@ -134,7 +134,7 @@ func (st *stream) sendLocked(ctx context.Context, kind byte, message []byte) err
 		id, err = st.keepLocked(ctx, kind, message)
 	}
 	if err != nil && st.session.events.mayWarn() {
-		st.opts.Logger.WarnContext(ctx, "mcphttp: an event was not kept, for a client that comes back; others of the next minute are not reported", "session", st.session.logID(), "error", err)
+		st.opts.Logger.WarnContext(ctx, "mcphttp: an event was not kept for a client that reconnects; further ones within a minute are not reported", "session", st.session.logID(), "error", err)
 	}
 	if st.out == nil {
 		return err
