@@ -213,13 +213,13 @@ func TestConversationBounds(t *testing.T) {
 		"":                 {user(hi), model(hi, use("1"), use("2")), user(result("2"), result("1")), model(use("1")), user(result("1"))},
 		"message 1 is nil": {user(hi), nil},
 		"message 1: tool results must be in user messages, with nothing else": {model(use("1")), model(result("1"))},
-		"message 2: tool results must be in user messages":           {user(hi), model(use("1")), user(result("1"), hi)},
-		`message 1: there is no tool use "2" in the previous message`:      {model(use("1")), user(result("2"))},
-		`message 0: there is no tool use "1" in the previous message`:      {user(result("1"))},
-		`message 1: there is no tool use "1"`:                                      {model(use("1")), user(result("1"), result("1"))},
-		`message 1: the tool use "1" has no result`:                      {model(use("1")), user(hi)},
-		`message 1: the tool use "2" has no result`:                      {model(use("1"), use("2")), user(result("1"))},
-		`the tool use "1" has no result`:                                 {user(hi), model(use("1"))},
+		"message 2: tool results must be in user messages":                    {user(hi), model(use("1")), user(result("1"), hi)},
+		`message 1: there is no tool use "2" in the previous message`:         {model(use("1")), user(result("2"))},
+		`message 0: there is no tool use "1" in the previous message`:         {user(result("1"))},
+		`message 1: there is no tool use "1"`:                                 {model(use("1")), user(result("1"), result("1"))},
+		`message 1: the tool use "1" has no result`:                           {model(use("1")), user(hi)},
+		`message 1: the tool use "2" has no result`:                           {model(use("1"), use("2")), user(result("1"))},
+		`the tool use "1" has no result`:                                      {user(hi), model(use("1"))},
 	} {
 		mux := mcp.NewMux("m", "v1", quiet())
 		mux.Tool("ask", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
