@@ -194,12 +194,11 @@ func (w *sseWire) Call(ctx context.Context, m *transport.Outgoing) (*transport.M
 	}
 }
 
-// responseOfError returns the JSON-RPC error in a refusal as the response, or err if there
-// is none or the session is lost.
+// responseOfError returns the JSON-RPC error in a refusal as the response, or err if the refusal
+// means something else.
 func responseOfError(id mcp.ID, err error) (*transport.Message, error) {
-	var refusal *StatusError
-	if errors.As(err, &refusal) && refusal.answer != nil && !errors.Is(err, transport.ErrSessionLost) {
-		return errorResponse(id, refusal.answer), nil
+	if refusal, ok := errors.AsType[*StatusError](err); ok {
+		return responseOf(id)(refusal.asLegacy(true))
 	}
 	return nil, err
 }

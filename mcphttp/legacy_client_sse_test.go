@@ -4,6 +4,7 @@
 package mcphttp_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -410,4 +411,58 @@ func TestSSETransportConnect(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A refused POST is an error response only if the refusal is about the message: a challenge
+// stays one, and an overloaded server can be recognized, as on streamable HTTP.
+func TestSSERefusals(t *testing.T) {
+	refusal := func(status, code int) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("WWW-Authenticate", `Bearer error="x"`)
+			w.WriteHeader(status)
+			_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":7,"error":{"code":%d,"message":"refused"}}`, code)
+		}
+	}
+	for name, test := range map[string]struct {
+		post   http.HandlerFunc
+		status int // of the error; 0 for an error response
+		is     error
+		cause  int // status of the cause of an error response
+	}{
+		"no token":   {refusal(401, -32600), 401, mcp.ErrUnauthorized, 0},
+		"no scope":   {refusal(403, mcp.CodeInsufficientScope), 403, nil, 0},
+		"overloaded": {refusal(503, -32603), 0, nil, 503},
+		"invalid":    {refusal(400, mcp.CodeInvalidParams), 0, nil, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if r.Method == http.MethodPost {
+						test.post(w, r)
+						return
+					}
+					stream(w, "event: endpoint\ndata: /messages\n\n")
+					<-r.Context().Done()
+				}))
+				l, err := s.connect(mcphttp.NewSSETransport("http://localhost/sse", s.options(nil)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				r, err := l.Call(t.Context(), toolCall(7, "2024-11-05", "a"))
+				status, _ := errors.AsType[*mcphttp.StatusError](err)
+				switch {
+				case test.status == 0:
+					if err != nil || r.Error == nil {
+						t.Fatalf("got %+v, %v, want an error response", r, err)
+					}
+					cause, _ := errors.AsType[*mcphttp.StatusError](r.Error.Cause)
+					if (cause != nil) != (test.cause != 0) || cause != nil && cause.Status != test.cause {
+						t.Errorf("the cause is %v", r.Error.Cause)
+					}
+				case status == nil || status.Status != test.status || status.Header.Get("WWW-Authenticate") == "" || !errors.Is(err, cmp.Or(test.is, err)):
+					t.Errorf("got %+v, %v", r, err)
+				}
+			})
+		})
+	}
 }
