@@ -174,7 +174,7 @@ func (in *inferrer) reference(t reflect.Type) *invopop.Schema {
 	return &invopop.Schema{Ref: "#/$defs/" + name}
 }
 
-// freeName returns name, with a number appended if a type from another package has that name.
+// freeName returns name, with a number appended if another type already has that name.
 func (in *inferrer) freeName(name string) string {
 	free := name
 	for n := 2; ; n++ {

@@ -13,8 +13,9 @@ import (
 	"github.com/go-psi/psi/internal/schematree"
 )
 
-// maxMendRounds limits how often a value is mended and validated again. A value with more
-// than maxProblems problems, or with problems inside mended parts, needs several rounds.
+// maxMendRounds limits the changes to a value to maxMendRounds*maxProblems. A value with
+// more than maxProblems problems, or with problems inside mended parts, is mended and
+// validated again in several rounds.
 const maxMendRounds = 8
 
 // Mend validates data as [Schema.Validate] does. If data is invalid, Mend fixes common

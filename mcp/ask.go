@@ -180,7 +180,7 @@ type askState struct {
 	req    *Request
 	sealer *sealer
 
-	run *replay.Run // nil if the context has none or it belongs to another handler
+	run *replay.Run // set by askStateFrom; nil if ctx has none or it belongs to another handler
 
 	mu      sync.Mutex // acquired after the lock of the run
 	loaded  bool
@@ -207,7 +207,7 @@ func (*pendingError) Error() string { return "mcp: waiting for the client to ans
 
 var errCannotAsk = errors.New("mcp: questions can be asked only in the handlers of tools, prompts and resources of a Mux")
 
-// askStateFrom returns the asking of the innermost handler of ctx, and loads it if necessary.
+// askStateFrom returns the askState of the innermost handler of ctx, and loads it if necessary.
 func askStateFrom(ctx context.Context) (*askState, error) {
 	a, ok := ctx.Value(askKey{}).(*askState)
 	if !ok {

@@ -36,7 +36,7 @@ type sealer struct {
 // replayState is the decrypted content of requestState.
 type replayState struct {
 	Expiry  int64                      `json:"e"`           // unix seconds
-	Asked   map[string]string          `json:"q,omitempty"` // digests of questions, by key
+	Asked   map[string]string          `json:"q,omitempty"` // digests of the questions asked with this state, by key
 	Answers map[string]replay.Answer   `json:"a,omitempty"`
 	Once    map[string]json.RawMessage `json:"o,omitempty"`
 	Mounted *string                    `json:"m,omitzero"` // the state of a mounted server

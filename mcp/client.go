@@ -69,10 +69,10 @@ type ClientOptions struct {
 	Forward bool
 	// MaxRounds is the maximum number of times a server may ask about one request, and
 	// MaxQuestions the maximum number of questions at once. If a server exceeds a limit,
-	// the call fails. On legacy connections only MaxQuestions applies, and only to
-	// forwarded questions; the server gets an error for excess questions. At most four
-	// questions about one request are answered concurrently. 0 or less means 32 rounds of
-	// 16 questions.
+	// the call fails. At most four questions about one request are answered concurrently.
+	// On legacy connections, only MaxQuestions applies, and only to forwarded questions;
+	// the server gets an error for excess questions. 0 or less means 32 rounds of 16
+	// questions.
 	MaxRounds, MaxQuestions int
 	// MaxPages is the maximum number of pages of a list read by iterators such as
 	// [Conn.Tools]. If the list has more, the iterator ends with [ErrTooManyPages]. 0 means

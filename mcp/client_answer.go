@@ -22,7 +22,8 @@ import (
 	"github.com/go-psi/psi/mcp/mcptrace"
 )
 
-// Limits on the questions about one request, for clients and servers of both eras.
+// Limits on the questions about one request. The first two are the defaults of ClientOptions;
+// maxQuestions also limits the handlers of a Mux, in both eras.
 const (
 	maxRounds    = 32 // rounds of questions
 	maxQuestions = 16 // questions per round

@@ -363,8 +363,8 @@ func decodeResult(method string, raw json.RawMessage, extensions ...ClientExtens
 }
 
 // decodeExtension decodes a result of an extension. It returns nil if no extension has a
-// type for the result or the result does not fit it; the extension then gets an
-// EmptyResult.
+// type for the result or the result does not fit it; decodeResult then decodes it without
+// the extension, in an EmptyResult if its type is unknown.
 func decodeExtension(method, kind string, raw json.RawMessage, extensions []ClientExtension) Result {
 	for _, x := range extensions {
 		if typed, ok := x.(ExtensionResults); ok {

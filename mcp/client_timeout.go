@@ -88,8 +88,8 @@ func (c *Conn) withCallTimeout(ctx context.Context, method string) (_ context.Co
 // [ClientOptions].KeepAlive.
 var ErrNoAnswer = errors.New("mcp: the server does not answer")
 
-// keepAlive pings the server until the connection ends. If maxMisses consecutive pings are
-// not answered, it closes the connection.
+// keepAlive pings the server until the connection ends. If maxMissedPings consecutive pings
+// are not answered, it closes the connection.
 func (c *Conn) keepAlive(interval time.Duration) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()

@@ -291,7 +291,7 @@ func RetryAfter(err error) (time.Duration, bool) {
 // If the content does not conform, Err wraps a [*jsonschema.ValidationError]. Otherwise the
 // content was not validated: the schema could not be compiled (for example because it refers
 // to another document or uses an unknown dialect), or Err wraps [jsonschema.ErrTooMuchWork]
-// or the cause of the context.
+// or the cause of the context's cancellation.
 type OutputError struct {
 	Tool   string
 	Result *CallToolResult // as sent by the server, for callers that do not need validation

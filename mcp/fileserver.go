@@ -71,7 +71,8 @@ const pathVariable = "path"
 // [fs.WalkDir]. Directories are not listed, but can be read: their type is inode/directory,
 // and their text has a line for each entry, a URI reference relative to the directory. The
 // references to subdirectories end in a slash. A file is sent as text if its type is not
-// binary and its content is valid UTF-8, otherwise as a blob. Paths are completed.
+// binary and its content is valid UTF-8 without NUL bytes, otherwise as a blob. Paths are
+// completed.
 //
 // The text of a directory names all served entries, for every caller. Middleware that hides
 // single files from some callers, such as middleware.Visible, does not remove their names

@@ -85,8 +85,8 @@ func Chain(h Handler, mw ...Middleware) Handler {
 	return h
 }
 
-// wrapVisibly returns m(h) as a handler that does not hide h from a registration. If m(h) is
-// a Describer, it is returned unchanged.
+// wrapVisibly returns m(h) as a handler that does not hide h from a registration. If m was
+// created by NewMiddleware or m(h) is a Describer, m(h) is returned unchanged.
 func wrapVisibly(h Handler, m Middleware) Handler {
 	outer := m(h)
 	switch outer.(type) {

@@ -25,7 +25,7 @@ func (c *Client) connectRemembered(ctx context.Context, t transport.Transport) (
 		return c.ConnectVersion(ctx, t, c.opts.Version)
 	}
 	version := c.versions.get(t)
-	if slices.Contains(LegacyVersions(), version) { // only legacy versions are used as remembered
+	if slices.Contains(LegacyVersions(), version) { // only a legacy version is used without probing
 		trace(traceOf(ctx).CacheHit, mcptrace.CacheInfo{Kind: "version"})
 	}
 	conn, err := c.ConnectVersion(ctx, t, version)

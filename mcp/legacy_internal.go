@@ -49,9 +49,9 @@ func (internals) TaskSupport(t *Tool) tasking.Support { return t.taskSupport }
 // announced.
 func (internals) ChangesIn(f *SubscriptionFilter) []Change { return everythingIn(f) }
 
-// ListenAgain calls listen, which serves one subscription, until ctx is done or the server
-// does not announce changes. If again is true, anything may have changed before the
-// acknowledgement.
+// ListenAgain calls listen, which serves one subscription, until ctx is done, the connection
+// is closed, or the server does not support subscriptions. If again is true, anything may have
+// changed before the acknowledgement.
 func (internals) ListenAgain(ctx context.Context, listen func(again bool) error) {
 	listenAgain(ctx, listen)
 }

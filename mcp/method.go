@@ -21,11 +21,12 @@ const (
 
 // MethodSubscribe asks whether the caller may be notified of updates of params.uri; see
 // [Resource.Subscribe]. A mux sends it to the registration of each resource in a
-// subscription. Clients send it only in the revisions before 2026-07-28.
+// subscription that has a Subscribe function. Clients send it only in the revisions before
+// 2026-07-28.
 const MethodSubscribe = "resources/subscribe"
 
-// The methods of questions from server to client: requests in the legacy era, members of an
-// [InputRequired] in the modern era.
+// The methods with which a server asks its client questions: requests in the legacy era,
+// members of an [InputRequired] in the modern era.
 const (
 	MethodElicit        = "elicitation/create"
 	MethodCreateMessage = "sampling/createMessage"

@@ -11,9 +11,10 @@ import (
 	"github.com/go-psi/psi/internal/jsonscan"
 )
 
-// maxShortTimeout is the maximum time for which subscriptions wait for mounts, unless
-// MuxOptions.MountTimeout is less. No change is lost: if a mount acknowledges later,
-// everything in it is treated as changed.
+// maxShortTimeout is the maximum time for which subscriptions wait for mounts, and lists for
+// mounts that are late already, unless MuxOptions.MountTimeout is less. No change is lost: if
+// a mount acknowledges later, everything in it is treated as changed, and if the part of a
+// list arrives later, it is announced.
 const maxShortTimeout = time.Second
 
 // shortTimeout returns the minimum of maxShortTimeout and MountTimeout.

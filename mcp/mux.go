@@ -79,8 +79,8 @@ type MuxOptions struct {
 	// PublicError is called for errors of registered and mounted handlers in this process,
 	// unless they are or wrap an [*Error]. It is called after the PublicError of a mounted
 	// mux. It is not called for invalid arguments or for a tool's result with its own
-	// content. It may be called concurrently. If it is nil, peers see the text of err, or the
-	// Public text of a wrapped [*PrivateError].
+	// content. It may be called concurrently. If it is nil, peers see the text of err or, if
+	// err is or wraps a [*PrivateError], its Public text.
 	PublicError func(ctx context.Context, err error) error
 	// Lenient repairs, instead of rejecting, arguments of tools made by [ToolFunc] that are
 	// invalid in ways that are common among hosts and models: unknown members are dropped,

@@ -20,8 +20,8 @@ import (
 )
 
 // A bus carries changes between muxes of the same name in several processes. It is nil if
-// there are no other replicas. Except for use, it is not on the path of requests other
-// than subscriptions.
+// there are no other replicas. Except for markServed, it is not on the path of requests
+// other than subscriptions.
 type bus struct {
 	topics    store.Topics
 	topic     string
@@ -75,7 +75,7 @@ type busMessage struct {
 const (
 	busInterval   = 100 * time.Millisecond
 	maxOutbox     = 1024
-	maxBusMessage = 3900 // without the rest of the message
+	maxBusMessage = 3900 // for the changes, without what surrounds them
 	busPatience   = time.Minute
 )
 

@@ -15,7 +15,7 @@ import (
 	"github.com/go-psi/psi/internal/seam"
 )
 
-// A outerMiddleware is middleware around a mux that can be added and removed while the mux is
+// An outerMiddleware is middleware around a mux that can be added and removed while the mux is
 // serving. Without one, the only cost is loading a pointer.
 type outerMiddleware struct{ wrap Middleware }
 
@@ -30,8 +30,8 @@ func (g *registry) wrapOuter(mw Middleware) (stop func()) {
 	}
 }
 
-// setOutermost replaces the surroundings with the result of change, which it calls with a
-// copy of them.
+// setOutermost replaces the outer middleware with the result of change, which it calls with a
+// copy of the current list.
 func (g *registry) setOutermost(change func([]*outerMiddleware) []*outerMiddleware) {
 	registering.Lock()
 	defer registering.Unlock()
@@ -46,7 +46,7 @@ func (g *registry) setOutermost(change func([]*outerMiddleware) []*outerMiddlewa
 	g.outermost.Store(&all)
 }
 
-// applyOuter returns h wrapped in the surroundings.
+// applyOuter returns h wrapped in the outer middleware. The last one is outermost.
 func applyOuter(h Handler, outermost []*outerMiddleware) Handler {
 	for _, o := range outermost {
 		h = o.wrap(h)

@@ -114,9 +114,10 @@ func (r *Request) Decode(v any) error {
 
 // Name returns the name of the tool or prompt, or the URI of the resource, that the request
 // is about. A [Mux] uses it for routing. It is params.uri for resources/read and other
-// methods about one resource, params.name for all other methods, and "" if that member is
-// absent. A request for a tool, a prompt or a resource never has both: the other member is
-// removed when the request is parsed or created.
+// methods about one resource, params.taskId for methods of tasks, params.name for all other
+// methods, and "" if that member is absent. A request for a tool, a prompt or a resource
+// never has both a name and a URI: the other member is removed when the request is parsed or
+// created.
 func (r *Request) Name() string { return r.subject().text }
 
 // Arguments returns params.arguments, or nil if it is absent or null.

@@ -23,8 +23,8 @@ type notifier interface {
 	Notify(ctx context.Context, method string, params json.RawMessage) error
 }
 
-// ErrNotDelivered is returned by [Request.Notify] if the request has been answered or has no
-// notification stream.
+// ErrNotDelivered is returned by [Request.Notify] if the request has been answered, was
+// cancelled by the client, or has no notification stream.
 var ErrNotDelivered = errors.New("mcp: notification not delivered")
 
 // A call is the state shared by all copies of a request while it is served.
@@ -115,8 +115,8 @@ func (r *Request) setRouted() {
 }
 
 // Notify sends a notification about the request on the request's own stream. The params are
-// as in [NewRequest]. It returns [ErrNotDelivered] if the handler has returned or the request
-// has no stream.
+// as in [NewRequest]. It returns [ErrNotDelivered] if the handler has returned, the client has
+// cancelled the request, or the request has no stream.
 func (r *Request) Notify(ctx context.Context, method string, params any) error {
 	raw, err := notificationParams(method, params)
 	if err != nil {

@@ -47,8 +47,9 @@ func paramHeaders(schema json.RawMessage) ([]paramHeader, error) {
 	return c.found, c.checkDuplicates()
 }
 
-// plainNumber matches the decimal numbers that are accepted for an integer, such as 42.0. It
-// excludes other numbers that Go parses, such as 0x2a, because other languages do not.
+// plainNumber matches the decimal numbers that are accepted for an integer in addition to its
+// JSON text, such as 42.0. It excludes texts that only some languages parse as numbers, such
+// as 0x2a.
 var plainNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?$`) })
 
 // A headerCollector reads a schema once.
@@ -109,9 +110,9 @@ var (
 	mapKeywords  = words("$defs definitions dependencies dependentRequired dependentSchemas patternProperties properties")
 )
 
-// rejectBelow rejects annotations anywhere in the value of keyword. top is the outermost keyword,
-// for the error. Annotations are allowed only rejectBelow "properties" at the top level, which
-// object handles.
+// rejectBelow rejects annotations anywhere in the value of keyword. top is the outermost
+// keyword, for the error. Annotations are allowed only in schemas that are reached through
+// "properties" alone, which object handles.
 func (c *headerCollector) rejectBelow(top, keyword string) {
 	switch kind := c.scan.Kind(); {
 	case kind == '[' && !slices.Contains(dataKeywords, keyword):

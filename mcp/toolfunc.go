@@ -18,7 +18,7 @@ import (
 )
 
 // ToolFunc returns a tool handler that calls fn. It panics if fn is nil, if In or Out is not
-// a supported type, or if a schema of t is invalid or does not match.
+// a supported type, or if a schema of t is invalid or does not fit that type.
 //
 // In is the type of the arguments: a struct, or a map with string keys. Its schema is
 // inferred (see package jsonschema) unless t has one. Invalid arguments are not passed to

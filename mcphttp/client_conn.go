@@ -187,7 +187,7 @@ func (s *callScope) drain(res *http.Response) {
 	})
 }
 
-// peer is the server that a client is connected to. It sends HTTP requests there.
+// peer represents the server that a client is connected to, and sends HTTP requests to it.
 type peer struct {
 	url    *url.URL
 	opts   *TransportOptions

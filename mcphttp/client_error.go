@@ -160,7 +160,7 @@ func (e *StatusError) asModern() (*mcp.Error, error) {
 	case e.answer != nil && !e.lacksScope():
 		return e.response(), nil
 	case e.Status == http.StatusInternalServerError, e.Status == http.StatusNotImplemented:
-		return nil, e.withKind(transport.ErrUnreadable) // some servers answer unknown methods with it
+		return nil, e.withKind(transport.ErrUnreadable) // some servers answer messages that they do not know with it
 	}
 	return nil, e // contains the challenge, and the JSON-RPC error if there is one
 }

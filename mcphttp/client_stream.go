@@ -81,8 +81,8 @@ func (w wire) readEvents(body io.Reader, want, about mcp.ID, pos *streamPosition
 }
 
 // advance moves the position past an event. A new ID alone counts as something new, for
-// servers that close the stream while they work, but not as a message, so the next attempt
-// is delayed.
+// servers that close the stream while they work, but not as a message, so the delay before
+// the next attempt still grows, up to idleDelay.
 func (pos *streamPosition) advance(e *event) {
 	if e.id != "" && e.id != pos.lastID || len(e.data) > 0 {
 		pos.failures = 0

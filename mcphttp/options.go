@@ -23,9 +23,10 @@ type Options struct {
 	Heartbeat time.Duration
 	// WriteTimeout bounds the time to write one response or one event of a stream. A client
 	// that reads more slowly is disconnected. The time taken by the handler does not count.
-	// WriteTimeout overrides http.Server.WriteTimeout, which would end every stream and
-	// every slow response. For this, middleware that wraps the response writer must give it
-	// an Unwrap method; see [http.ResponseController]. 0 means 30 seconds.
+	// WriteTimeout overrides http.Server.WriteTimeout, even a shorter one, which would
+	// otherwise end every stream and every slow response. For this, middleware that wraps
+	// the response writer must give it an Unwrap method; see [http.ResponseController]. 0
+	// means 30 seconds.
 	WriteTimeout time.Duration
 	// BodyTimeout bounds the time to read a request body. If it is exceeded, the request is
 	// refused with 408. It overrides http.Server.ReadTimeout, which applies if BodyTimeout
@@ -56,12 +57,12 @@ type Options struct {
 	// /64 network; behind a proxy, the proxy's address, unless middleware sets
 	// http.Request.RemoteAddr).
 	//
-	// If a caller exceeds its maximum, its longest idle session is ended, or one whose
-	// clients have all disconnected. If the total is exceeded, the caller with the most
-	// sessions loses one. If no session can be ended, the request is refused with 503, and
-	// so are requests for further streams of an [SSEHandler], whose sessions are never
-	// idle. 0 means 10,000 sessions in total and, for each caller, a tenth of MaxSessions,
-	// but at least 100.
+	// If a caller exceeds its maximum, its session that has been idle longest is ended or,
+	// if none is idle, one whose clients have all disconnected. If the total is exceeded,
+	// the caller with the most sessions loses one. If no session can be ended, the request
+	// is refused with 503, and so are requests for further streams of an [SSEHandler],
+	// whose sessions are never idle. 0 means 10,000 sessions in total and, for each caller,
+	// a tenth of MaxSessions, but at least 100.
 	MaxSessions, MaxSessionsPerCaller int
 	// KeepAlive is the interval between pings on the standalone stream of a session. After
 	// three consecutive pings without an answer, the session is closed. With a Store, it

@@ -28,8 +28,8 @@ type ListenerOptions struct {
 	// MaxMessage is the maximum length of a message in bytes. 0 means
 	// [DefaultMaxMessage].
 	MaxMessage int
-	// WriteTimeout is how long a client may stop reading before its connection is closed. 0
-	// means 10 seconds.
+	// WriteTimeout is how long a client may leave what is written to it unread before its
+	// connection is closed. 0 means 10 seconds.
 	WriteTimeout time.Duration
 	// HandshakeTimeout is how long a client may take to send its first message. After that
 	// it may be silent indefinitely. 0 or less means 10 seconds.

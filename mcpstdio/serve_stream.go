@@ -175,7 +175,7 @@ func (s *streamServer) leave() {
 }
 
 // maxActive returns the maximum number of messages that are served concurrently:
-// MaxInFlight requests of either era, and as many refusals and notifications.
+// MaxInFlight requests of each era, and as many refusals and notifications.
 func (s *streamServer) maxActive() int { return 3*s.opts.MaxInFlight + 1 }
 
 // drain ends subscriptions and questions, waits up to DrainTimeout for the remaining

@@ -22,7 +22,8 @@ const DefaultMaxMessage = 64 << 20
 // LineOptions configure [NewStream]. Nil means the zero LineOptions.
 type LineOptions struct {
 	// MaxMessage is the maximum length of a message in bytes. A longer message is refused
-	// with an error; the stream continues. 0 means [DefaultMaxMessage].
+	// with an error; the stream continues, unless it is the first message. 0 means
+	// [DefaultMaxMessage].
 	MaxMessage int
 	// Close is called once, when the stream is closed. Nil means that the reader and
 	// the writer stay open, as the standard files of a process must.

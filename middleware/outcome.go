@@ -38,7 +38,7 @@ const panicked = "panic"
 type outcome struct {
 	kind     string
 	level    slog.Level
-	code     int   // code of the error response; 0 if there is none
+	code     int   // code of the error if kind is "error"; otherwise 0
 	err      error // why the request failed; nil if unknown
 	isLogged bool  // whether err may be logged
 	mended   int   // number of arguments changed to fit the schema

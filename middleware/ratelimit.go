@@ -252,8 +252,8 @@ type TokenBucket struct {
 	floor time.Time            // the same for unknown keys
 }
 
-// NewTokenBucket returns a limiter that allows n requests per period, evenly spread except
-// for bursts. The period is in. opts may be nil. NewTokenBucket panics if n or in is not
+// NewTokenBucket returns a limiter that allows n requests in a period of length in, evenly
+// spread except for bursts. opts may be nil. NewTokenBucket panics if n or in is not
 // positive.
 func NewTokenBucket(n int, in time.Duration, opts *TokenBucketOptions) *TokenBucket {
 	mustBePositive("NewTokenBucket: the number", n)
@@ -296,8 +296,8 @@ func (b *TokenBucket) Take(_ context.Context, key string) (time.Duration, error)
 }
 
 // makeRoomLocked forgets the keys whose buckets are full. If less than a sixteenth of the
-// keys is then free, it also forgets the least used keys, so that the next keys find room
-// without a search.
+// keys is then free, it also forgets the least used keys until that much is free, so that
+// the next keys find room without a search.
 func (b *TokenBucket) makeRoomLocked(now time.Time) {
 	maps.DeleteFunc(b.full, func(_ string, full time.Time) bool { return !full.After(now) })
 	excess := len(b.full) - (b.keys - max(1, b.keys/16))

@@ -14,7 +14,8 @@ import (
 // Rename renames tools in lists and calls. The keys of names are the names that the server
 // uses, the values are the names that callers see. A renamed tool is not found under its
 // old name. If the new name of a tool is also the name of another tool of the server, the
-// other tool is hidden. Tools that are not in names keep their names.
+// other tool is hidden, unless it is renamed, too. Tools that are not in names keep their
+// names.
 //
 // Use it around a server whose names clash, confuse a model, or must remain stable:
 //

@@ -68,10 +68,9 @@ type lot struct {
 	empty   time.Time // until when the store has no tokens
 }
 
-// NewSharedBucket returns a limiter that allows n requests per period for all replicas
-// together, evenly spread except for bursts. The period is in. opts may be nil.
-// NewSharedBucket panics if values is nil, if n or in is not positive, or if an option is
-// negative.
+// NewSharedBucket returns a limiter that allows n requests in a period of length in, for all
+// replicas together, evenly spread except for bursts. opts may be nil. NewSharedBucket
+// panics if values is nil, if n or in is not positive, or if an option is negative.
 func NewSharedBucket(values store.Values, n int, in time.Duration, opts *SharedBucketOptions) *SharedBucket {
 	var o SharedBucketOptions
 	if opts != nil {

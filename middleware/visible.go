@@ -317,8 +317,8 @@ func unhex(c byte) int {
 	return strings.IndexByte("0123456789abcdef", c)
 }
 
-// isUnreserved and isURIChar report whether c is an unreserved character or any character
-// of a URI (RFC 3986, sections 2.3 and 2.2).
+// isUnreserved reports whether c is an unreserved character (RFC 3986, section 2.3), and
+// isURIChar whether c is an unreserved or a reserved one (section 2.2).
 func isUnreserved(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("-._~", c) >= 0
 }

@@ -158,7 +158,7 @@ func (in *inliner) media(t *html.Token) (string, error) {
 	return changed, nil
 }
 
-// data replaces a relative URL in an attribute by a data URL of the file.
+// data replaces a relative URL in an attribute with a data URL of the file.
 func (in *inliner) data(t *html.Token, name string) (string, error) {
 	uri, err := in.dataURI(attribute(t, name))
 	if err != nil {
@@ -175,7 +175,7 @@ func (in *inliner) data(t *html.Token, name string) (string, error) {
 // cssURL matches a URL in a style sheet.
 var cssURL = regexp.MustCompile(`url\(\s*(?:"([^"]*)"|'([^']*)'|([^"')\s]*))\s*\)`)
 
-// styles replaces the relative URLs in a style sheet by data URLs.
+// styles replaces the relative URLs in a style sheet with data URLs.
 func (in *inliner) styles(text, dir string) (string, error) {
 	var problem error
 	text = cssURL.ReplaceAllStringFunc(text, func(match string) string {

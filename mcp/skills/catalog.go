@@ -75,9 +75,9 @@ type Catalog struct {
 // both. Files and directories whose names begin with a dot are ignored, as are symbolic
 // links. If fsys is an embed.FS or the FS of an [os.Root], no path leads outside it.
 //
-// The error names every invalid skill: a skill without front matter or description, whose
-// name differs from its directory or is not unique, or with more than [MaxFiles] files or
-// more than [MaxBytes] bytes.
+// The error names every invalid skill: a skill that has no front matter or no description,
+// that has a name which differs from its directory or is not unique, or that has more than
+// [MaxFiles] files or more than [MaxBytes] bytes.
 func FS(fsys fs.FS, opts *Options) (*Catalog, error) {
 	c := &Catalog{fsys: fsys, opts: opts.withDefaults()}
 	if fsys == nil {

@@ -19,8 +19,8 @@ import (
 // statePrefix is the prefix of such a state.
 const statePrefix = "psi-task:"
 
-// forwardQuestions returns the unanswered questions of the task as questions about the call, or nil
-// if there are none.
+// forwardQuestions returns the unanswered questions of the task as questions about the call,
+// or nil if there are none.
 func (d *driver) forwardQuestions(questions map[string]mcp.InputRequest) mcp.Result {
 	open := maps.Clone(questions)
 	maps.DeleteFunc(open, func(key string, _ mcp.InputRequest) bool { return d.answers[key] != nil })

@@ -102,7 +102,8 @@ func (r *record) rest() time.Duration {
 
 func (m *Manager) key(kind, id string) string { return "tasks/" + m.name + "/" + kind + "/" + id }
 
-// errGone is the error for a task that does not exist, or no longer exists.
+// errGone is the error for a task that does not exist, no longer exists, or belongs to
+// another caller.
 var errGone = errors.New("tasks: there is no such task")
 
 // errLost is the error of a process that no longer owns the task.

@@ -31,8 +31,8 @@ type run struct {
 	ctx      context.Context // of the handler
 
 	record   *record       // as it was when the run began; nil before the call is a task
-	poked    chan struct{} // wakes renew; nil before attend
-	attended func()        // undoes attend; nil before attend
+	poked    chan struct{} // wakes renew; nil before startRenewal
+	attended func()        // undoes startRenewal; nil before that
 	created  Task          // as first stored
 
 	// For a first run only. A token in creating is the lock of the fields after it. It is
@@ -53,7 +53,7 @@ type run struct {
 	tool    string // "" before reached
 	failed  error  // why something could not be stored
 
-	goOn func() (mcp.Result, error) // calls the handler of a task that runs again; nil before reach
+	goOn func() (mcp.Result, error) // calls the handler of a task that runs again; nil before deferHandler
 }
 
 func (m *Manager) newRun(rec *record) *run {
@@ -127,8 +127,8 @@ func (r *run) discard(cause error) {
 	_ = r.manager.removeFromIndex(context.WithoutCancel(r.ctx), r.record.Caller, r.record.Task.ID)
 }
 
-// startRenewal starts renewing the lease of the task. It makes the run end when the process shuts
-// down or the TTL of the task expires.
+// startRenewal starts renewing the lease of the task. It makes the run end when the process
+// shuts down or the TTL of the task expires.
 func (r *run) startRenewal() {
 	m, id, returned := r.manager, r.record.Task.ID, make(chan struct{})
 	r.poked = make(chan struct{}, 1)
@@ -161,8 +161,8 @@ func (r *run) detach() {
 	r.cancel(nil)
 }
 
-// convertToTask turns an ordinary call, whose handler is running, into a task. It fails if that is
-// not possible now.
+// convertToTask turns an ordinary call, whose handler is running, into a task. It fails if
+// that is not possible now.
 func (m *Manager) convertToTask(ctx context.Context, r *run, req *mcp.Request, ttl time.Duration) error {
 	if !m.reserve() {
 		return errBusy
@@ -213,9 +213,10 @@ func (r *run) contextFor(ctx context.Context) context.Context {
 	return r.ctx
 }
 
-// deferHandler answers the request of a task that runs again with the task, as the first run was
-// answered, and has the handler called after that. This way, the middleware around the mux
-// does not affect the task as it would affect a call, for example by limiting its time.
+// deferHandler answers the request of a task that runs again with the task, as the request
+// of the first run was answered, and sets goOn, which then calls the handler. This way, the
+// middleware around the mux does not affect the task as it would affect a call, for example
+// by limiting its time.
 func (r *run) deferHandler(ctx context.Context, next mcp.Handler, req *mcp.Request) mcp.Result {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -234,7 +235,7 @@ func (r *run) serve(ctx context.Context, next mcp.Handler, req *mcp.Request) (mc
 	r.reached, r.tool = true, req.Name()
 	r.mu.Unlock()
 	inner := core.DetachWithProgress(req)
-	ctx = context.WithValue(ctx, runKey{}, (*run)(nil)) // tools that it calls are not part of it
+	ctx = context.WithValue(ctx, runKey{}, (*run)(nil)) // tools that the handler calls are not part of the run
 	return core.Serve(core.ContextWithRequest(ctx, inner), next, inner, r, r.manager.opts.Logger)
 }
 
@@ -288,8 +289,8 @@ func (r *run) change(ctx context.Context, fn func(*record) error) (*record, erro
 	})
 }
 
-// persist calls fn until it succeeds, for at most the time that this process can have the
-// lease.
+// persist calls fn until it succeeds or fails with an error for which isFinal is true, for
+// at most the time that this process can have the lease.
 func (r *run) persist(ctx context.Context, fn func() error) error {
 	deadline := time.Now().Add(r.manager.opts.Lease)
 	for delay := 10 * time.Millisecond; ; delay = min(2*delay, time.Second) {

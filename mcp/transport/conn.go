@@ -14,10 +14,10 @@ type Transport interface {
 }
 
 // A Receiver handles a message that is not the response to a [Conn.Call]: a notification
-// or, from servers of older revisions, a request. It is not called concurrently. Messages
-// arrive in the order in which they were received. A Receiver must return quickly: it must
-// not wait for a Call of the same connection. about is the ID of the request whose stream
-// carried the message, or the zero ID.
+// or, from servers of older revisions, a request. It is not called concurrently, and it is
+// called in the order in which the messages arrived. It must return quickly: it must not wait
+// for a Call of the same connection. about is the ID of the request whose stream carried the
+// message, or the zero ID.
 //
 // A zero Message reports that unsolicited messages may have been lost, for example
 // across a reconnect. A Message with an Err could not be read; if it is the response to a
@@ -73,8 +73,8 @@ func IsOrdered(c Conn) bool {
 type Outgoing struct {
 	ID      ID     // the ID of the request, also for its response; zero for a notification
 	Method  string // "" for a response
-	Name    string // params.name or params.uri, where it is mirrored in a header
-	Version string // the negotiated protocol version, "" before it is known
+	Name    string // params.name, params.uri or params.taskId, where it is mirrored in a header
+	Version string // the protocol version of the message; "" before it is known
 	Params  []HeaderParam
 	Body    []byte // the message; not modified after it was sent
 }

@@ -19,7 +19,7 @@ func Unreadable(head, tail []byte, code int, err error) *MessageError {
 }
 
 // salvage returns the parts of an unreadable message that could be found, and whether it is a
-// response. An id is used only if there are no different ones.
+// response. An id is used only if no different one was found.
 func salvage(head, tail []byte) (m Message, isResponse bool) {
 	var found struct {
 		id, method    []byte

@@ -33,7 +33,7 @@ func (t *streamTransport) Connect(ctx context.Context, receive Receiver) (Conn, 
 	return NewConn(stream, receive), nil
 }
 
-// NewConn returns a Conn that uses stream. Its goroutine reads the stream until the stream
+// NewConn returns a Conn that uses stream. A goroutine of the Conn reads the stream until it
 // ends, and calls receive. If receive is nil, messages other than responses are dropped.
 // Closing the Conn closes the stream.
 func NewConn(stream Stream, receive Receiver) Conn {

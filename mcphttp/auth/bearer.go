@@ -53,8 +53,8 @@ func (b bearer) Verify(r *http.Request) (*mcp.Principal, error) {
 
 func (bearer) Challenges() []string { return []string{schemeBearer} }
 
-// checkCertificateBinding checks that a token bound to a client certificate was sent on a connection with
-// that certificate. It returns the other members of the claim cnf.
+// checkCertificateBinding checks that a token bound to a client certificate was sent on a
+// connection with that certificate. It returns the other members of the claim cnf.
 func checkCertificateBinding(r *http.Request, p *mcp.Principal) (map[string]any, error) {
 	claim := p.Claims["cnf"]
 	if claim == nil {

@@ -59,11 +59,12 @@ type DPoPOptions struct {
 	// only once. Nil means that they are kept in the memory of this process.
 	//
 	// MaxReplay is the maximum number of proofs in the memory of this process. One key may
-	// have up to a sixteenth of them, and there may be an eighth as many keys. If more
-	// proofs arrive within Window, the oldest proofs of the keys with the most are dropped,
-	// and other proofs of those keys issued at that time or earlier are rejected. With
-	// Replay, a key that has used up its sixteenth is rejected until its proofs expire, so
-	// that one caller cannot fill the store. 0 means 262,144, which takes less than 32 MB.
+	// have up to a sixteenth of them, and the number of keys is limited to an eighth of it.
+	// If more proofs arrive within Window, the oldest proofs of the keys with the most are
+	// dropped, and other proofs of those keys issued at that time or earlier are rejected.
+	// With Replay, new proofs of a key that has used up its sixteenth are rejected until its
+	// old ones expire, so that one caller cannot fill the store. 0 means 262,144, which
+	// takes less than 32 MB.
 	Replay    store.Values
 	MaxReplay int
 }

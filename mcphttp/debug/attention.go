@@ -37,7 +37,7 @@ func (a *attention) init(start func() (stop func()), limit int) {
 	a.start, a.max, a.watchers = start, limit, map[*watcher]struct{}{}
 }
 
-// extend observes the server for a while.
+// extend observes the server for at least linger from now on.
 func (a *attention) extend() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -67,8 +67,8 @@ func (a *attention) stopIfIdle() {
 	}
 }
 
-// watch adds a watcher, which the caller must remove with leave. It returns false if there are
-// too many.
+// watch adds a watcher, which the caller must remove with removeWatcher. It returns false if
+// there are too many.
 func (a *attention) watch() (*watcher, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -142,8 +142,8 @@ type shutdowns struct {
 // until the client disconnects.
 const maxServers = 16
 
-// channelFor returns a channel that is closed when the server of r shuts down, or nil if the server is
-// unknown.
+// channelFor returns a channel that is closed when the server of r shuts down, or nil if the
+// server is unknown or there are too many.
 func (s *shutdowns) channelFor(r *http.Request) <-chan struct{} {
 	server, ok := r.Context().Value(http.ServerContextKey).(*http.Server)
 	if !ok {

@@ -12,7 +12,7 @@ import (
 
 // connect connects an in-process client to the handler. Its requests have caller as their
 // principal. If quiet is true, they are not recorded. r answers the questions of the handler; it
-// may be nil. The caller must close the returned connection.
+// may be nil. The returned connection must be closed.
 func (p *page) connect(ctx context.Context, caller *mcp.Principal, quiet bool, r *run) (*mcp.Conn, error) {
 	h := p.handler
 	switch h.(type) {

@@ -31,7 +31,8 @@ type Endpoint interface {
 	Sessions() iter.Seq[*mcp.Session]
 }
 
-// Options configure [NewHandler]. Nil means the zero Options. A number of 0 means the default.
+// Options configure [NewHandler]. Nil means the zero Options. For every number, 0 means the
+// default.
 type Options struct {
 	// Endpoints are the endpoints that serve the handler. The page shows their sessions and
 	// streams.

@@ -24,7 +24,7 @@
 // two minutes after the last one. Requests that were already in flight are counted, but not
 // shown; see [Options.Always].
 //
-// The page has a single URL path; views and actions are selected by the query. With format=json
-// in the query, the response is JSON. The names of its members may change between versions of
-// psi.
+// The page has a single URL path; the query selects the view or other content, such as scripts.
+// With format=json in the query, the response is JSON. The names of its members may change
+// between versions of psi.
 package debug

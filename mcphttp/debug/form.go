@@ -19,7 +19,7 @@ type field struct {
 	Name        string   `json:"name"`
 	Label       string   `json:"label"`
 	Description string   `json:"description,omitempty"`
-	Kind        string   `json:"kind"` // text, lines, number, boolean, choice, choices, json
+	Kind        string   `json:"kind"` // text, lines, number, choice, choices, json
 	Hint        string   `json:"hint,omitempty"`
 	Choices     []choice `json:"choices,omitempty"`
 	Value       string   `json:"value,omitempty"`

@@ -94,7 +94,7 @@ type session struct {
 	Caller  string `json:"caller,omitempty"`
 }
 
-// maxShown is the maximum number of sessions, streams and running tasks that are shown in each
+// maxShown is the maximum number of sessions, streams or running tasks that are shown in one
 // list.
 const maxShown = 200
 

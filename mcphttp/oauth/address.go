@@ -105,7 +105,7 @@ func isSecure(u *url.URL) bool {
 }
 
 // parseURL parses a URL from a server and rejects unsafe ones. A URL must be absolute, must
-// be https or http on this machine, and must have no user information or fragment.
+// be https, or http on this machine, and must have no user information or fragment.
 func parseURL(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
 	if err != nil || len(s) > 8<<10 {

@@ -42,7 +42,8 @@ type AuthorizationCode struct {
 	// (iss, RFC 9207). Otherwise, a hostile authorization server can send users to an
 	// honest one that does not send iss, and receive the resulting code. By default, such
 	// redirects are accepted, because many authorization servers do not send iss. The
-	// client logs a warning if the pages of the server are on another origin.
+	// client logs a warning if the page that the user was sent to is at neither the origin
+	// of the issuer nor that of the token endpoint.
 	RequireIssuer bool
 }
 

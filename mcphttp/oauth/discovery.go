@@ -58,7 +58,7 @@ func wellKnown(id *url.URL, name string) string {
 func rooted(id *url.URL, path string) string { return id.Scheme + "://" + id.Host + path }
 
 // discover finds the authorization server. If the MCP server names several, discover
-// chooses the first for which prefers returns true. If there is none, it chooses the first.
+// chooses the first for which prefers returns true, or else the first of all.
 func (t *Transport) discover(ctx context.Context, d *demand, near reach, prefers func(issuer string) bool) (*site, error) {
 	prm, err := t.resource(ctx, d.metadata, near)
 	if errors.Is(err, errAbsent) {

@@ -54,9 +54,9 @@ func (t *Transport) freshToken(ctx context.Context) (*credential, error) {
 	return t.current(), nil
 }
 
-// renew waits until the token that was used, if any, is replaced. All requests that used
-// the same token share one renewal. It continues after their contexts end: if the response
-// is not read, the used refresh token is lost.
+// renew waits until there is a token other than the one that was used, if any. All requests
+// that used the same token share one renewal. It continues after their contexts end: if the
+// response is not read, the used refresh token is lost.
 func (t *Transport) renew(ctx context.Context, used *credential, n *renewalReason) (outcome, error) {
 	if t.current() != used {
 		return superseded, nil

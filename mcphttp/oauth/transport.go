@@ -208,7 +208,7 @@ type Options struct {
 	Egress http.RoundTripper
 	// PrivateNetworks allows a server with a public address to send the client to private
 	// addresses. A server with a private address may always do so, and a server on this
-	// machine may also name other ports on it, including for plain HTTP.
+	// machine may also name other ports of this machine, including for plain HTTP.
 	PrivateNetworks bool
 	// ExactResource rejects metadata for a parent of the server's URL, such as its origin.
 	// By default, such metadata is accepted at the parent's own well-known URL, because

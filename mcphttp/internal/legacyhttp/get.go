@@ -183,7 +183,7 @@ func (l *listener) finish() {
 
 // ready is called when the subscription is in place. It takes over the stream from the
 // previous listener, which ends. If there was none and the client resumes the stream, the
-// client may have missed any change.
+// client is notified of everything, because it may have missed changes.
 func (l *listener) ready() {
 	before, err := l.stream.takeOver(l)
 	switch {

@@ -241,8 +241,8 @@ func (c *Call) serve(dst []byte, out serving.Sender) []byte {
 
 // finishCall saves what the call may have changed in its session before the client receives
 // the response, because the client's next request may go to another replica. If that fails,
-// the client is asked to repeat a single request, which is harmless. If a handshake fails,
-// the client receives no session.
+// the client is asked to repeat the request, which is harmless, unless the call is a batch.
+// If a handshake fails, the client receives no session.
 func (h *Handler) finishCall(ctx context.Context, w http.ResponseWriter, c *Call) error {
 	var err error
 	if c.batch != nil || legacyserver.ChangesSession(&c.Message) && c.call.Err() == nil {
