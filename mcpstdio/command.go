@@ -33,7 +33,7 @@ type CommandOptions struct {
 	Logger *slog.Logger
 	// MaxMessage is the maximum length of a message from the server, in bytes. A longer
 	// message fails the call that it answers, if its ID can be found near its start or its
-	// end. 0 means [DefaultMaxMessage].
+	// end. 0 means [DefaultMaxMessage], negative no limit.
 	MaxMessage int
 	// WaitDelay bounds each step of Close. Close first closes the server's standard input
 	// and waits for the server to exit, then sends SIGTERM (on Windows CTRL_BREAK) to its
@@ -73,7 +73,6 @@ func NewCommand(cmd *exec.Cmd, opts *CommandOptions) transport.Transport {
 	if c.opts.Stderr == nil {
 		c.opts.Stderr = cmd.Stderr
 	}
-	c.opts.MaxMessage = cmp.Or(c.opts.MaxMessage, DefaultMaxMessage)
 	c.opts.WaitDelay = max(cmp.Or(c.opts.WaitDelay, 2*time.Second), 0)
 	return c
 }

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"slices"
 	"time"
@@ -26,7 +27,15 @@ type lineReader struct {
 	started    bool // the first line has been read; only that may begin with a byte order mark
 }
 
+// newLineReader returns a reader of messages of up to maxMessage bytes. 0 means
+// DefaultMaxMessage, negative no limit.
 func newLineReader(r io.Reader, maxMessage int) *lineReader {
+	switch {
+	case maxMessage == 0:
+		maxMessage = DefaultMaxMessage
+	case maxMessage < 0:
+		maxMessage = math.MaxInt
+	}
 	return &lineReader{r: bufio.NewReaderSize(r, readSize), maxMessage: maxMessage}
 }
 
@@ -47,7 +56,7 @@ func (l *lineReader) readLine() ([]byte, error) {
 	var dropped *excerpts // the ends of a line that is too long, or nil
 	for {
 		part, err := l.r.ReadSlice('\n')
-		if dropped == nil && len(line)+len(part) > l.maxMessage+len("\n") {
+		if dropped == nil && len(line)+len(part)-len("\n") > l.maxMessage {
 			dropped = new(excerpts)
 			dropped.add(line)
 			line = nil

@@ -5,7 +5,6 @@ package mcpstdio
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,13 +22,13 @@ import (
 // ListenerOptions configure [ServeListener]. Nil means the zero ListenerOptions.
 type ListenerOptions struct {
 	// MaxConns is the maximum number of connections that are served concurrently. Further
-	// connections wait to be accepted. 0 means 256.
+	// connections wait to be accepted. 0 or less means 256.
 	MaxConns int
 	// MaxMessage is the maximum length of a message in bytes. 0 means
-	// [DefaultMaxMessage].
+	// [DefaultMaxMessage], negative no limit.
 	MaxMessage int
 	// WriteTimeout is how long a client may leave what is written to it unread before its
-	// connection is closed. 0 means 10 seconds.
+	// connection is closed. 0 or less means 10 seconds.
 	WriteTimeout time.Duration
 	// HandshakeTimeout is how long a client may take to send its first message. After that
 	// it may be silent indefinitely. 0 or less means 10 seconds.
@@ -74,11 +73,9 @@ func ServeListener(ctx context.Context, l net.Listener, h mcp.Handler, opts *Lis
 		_ = l.Close()
 		return fmt.Errorf("mcpstdio: %v is a TCP address, which does not say who connects: listen on a Unix socket, or set ListenerOptions.InsecureTCP", addr)
 	}
-	s.opts.WriteTimeout = cmp.Or(s.opts.WriteTimeout, 10*time.Second)
-	if s.opts.HandshakeTimeout <= 0 {
-		s.opts.HandshakeTimeout = 10 * time.Second
-	}
-	s.slots = make(chan struct{}, cmp.Or(s.opts.MaxConns, 256))
+	s.opts.WriteTimeout = positive(s.opts.WriteTimeout, 10*time.Second)
+	s.opts.HandshakeTimeout = positive(s.opts.HandshakeTimeout, 10*time.Second)
+	s.slots = make(chan struct{}, positive(s.opts.MaxConns, 256))
 	if s.opts.Stream != nil && s.opts.Stream.Logger != nil {
 		s.log = s.opts.Stream.Logger
 	}
@@ -90,6 +87,14 @@ func ServeListener(ctx context.Context, l net.Listener, h mcp.Handler, opts *Lis
 	_ = l.Close()
 	s.conns.Wait()
 	return context.Cause(ctx)
+}
+
+// positive returns the value of an option, or the default if it is not positive.
+func positive[T int | time.Duration](option, byDefault T) T {
+	if option > 0 {
+		return option
+	}
+	return byDefault
 }
 
 type listenerServer struct {

@@ -24,7 +24,7 @@ type Server struct {
 	In  io.Reader
 	Out io.Writer
 	// MaxMessage is the maximum length of a message in bytes. 0 means
-	// [DefaultMaxMessage].
+	// [DefaultMaxMessage], negative no limit.
 	MaxMessage int
 	// Options configure the connection. Nil means the defaults of [ServeStream].
 	Options *StreamOptions

@@ -63,8 +63,15 @@ func listenAndServe(t *testing.T, h mcp.Handler, opts *mcpstdio.ListenerOptions)
 }
 
 func TestSocket(t *testing.T) {
+	t.Run("defaults", func(t *testing.T) { testSocket(t, nil) })
+	t.Run("negative options", func(t *testing.T) {
+		testSocket(t, &mcpstdio.ListenerOptions{MaxConns: -1, MaxMessage: -1, WriteTimeout: -1, HandshakeTimeout: -1})
+	})
+}
+
+func testSocket(t *testing.T, opts *mcpstdio.ListenerOptions) {
 	mcptest.NoLeaks(t)
-	address, stop := listenAndServe(t, server(nil), nil)
+	address, stop := listenAndServe(t, server(nil), opts)
 	var clients sync.WaitGroup
 	for i := range 8 {
 		clients.Go(func() {

@@ -4,7 +4,6 @@
 package mcpstdio
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +22,7 @@ const DefaultMaxMessage = 64 << 20
 type LineOptions struct {
 	// MaxMessage is the maximum length of a message in bytes. A longer message is refused
 	// with an error; the stream continues, unless it is the first message. 0 means
-	// [DefaultMaxMessage].
+	// [DefaultMaxMessage], negative no limit.
 	MaxMessage int
 	// Close is called once, when the stream is closed. Nil means that the reader and
 	// the writer stay open, as the standard files of a process must.
@@ -45,7 +44,7 @@ func NewStream(r io.Reader, w io.Writer, opts *LineOptions) transport.Stream {
 	if opts != nil {
 		s.opts = *opts
 	}
-	s.in = newLineReader(r, cmp.Or(s.opts.MaxMessage, DefaultMaxMessage))
+	s.in = newLineReader(r, s.opts.MaxMessage)
 	s.written.L = &s.mu
 	return s
 }

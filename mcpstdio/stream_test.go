@@ -65,6 +65,10 @@ func TestLongLines(t *testing.T) {
 	if len(got) != 3 || got[1] != long || got[2] != "2" {
 		t.Errorf("got %d messages", len(got))
 	}
+	endless := &mcpstdio.LineOptions{MaxMessage: -1}
+	if got = messages(t, mcpstdio.NewStream(strings.NewReader("1\n"+long+"\n"), io.Discard, endless)); len(got) != 2 || got[1] != long {
+		t.Errorf("without a limit: got %d messages", len(got))
+	}
 	text := "12345678\n123456789\n" + strings.Repeat("y", 1<<20) + "\n\n7\n" + strings.Repeat("z", 100)
 	got = messages(t, mcpstdio.NewStream(strings.NewReader(text), io.Discard, &mcpstdio.LineOptions{MaxMessage: 8}))
 	if want := "[12345678 -32600 -32600 7 -32600]"; fmt.Sprint(got) != want {
