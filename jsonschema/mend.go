@@ -13,9 +13,8 @@ import (
 	"github.com/go-psi/psi/internal/schematree"
 )
 
-// maxMendRounds limits the changes to a value to maxMendRounds*maxProblems. A value with
-// more than maxProblems problems, or with problems inside mended parts, is mended and
-// validated again in several rounds.
+// maxMendRounds limits how often a value is changed and validated again. A value with more
+// than maxProblems problems, or with problems inside changed parts, needs several rounds.
 const maxMendRounds = 8
 
 // Mend validates data as [Schema.Validate] does. If data is invalid, Mend fixes common
@@ -33,12 +32,10 @@ func (s *Schema) Mend(ctx context.Context, data []byte) (mended []byte, changed 
 	if terr != nil {
 		return nil, nil, first
 	}
-	for err = first; ; err = s.Validate(ctx, data) {
+	err = first
+	for round := 0; err != nil; round++ {
 		invalid, ok := errors.AsType[*ValidationError](err)
-		switch {
-		case err == nil:
-			return data, changed, nil
-		case !ok || len(changed) >= maxMendRounds*maxProblems:
+		if !ok || round == maxMendRounds {
 			return nil, nil, first
 		}
 		before := len(changed)
@@ -53,7 +50,9 @@ func (s *Schema) Mend(ctx context.Context, data []byte) (mended []byte, changed 
 		if data, err = marshal(tree); err != nil {
 			return nil, nil, first
 		}
+		err = s.Validate(ctx, data)
 	}
+	return data, changed, nil
 }
 
 // mendProblem fixes the value that p describes, and reports whether it could.
