@@ -152,23 +152,24 @@ func TestMistakes(t *testing.T) {
 	}
 	const start = "<!doctype html>\n"
 	for want, do := range map[string]func(){
-		"file does not exist":                 func() { apps.Page(files(), "no.html", nil) },
-		"does not begin with <!doctype html>": page("<p>hello", nil),
-		"line 2: <script>: open x.js":         page(start+"<script src=x.js></script>", nil),
-		"line 2: <style>: open x.png":         page(start+"<style>\na { background: url(x.png) }</style>", nil),
-		"has the attribute defer":             page(start+"<script defer src=x.js></script>", nil),
-		"is outside of the file system":       page(start+"<img src=../x.png>", nil),
-		"ResourceDomains does not have":       page(start+"<script src=https://cdn.example/x.js></script>", nil),
-		"FrameDomains does not have":          page(start+"<iframe src=https://cdn.example/></iframe>", &apps.CSP{ResourceDomains: []string{"https://cdn.example"}}),
-		"BaseURIDomains does not have":        page(start+"<base href=https://cdn.example/>", nil),
-		"srcset":                              page(start+"<img srcset='a.png 2x'>", nil),
-		"cannot be made a part":               page(start+"<link rel=manifest href=a.json>", nil),
-		"csp.frameDomains[0] is":              page(start, &apps.CSP{FrameDomains: []string{"https://a.example; script-src *"}}),
-		"the template is nil":                 func() { apps.Template(nil, nil, nil) },
-		"is not a URI such as":                func() { apps.Tool(nil, "https://a.example") },
-		"neither a page nor a visibility":     func() { apps.Tool(nil, "") },
-		"is neither":                          func() { apps.Tool(nil, seats, "everyone") },
-		"names no page":                       func() { apps.FlatKey(&mcp.Tool{}) },
+		"file does not exist":                  func() { apps.Page(files(), "no.html", nil) },
+		"does not begin with <!doctype html>":  page("<p>hello", nil),
+		"line 2: <script>: open x.js":          page(start+"<script src=x.js></script>", nil),
+		"line 2: <style>: open x.png":          page(start+"<style>\na { background: url(x.png) }</style>", nil),
+		"has the attribute defer":              page(start+"<script defer src=x.js></script>", nil),
+		"is outside of the file system":        page(start+"<img src=../x.png>", nil),
+		"ResourceDomains does not have":        page(start+"<script src=https://cdn.example/x.js></script>", nil),
+		"\"https://cdn.example:8443/x.js\" is": page(start+"<script src=https://cdn.example:8443/x.js></script>", &apps.CSP{ResourceDomains: []string{"https://cdn.example"}}),
+		"FrameDomains does not have":           page(start+"<iframe src=https://cdn.example/></iframe>", &apps.CSP{ResourceDomains: []string{"https://cdn.example"}}),
+		"BaseURIDomains does not have":         page(start+"<base href=https://cdn.example/>", nil),
+		"srcset":                               page(start+"<img srcset='a.png 2x'>", nil),
+		"cannot be made a part":                page(start+"<link rel=manifest href=a.json>", nil),
+		"csp.frameDomains[0] is":               page(start, &apps.CSP{FrameDomains: []string{"https://a.example; script-src *"}}),
+		"the template is nil":                  func() { apps.Template(nil, nil, nil) },
+		"is not a URI such as":                 func() { apps.Tool(nil, "https://a.example") },
+		"neither a page nor a visibility":      func() { apps.Tool(nil, "") },
+		"is neither":                           func() { apps.Tool(nil, seats, "everyone") },
+		"names no page":                        func() { apps.FlatKey(&mcp.Tool{}) },
 	} {
 		t.Run(want, func(t *testing.T) {
 			defer func() {
@@ -184,9 +185,10 @@ func TestMistakes(t *testing.T) {
 // Page accepts references to the origins declared in the CSP, and references that load
 // nothing.
 func TestDeclaredOrigins(t *testing.T) {
-	csp := &apps.CSP{ResourceDomains: []string{"https://cdn.example", "https://*.images.example"}, FrameDomains: []string{"video.example"}}
+	csp := &apps.CSP{ResourceDomains: []string{"https://cdn.example", "https://*.images.example", "https://a.example:8443", "http://b.example:*"}, FrameDomains: []string{"video.example"}}
 	for _, tag := range []string{
-		"<script src=https://cdn.example/x.js></script>", "<img src=https://eu.images.example/a.png>", "<iframe src=https://video.example/1></iframe>",
+		"<script src=https://cdn.example/x.js></script>", "<script src=https://cdn.example:443/x.js></script>", "<script src=//cdn.example/x.js></script>",
+		"<script src=https://a.example:8443/x.js></script>", "<script src=http://b.example:81/x.js></script>", "<img src=https://eu.images.example/a.png>", "<iframe src=https://video.example/1></iframe>",
 		"<a href=https://elsewhere.example/>there</a>", "<img src=data:image/png;base64,AA==>", "<link rel=canonical href=https://elsewhere.example>",
 	} {
 		apps.Page(fstest.MapFS{"a.html": {Data: []byte("<!DOCTYPE HTML><title>x</title>" + tag)}}, "a.html", &apps.Options{CSP: csp})

@@ -5,6 +5,7 @@ package apps
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"net/url"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"golang.org/x/net/html"
@@ -249,23 +251,33 @@ func (in *inliner) mustBeDeclared(ref, list string) error {
 	return fmt.Errorf("%q is loaded from elsewhere, and Options.CSP.%s does not have its origin", ref, list)
 }
 
-// allows reports whether a list contains the origin of a URL.
+// allows reports whether a list contains the origin of a URL, as browsers compare them.
 func (c *CSP) allows(list string, u *url.URL) bool {
 	sources := map[string][]string{"ResourceDomains": c.ResourceDomains, "FrameDomains": c.FrameDomains, "BaseURIDomains": c.BaseURIDomains}[list]
-	for _, s := range sources {
-		scheme, host, hasScheme := strings.Cut(s, "://")
-		if !hasScheme {
-			scheme, host = "", s
-		}
-		host, _, _ = strings.Cut(host, "/")
-		host = strings.TrimSuffix(host, ":*")
-		suffix, wild := strings.CutPrefix(host, "*")
-		matches := host == u.Host || host == u.Hostname() || wild && strings.HasSuffix(u.Hostname(), suffix)
-		if matches && (scheme == "" || u.Scheme == "" || scheme == u.Scheme) {
-			return true
-		}
+	return slices.ContainsFunc(sources, func(source string) bool { return matchesSource(source, u) })
+}
+
+// matchesSource reports whether a source of a policy, such as https://*.example.com:8443, matches
+// the origin of a URL, which has no scheme if it depends on the scheme of the page.
+func matchesSource(source string, u *url.URL) bool {
+	scheme, host, hasScheme := strings.Cut(source, "://")
+	if !hasScheme {
+		scheme, host = "", source
 	}
-	return false
+	host, _, _ = strings.Cut(host, "/")
+	host, port, _ := strings.Cut(host, ":")
+	suffix, wild := strings.CutPrefix(host, "*")
+	return (scheme == "" || u.Scheme == "" || scheme == u.Scheme) &&
+		(host == u.Hostname() || wild && strings.HasSuffix(u.Hostname(), suffix)) &&
+		(port == "*" || cmp.Or(port, defaultPort(u)) == cmp.Or(u.Port(), defaultPort(u)))
+}
+
+// defaultPort returns the port of a URL that has none.
+func defaultPort(u *url.URL) string {
+	if u.Scheme == "http" {
+		return "80"
+	}
+	return "443"
 }
 
 func attribute(t *html.Token, name string) string {

@@ -32,7 +32,7 @@ func (clientExtension) Settings() json.RawMessage { return clientSettings }
 
 // Middleware implements [mcp.ClientExtension].
 func (clientExtension) Middleware(*mcp.Conn) mcp.Middleware {
-	return newSeparator(func(ctx context.Context, _ *mcp.Request) Visibility {
+	return newVisibilityFilter(func(ctx context.Context, _ *mcp.Request) Visibility {
 		if appside.Is(ctx) {
 			return ForApp
 		}
@@ -48,7 +48,7 @@ func AsApp(ctx context.Context) context.Context { return appside.Context(ctx) }
 // for apps from clients that do not declare the extension, because these would show them to
 // a model. Such clients can neither list nor call the tools. Use it around a whole mux.
 func HideAppTools() mcp.Middleware {
-	return newSeparator(func(_ context.Context, req *mcp.Request) Visibility {
+	return newVisibilityFilter(func(_ context.Context, req *mcp.Request) Visibility {
 		if supports(req.ClientCapabilities()) {
 			return ""
 		}
@@ -79,7 +79,7 @@ type visibilityFilter struct {
 	known map[string]*ToolMeta // metadata in lists, by the name of the tool
 }
 
-func newSeparator(caller func(context.Context, *mcp.Request) Visibility) mcp.Middleware {
+func newVisibilityFilter(caller func(context.Context, *mcp.Request) Visibility) mcp.Middleware {
 	return func(next mcp.Handler) mcp.Handler {
 		return &visibilityFilter{next: next, caller: caller, known: map[string]*ToolMeta{}}
 	}
