@@ -65,9 +65,12 @@ func stamps(fsys fs.FS) (map[string]stamp, error) {
 	found := map[string]stamp{}
 	entries := 0
 	err := fs.WalkDir(fsys, ".", func(name string, e fs.DirEntry, err error) error {
+		entries++
 		switch {
 		case err != nil:
 			return err
+		case entries > maxEntries:
+			return fmt.Errorf("there are more than %d files and directories", maxEntries)
 		case name == ".":
 			return nil
 		case strings.HasPrefix(e.Name(), "."):
@@ -78,11 +81,7 @@ func stamps(fsys fs.FS) (map[string]stamp, error) {
 		case strings.Count(name, "/") > maxDirectories:
 			return fmt.Errorf("%s: it is more than %d directories deep", name, maxDirectories)
 		case !e.Type().IsRegular():
-			entries++
 			return nil
-		}
-		if entries++; entries > maxEntries {
-			return fmt.Errorf("there are more than %d files and directories", maxEntries)
 		}
 		info, err := e.Info()
 		if err != nil {
