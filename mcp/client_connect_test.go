@@ -494,3 +494,15 @@ func TestVerdictByCode(t *testing.T) {
 		mu.Unlock()
 	}
 }
+
+// The result of server/discover must be of the type that discovery has.
+func TestDiscoveryOfAnotherType(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, err := mcp.NewClient("c", "v1", &mcp.ClientOptions{Version: mcp.LatestVersion}).Connect(t.Context(), fakeServer(func(_, id string) (string, bool) {
+			return `{"jsonrpc":"2.0","id":` + id + `,"result":{"resultType":"other"}}`, true
+		}))
+		if !errors.Is(err, mcp.ErrUnreadable) || !strings.HasSuffix(err.Error(), "has an unknown resultType") {
+			t.Errorf("got %v", err)
+		}
+	})
+}

@@ -729,3 +729,45 @@ func TestFindingW2NonsenseIsLoggedSparsely(t *testing.T) {
 		})
 	}
 }
+
+// Repeated changes of one resource take the space of one, however long its URI is: nothing else
+// counts as changed.
+func TestRepeatedChangesTakeNoSpace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		long := "r:" + strings.Repeat("a", 64<<10)
+		mux := mcp.NewMux("m", "v1", quiet())
+		mux.Use(func(next mcp.Handler) mcp.Handler {
+			return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+				if req.Method != mcp.MethodListen {
+					return next.ServeMCP(ctx, req)
+				}
+				meta := mcp.Meta{}
+				meta.Set(mcp.MetaSubscriptionID, req.ID)
+				_ = req.Notify(ctx, mcp.NotificationAcknowledged, &mcp.AcknowledgedParams{
+					Notifications: mcp.SubscriptionFilter{ResourceSubscriptions: []string{long, "r:other"}}, Meta: meta,
+				})
+				for range 300 {
+					_ = req.Notify(ctx, mcp.NotificationResourceUpdated, &mcp.ResourceUpdatedParams{URI: long, Meta: meta})
+				}
+				<-ctx.Done()
+				return nil, context.Cause(ctx)
+			})
+		})
+		c := connect(t, mux, quietClient("2026-07-28"))
+		slow := make(chan struct{})
+		told := map[string]int{}
+		if _, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ResourceSubscriptions: []string{long, "r:other"}}, func(ch mcp.Change) {
+			<-slow
+			told[ch.URI]++
+		}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		close(slow)
+		synctest.Wait()
+		if told["r:other"] != 0 || told[long] == 0 {
+			t.Errorf("received %d changes of the resource and %d of the other one", told[long], told["r:other"])
+		}
+		_ = c.Close()
+	})
+}

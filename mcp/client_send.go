@@ -49,8 +49,11 @@ func (c *Conn) discover(ctx context.Context) error {
 func decodeDiscovery(result json.RawMessage) (*DiscoverResult, error) {
 	res, err := decodeResult(MethodDiscover, result)
 	d, ok := res.(*DiscoverResult)
-	if err != nil || !ok {
+	switch {
+	case err != nil:
 		return nil, fmt.Errorf("%w: that to %s: %w", ErrUnreadable, MethodDiscover, err)
+	case !ok:
+		return nil, fmt.Errorf("%w: that to %s has an unknown resultType", ErrUnreadable, MethodDiscover)
 	}
 	if d.Capabilities == nil {
 		d.Capabilities = &ServerCapabilities{}

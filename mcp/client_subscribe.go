@@ -199,9 +199,11 @@ func (f *forwarder) accept(filter *SubscriptionFilter) {
 func (f *forwarder) add(c Change) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.pending) >= maxUpdates || f.bytes+len(c.URI) > maxNoteBytes {
+	switch {
+	case f.pending.has(c):
+	case len(f.pending) >= maxUpdates || f.bytes+len(c.URI) > maxNoteBytes:
 		f.missed = true
-	} else {
+	default:
 		f.pending.add(c)
 		f.bytes += len(c.URI)
 	}

@@ -265,7 +265,10 @@ type retryData struct {
 // an overloaded server. The caller may retry after the given duration, which is rounded up to
 // milliseconds; a negative duration means zero.
 func NewRateLimitedError(after time.Duration, format string, args ...any) *Error {
-	ms := max(0, int64((after+time.Millisecond-1)/time.Millisecond))
+	ms := max(0, after.Milliseconds())
+	if after > 0 && after%time.Millisecond != 0 {
+		ms++
+	}
 	return Errorf(CodeRateLimited, "%s", fmt.Sprintf(format, args...)).WithData(retryData{&ms})
 }
 

@@ -12,6 +12,7 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"math"
 	"net/http/httptest"
 	"strings"
 	"sync"
@@ -73,6 +74,7 @@ func TestRetryAfterBounds(t *testing.T) {
 	for after, want := range map[time.Duration]time.Duration{
 		-time.Hour: 0, -1: 0, 0: 0, 1: time.Millisecond, time.Millisecond: time.Millisecond, time.Millisecond + 1: 2 * time.Millisecond,
 		24 * time.Hour: 24 * time.Hour, 24*time.Hour + 1: 24 * time.Hour, 48 * time.Hour: 24 * time.Hour,
+		math.MaxInt64: 24 * time.Hour,
 	} {
 		if got, ok := mcp.RetryAfter(mcp.NewRateLimitedError(after, "no")); !ok || got != want {
 			t.Errorf("%v: got %v, %t", after, got, ok)
