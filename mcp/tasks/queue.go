@@ -184,10 +184,10 @@ func (m *Manager) resume(c candidate) {
 		}
 		res, err := core.Serve(core.ContextWithRequest(ctx, req), m.handler, req, nil, m.opts.Logger)
 		r.mu.Lock()
-		goOn := r.goOn
+		continueHandler := r.continueHandler
 		r.mu.Unlock()
-		if goOn != nil {
-			return goOn()
+		if continueHandler != nil {
+			return continueHandler()
 		}
 		return res, err
 	})

@@ -30,10 +30,10 @@ type run struct {
 	cancel   context.CancelCauseFunc
 	ctx      context.Context // of the handler
 
-	record   *record       // as it was when the run began; nil before the call is a task
-	poked    chan struct{} // wakes renew; nil before startRenewal
-	attended func()        // undoes startRenewal; nil before that
-	created  Task          // as first stored
+	record      *record       // as it was when the run began; nil before the call is a task
+	poked       chan struct{} // wakes renew; nil before startRenewal
+	stopRenewal func()        // undoes startRenewal; nil before that
+	created     Task          // as first stored
 
 	// For a first run only. A token in creating is the lock of the fields after it. It is
 	// held during operations of the store, and acquired before mu and the mutex of the
@@ -53,7 +53,7 @@ type run struct {
 	tool    string // "" before reached
 	failed  error  // why something could not be stored
 
-	goOn func() (mcp.Result, error) // calls the handler of a task that runs again; nil before deferHandler
+	continueHandler func() (mcp.Result, error) // calls the handler of a task that runs again; nil before deferHandler
 }
 
 func (m *Manager) newRun(rec *record) *run {
@@ -138,7 +138,7 @@ func (r *run) startRenewal() {
 	stop := context.AfterFunc(m.ctx, func() { r.cancel(errShutdown) })
 	expiry := time.AfterFunc(r.record.rest(), func() { r.cancel(errExpired) })
 	m.done.Go(func() { r.renew(returned) })
-	r.attended = func() {
+	r.stopRenewal = func() {
 		stop()
 		expiry.Stop()
 		close(returned)
@@ -155,8 +155,8 @@ func (r *run) detach() {
 	if r.decided != nil {
 		r.discard(nil)
 	}
-	if r.attended != nil {
-		r.attended()
+	if r.stopRenewal != nil {
+		r.stopRenewal()
 	}
 	r.cancel(nil)
 }
@@ -214,13 +214,13 @@ func (r *run) contextFor(ctx context.Context) context.Context {
 }
 
 // deferHandler answers the request of a task that runs again with the task, as the request
-// of the first run was answered, and sets goOn, which then calls the handler. This way, the
+// of the first run was answered, and sets continueHandler, which then calls the handler. This way, the
 // middleware around the mux does not affect the task as it would affect a call, for example
 // by limiting its time.
 func (r *run) deferHandler(ctx context.Context, next mcp.Handler, req *mcp.Request) mcp.Result {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.goOn = func() (mcp.Result, error) {
+	r.continueHandler = func() (mcp.Result, error) {
 		ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 		defer cancel(nil)
 		defer context.AfterFunc(r.ctx, func() { cancel(context.Cause(r.ctx)) })()

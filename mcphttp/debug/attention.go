@@ -41,10 +41,10 @@ func (a *attention) init(start func() (stop func()), limit int) {
 func (a *attention) extend() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.glanceLocked()
+	a.extendLocked()
 }
 
-func (a *attention) glanceLocked() {
+func (a *attention) extendLocked() {
 	if a.stop == nil {
 		a.stop, a.since = a.start(), time.Now()
 		a.timer = time.AfterFunc(linger, a.stopIfIdle)
@@ -75,7 +75,7 @@ func (a *attention) watch() (*watcher, bool) {
 	if len(a.watchers) >= a.max {
 		return nil, false
 	}
-	a.glanceLocked()
+	a.extendLocked()
 	w := &watcher{wake: make(chan struct{}, 1), events: map[string]bool{}}
 	a.watchers[w] = struct{}{}
 	return w, true
