@@ -4,7 +4,7 @@
 package jsonschema_test
 
 import (
-	"encoding/json"
+	"strconv"
 	"testing"
 
 	"github.com/go-psi/psi/jsonschema"
@@ -20,8 +20,7 @@ func TestMendRounds(t *testing.T) {
 	for levels, want := range map[int]bool{1: true, 8: true, 9: false} {
 		value := `{}`
 		for range levels {
-			quoted, _ := json.Marshal(value)
-			value = `{"x":` + string(quoted) + `}`
+			value = `{"x":` + strconv.Quote(value) + `}`
 		}
 		_, changed, err := s.Mend(t.Context(), []byte(value))
 		if (err == nil) != want || want && len(changed) != levels {
