@@ -299,7 +299,7 @@ func outerError(err error, kind, inner, outer string) error {
 }
 
 // The methods below rename the results of a mounted server. Results are shared with that
-// server, so they are copied and never modified. The lists are in mount_lists.go.
+// server, so they are copied and never modified. The lists are in mount_items.go.
 
 // renameResult returns a copy of a result with outer URIs and without the identity of the
 // mounted server: the caller's server is the outermost mux, in every era.

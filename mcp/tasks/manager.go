@@ -83,7 +83,7 @@ func (o *Options) withDefaults() Options {
 // A Manager stores tasks, runs them and serves requests about them. It must be created by
 // [New] and is safe for concurrent use.
 type Manager struct {
-	// Lock order: run.creating, mu, watcher.mu.
+	// Lock order: run.creating, mu, watcher.mu and the lock of all registrations.
 
 	name  string
 	opts  Options
