@@ -129,45 +129,53 @@ func TestFindingCM16SlowListener(t *testing.T) {
 func TestFindingCM16DroppedChangesAreMadeUpFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const sent = 6000
-		mux := mcp.NewMux("m", "v1", quiet())
-		mux.Use(func(next mcp.Handler) mcp.Handler {
-			return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
-				if req.Method != mcp.MethodListen {
-					return next.ServeMCP(ctx, req)
-				}
-				meta := mcp.Meta{}
-				meta.Set(mcp.MetaSubscriptionID, req.ID)
-				_ = req.Notify(ctx, mcp.NotificationAcknowledged, &mcp.AcknowledgedParams{
-					Notifications: mcp.SubscriptionFilter{ResourceSubscriptions: []string{"r:a", "r:last"}}, Meta: meta,
-				})
-				for range sent {
-					_ = req.Notify(ctx, mcp.NotificationResourceUpdated, &mcp.ResourceUpdatedParams{URI: "r:a", Meta: meta})
-				}
-				_ = req.Notify(ctx, mcp.NotificationResourceUpdated, &mcp.ResourceUpdatedParams{URI: "r:last", Meta: meta})
-				<-ctx.Done()
-				return nil, context.Cause(ctx)
-			})
-		})
-		c := connect(t, mux, quietClient("2026-07-28"))
-		slow := make(chan struct{})
-		var told, last int
-		if _, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ResourceSubscriptions: []string{"r:a", "r:last"}}, func(ch mcp.Change) {
-			<-slow
-			told++
-			if ch.URI == "r:last" {
-				last++
+		told := listenSlowly(t, []string{"r:a", "r:last"}, func(update func(uri string)) {
+			for range sent {
+				update("r:a")
 			}
-		}); err != nil {
-			t.Fatal(err)
+			update("r:last")
+		})
+		if told["r:a"] >= sent || told["r:last"] == 0 {
+			t.Errorf("received %v", told)
 		}
-		synctest.Wait()
-		close(slow)
-		synctest.Wait()
-		if told >= sent || last == 0 {
-			t.Errorf("told %d times, %d of the last", told, last)
-		}
-		_ = c.Close()
 	})
+}
+
+// listenSlowly returns how often a function that is slow is called for each resource, if a server
+// sends updates before the function returns for the first time.
+func listenSlowly(t *testing.T, uris []string, send func(update func(uri string))) (told map[string]int) {
+	t.Helper()
+	filter := mcp.SubscriptionFilter{ResourceSubscriptions: uris}
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Use(func(next mcp.Handler) mcp.Handler {
+		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+			if req.Method != mcp.MethodListen {
+				return next.ServeMCP(ctx, req)
+			}
+			meta := mcp.Meta{}
+			meta.Set(mcp.MetaSubscriptionID, req.ID)
+			_ = req.Notify(ctx, mcp.NotificationAcknowledged, &mcp.AcknowledgedParams{Notifications: filter, Meta: meta})
+			send(func(uri string) {
+				_ = req.Notify(ctx, mcp.NotificationResourceUpdated, &mcp.ResourceUpdatedParams{URI: uri, Meta: meta})
+			})
+			<-ctx.Done()
+			return nil, context.Cause(ctx)
+		})
+	})
+	c := connect(t, mux, quietClient("2026-07-28"))
+	slow := make(chan struct{})
+	told = map[string]int{}
+	if _, err := c.Listen(t.Context(), filter, func(ch mcp.Change) {
+		<-slow
+		told[ch.URI]++
+	}); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Wait()
+	close(slow)
+	synctest.Wait()
+	_ = c.Close()
+	return told
 }
 
 // Mutation 34: the timeout of a call is paused while the user answers. Progress does not
@@ -735,39 +743,13 @@ func TestFindingW2NonsenseIsLoggedSparsely(t *testing.T) {
 func TestRepeatedChangesTakeNoSpace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		long := "r:" + strings.Repeat("a", 64<<10)
-		mux := mcp.NewMux("m", "v1", quiet())
-		mux.Use(func(next mcp.Handler) mcp.Handler {
-			return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
-				if req.Method != mcp.MethodListen {
-					return next.ServeMCP(ctx, req)
-				}
-				meta := mcp.Meta{}
-				meta.Set(mcp.MetaSubscriptionID, req.ID)
-				_ = req.Notify(ctx, mcp.NotificationAcknowledged, &mcp.AcknowledgedParams{
-					Notifications: mcp.SubscriptionFilter{ResourceSubscriptions: []string{long, "r:other"}}, Meta: meta,
-				})
-				for range 300 {
-					_ = req.Notify(ctx, mcp.NotificationResourceUpdated, &mcp.ResourceUpdatedParams{URI: long, Meta: meta})
-				}
-				<-ctx.Done()
-				return nil, context.Cause(ctx)
-			})
+		told := listenSlowly(t, []string{long, "r:other"}, func(update func(uri string)) {
+			for range 300 {
+				update(long)
+			}
 		})
-		c := connect(t, mux, quietClient("2026-07-28"))
-		slow := make(chan struct{})
-		told := map[string]int{}
-		if _, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ResourceSubscriptions: []string{long, "r:other"}}, func(ch mcp.Change) {
-			<-slow
-			told[ch.URI]++
-		}); err != nil {
-			t.Fatal(err)
-		}
-		synctest.Wait()
-		close(slow)
-		synctest.Wait()
 		if told["r:other"] != 0 || told[long] == 0 {
 			t.Errorf("received %d changes of the resource and %d of the other one", told[long], told["r:other"])
 		}
-		_ = c.Close()
 	})
 }

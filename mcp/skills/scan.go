@@ -63,7 +63,7 @@ const (
 // with a dot, and anything that is neither a directory nor a regular file, such as a link.
 func stamps(fsys fs.FS) (map[string]stamp, error) {
 	found := map[string]stamp{}
-	entries := 0
+	entries := -1 // the root does not count
 	err := fs.WalkDir(fsys, ".", func(name string, e fs.DirEntry, err error) error {
 		entries++
 		switch {
