@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"math"
 	"strings"
 	"sync"
 	"time"
@@ -22,9 +23,11 @@ import (
 
 // CacheOptions configure a [Cache]. Nil means the zero CacheOptions.
 type CacheOptions struct {
-	// MaxEntries is the maximum number of cached results. Beyond it, the least recently
-	// used result is evicted. 0 means 1024.
+	// MaxEntries is the maximum number of cached results. 0 means 1024.
 	MaxEntries int
+	// MaxBytes is the approximate maximum of the memory, in bytes, that cached results take.
+	// A result that takes more than a sixteenth of it is not cached. 0 means 64 MiB.
+	MaxBytes int
 }
 
 // A Cache caches results of a client's requests for as long as the server allows
@@ -34,8 +37,12 @@ type CacheOptions struct {
 // Results without a TTL and results of requests that answer a question are not cached. A
 // Cache must be created by [NewCache] and is safe for concurrent use.
 //
+// Beyond MaxEntries or MaxBytes, the caller whose requests filled most of the cache loses its
+// least recently used result: a caller that requests much evicts its own results. Requests
+// without a principal count as one caller.
+//
 // Use its Middleware on one or more [mcp.Conn]s. Each connection has its own results, and
-// all share MaxEntries. Subscribe to changes with [Cache.Changed], so that changed lists
+// all share the limits. Subscribe to changes with [Cache.Changed], so that changed lists
 // are requested again:
 //
 //	conn.Use(cache.Middleware)
@@ -45,8 +52,12 @@ type CacheOptions struct {
 // subscription to each URI. Every subscription made through Middleware, such as one by a
 // caller of a gateway, drops stale results before its receiver is notified of the change.
 type Cache struct {
+	most, mostBytes int
+
 	mu      sync.Mutex
 	entries *lru.Map[cacheKey, cacheEntry]
+	bytes   int            // memory of all entries
+	shares  map[string]int // memory of the entries of each viewer; see cacheEntry.owner
 	servers int            // number of handlers wrapped by Middleware
 	changes map[string]int // number of invalidations, by method
 }
@@ -63,15 +74,24 @@ type cacheKey struct {
 type cacheEntry struct {
 	res     mcp.Result
 	expires time.Time
+	owner   string // viewer whose request filled the entry
+	bytes   int
 }
 
 // NewCache returns an empty cache. opts may be nil.
 func NewCache(opts *CacheOptions) *Cache {
-	most := 1024
-	if opts != nil && opts.MaxEntries > 0 {
-		most = opts.MaxEntries
+	c := &Cache{
+		most: 1024, mostBytes: 64 << 20,
+		entries: lru.New[cacheKey, cacheEntry](math.MaxInt), // evict applies the limits
+		shares:  map[string]int{}, changes: map[string]int{},
 	}
-	return &Cache{entries: lru.New[cacheKey, cacheEntry](most), changes: map[string]int{}}
+	if opts != nil && opts.MaxEntries > 0 {
+		c.most = opts.MaxEntries
+	}
+	if opts != nil && opts.MaxBytes > 0 {
+		c.mostBytes = opts.MaxBytes
+	}
+	return c
 }
 
 // mustBeMade panics unless the Cache was created by NewCache.
@@ -220,12 +240,15 @@ func (c *Cache) get(key cacheKey) (res mcp.Result, changes int) {
 	for _, private := range []string{"", key.private} {
 		key.private = private
 		e, ok := c.entries.Get(key)
-		if rest := time.Until(e.expires); ok && rest > 0 {
+		if !ok {
+			continue
+		}
+		if rest := time.Until(e.expires); rest > 0 {
 			res, hints := withHints(e.res)
 			*hints = mcp.CacheFor(rest, hints.CacheScope)
 			return res, c.changes[key.method]
 		}
-		c.entries.Delete(key)
+		c.removeLocked(key, e)
 	}
 	return nil, c.changes[key.method]
 }
@@ -236,14 +259,51 @@ func (c *Cache) put(key cacheKey, res mcp.Result, changes int) {
 	if hints == nil || hints.TTLMs == nil || *hints.TTLMs <= 0 {
 		return
 	}
+	e := cacheEntry{res: res, owner: key.private, bytes: sizeOf(key) + sizeOf(res)}
+	if e.bytes > c.mostBytes/16 {
+		return
+	}
 	if hints.CacheScope == mcp.CachePublic {
 		key.private = ""
 	}
 	ttl := time.Duration(min(*hints.TTLMs, maxTTL.Milliseconds())) * time.Millisecond
+	e.expires = time.Now().Add(ttl)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.changes[key.method] == changes {
-		c.entries.Put(key, cacheEntry{res, time.Now().Add(ttl)})
+	if c.changes[key.method] != changes {
+		return
+	}
+	if old, ok := c.entries.Get(key); ok {
+		c.removeLocked(key, old)
+	}
+	c.entries.Put(key, e)
+	c.bytes += e.bytes
+	c.shares[e.owner] += e.bytes
+	for c.entries.Len() > c.most || c.bytes > c.mostBytes {
+		c.evictLocked()
+	}
+}
+
+// evictLocked removes the least recently used entry of the viewer with the largest share. The
+// search takes time proportional to the number of entries, which MaxEntries bounds.
+func (c *Cache) evictLocked() {
+	var largest string
+	for owner, share := range c.shares {
+		if share > c.shares[largest] {
+			largest = owner
+		}
+	}
+	key, e, ok := c.entries.Oldest(func(e cacheEntry) bool { return e.owner == largest })
+	if ok {
+		c.removeLocked(key, e)
+	}
+}
+
+func (c *Cache) removeLocked(key cacheKey, e cacheEntry) {
+	c.entries.Delete(key)
+	c.bytes -= e.bytes
+	if c.shares[e.owner] -= e.bytes; c.shares[e.owner] == 0 {
+		delete(c.shares, e.owner)
 	}
 }
 
@@ -255,5 +315,9 @@ func (c *Cache) drop(method string, which func(cacheKey) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.changes[method]++
-	c.entries.DeleteFunc(func(k cacheKey) bool { return k.method == method && which(k) })
+	for k, e := range c.entries.All() {
+		if k.method == method && which(k) {
+			c.removeLocked(k, e)
+		}
+	}
 }

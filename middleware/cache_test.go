@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-psi/psi/internal/appside"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
 	"github.com/go-psi/psi/mcp/transport"
@@ -540,4 +541,117 @@ func TestFindingU5CacheHearsOfChanges(t *testing.T) {
 // noop is a tool that does nothing.
 func noop() mcp.Handler {
 	return mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "", nil }, nil)
+}
+
+// cacheOf returns a handler whose resources have size bytes, behind a cache, and a function
+// that reads one and reports whether the server was asked.
+func cacheOf(t *testing.T, size int, opts *middleware.CacheOptions) (read func(subject, uri string, caps mcp.ClientCapabilities) bool) {
+	t.Helper()
+	asked := 0
+	h := middleware.NewCache(opts).Middleware(mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
+		asked++
+		res := &mcp.ReadResourceResult{Cacheable: mcp.CacheFor(time.Hour, mcp.CachePrivate)}
+		res.Contents = []*mcp.ResourceContents{{URI: req.Name(), Blob: make([]byte, size)}}
+		return res, nil
+	}))
+	return func(subject, uri string, caps mcp.ClientCapabilities) bool {
+		t.Helper()
+		before := asked
+		req := mcptest.NewRequest(mcp.MethodReadResource, map[string]any{
+			"uri": uri, "_meta": map[string]any{"io.modelcontextprotocol/clientCapabilities": caps},
+		})
+		if subject != "" {
+			req.Principal = &mcp.Principal{Subject: subject}
+		}
+		do(t, h, req)
+		return asked > before
+	}
+}
+
+// A cache is bounded in bytes, whatever the number and the size of the results: it keeps the
+// most recently used ones, and none that would take much of its room.
+func TestFindingX9CacheIsBoundedByBytes(t *testing.T) {
+	const kept = 8
+	read := cacheOf(t, 10_000, &middleware.CacheOptions{MaxBytes: 16 * 11_000})
+	for range 2 {
+		for i := range 20 {
+			if !read("", fmt.Sprintf("a:%d", i), mcp.ClientCapabilities{}) {
+				t.Errorf("the result %d of 20 was still cached", i)
+			}
+		}
+	}
+	for i := 19; i > 19-kept; i-- {
+		if read("", fmt.Sprintf("a:%d", i), mcp.ClientCapabilities{}) {
+			t.Errorf("the result %d of 20 was not cached any more", i)
+		}
+	}
+	large := cacheOf(t, 12_000, &middleware.CacheOptions{MaxBytes: 16 * 11_000})
+	for range 2 {
+		if !large("", "a:", mcp.ClientCapabilities{}) {
+			t.Error("a result of more than a sixteenth of the cache was cached")
+		}
+	}
+	byKey := cacheOf(t, 0, &middleware.CacheOptions{MaxBytes: 1 << 16})
+	for range 2 {
+		if !byKey("", "a:"+strings.Repeat("x", 1<<13), mcp.ClientCapabilities{}) {
+			t.Error("a result with a URI of more than a sixteenth of the cache was cached")
+		}
+	}
+}
+
+// A caller that makes up capabilities, so that each of its requests has a result of its own,
+// evicts its own results and not those of others.
+func TestFindingX13MadeUpCapabilitiesEvictTheirOwn(t *testing.T) {
+	for name, opts := range map[string]*middleware.CacheOptions{"number": {MaxEntries: 16}, "bytes": {MaxBytes: 16 * 3000}} {
+		t.Run(name, func(t *testing.T) {
+			read := cacheOf(t, 1000, opts)
+			for i := range 4 {
+				read("victim", fmt.Sprintf("a:%d", i), mcp.ClientCapabilities{})
+			}
+			for i := range 200 {
+				odd := mcp.ClientCapabilities{Experimental: map[string]json.RawMessage{"odd": json.RawMessage(fmt.Sprintf(`{"n":%d}`, i))}}
+				if !read("attacker", "a:0", odd) {
+					t.Fatal("results for different capabilities were shared")
+				}
+			}
+			for i := range 4 {
+				if read("victim", fmt.Sprintf("a:%d", i), mcp.ClientCapabilities{}) {
+					t.Errorf("the result %d of another caller was evicted", i)
+				}
+			}
+		})
+	}
+}
+
+// A page of an app and the model do not share a list: they may see different tools.
+func TestCacheSeparatesPagesFromTheModel(t *testing.T) {
+	server := &counted{hints: mcp.CacheFor(time.Minute, mcp.CachePublic)}
+	h := middleware.NewCache(nil).Middleware(server)
+	for range 2 {
+		do(t, h, mcptest.NewRequest(mcp.MethodListTools, nil))
+		if _, err := h.ServeMCP(appside.Context(t.Context()), mcptest.NewRequest(mcp.MethodListTools, nil)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if server.n != 2 {
+		t.Errorf("the server was asked %d times, want 2", server.n)
+	}
+}
+
+// A change of the list of resources makes the list of templates stale, too: there is no
+// notification for templates alone.
+func TestCacheOfTemplatesIsChangedWithResources(t *testing.T) {
+	n := 0
+	cache := middleware.NewCache(nil)
+	h := cache.Middleware(mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
+		n++
+		return &mcp.ListResourceTemplatesResult{Cacheable: mcp.CacheFor(time.Minute, mcp.CachePublic)}, nil
+	}))
+	for range 2 {
+		do(t, h, mcptest.NewRequest(mcp.MethodListResourceTemplates, nil))
+		cache.Changed(mcp.Change{Method: mcp.NotificationResourcesListChanged})
+	}
+	if n != 2 {
+		t.Errorf("the server was asked %d times, want 2", n)
+	}
 }

@@ -300,8 +300,8 @@ func TestFindingS25EvictionForgivesNothing(t *testing.T) {
 		if n := allowed(t, b, "busy", 100); n > 30 {
 			t.Errorf("%d passed that had 30 left", n)
 		}
-		if n := allowed(t, b, "new", 100); n < 40 {
-			t.Errorf("a new caller has %d, want about 50", n)
+		if n := allowed(t, b, "new", 100); n < 40 || n >= 60 {
+			t.Errorf("a new caller has %d, want as few as the forgotten ones, about 59", n)
 		}
 		<-time.After(time.Hour)
 		for _, key := range []string{"mallory", "busy", "new", "newer"} {

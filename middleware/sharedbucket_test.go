@@ -48,6 +48,27 @@ func passes(t *testing.T, n int, replicas ...*middleware.SharedBucket) (passed i
 	return passed
 }
 
+// The tokens that a replica has taken expire when they could have been refilled: an idle
+// replica does not add its old lot to a burst elsewhere.
+func TestSharedBucketLotExpires(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		values := store.NewMemory(nil)
+		opts := &middleware.SharedBucketOptions{Lot: 40}
+		idle := middleware.NewSharedBucket(values, 160, time.Minute, opts)
+		busy := middleware.NewSharedBucket(values, 160, time.Minute, opts)
+		if n := passes(t, 1, idle); n != 1 {
+			t.Fatal("the first request was refused")
+		}
+		<-time.After(time.Minute)
+		if n := passes(t, 1000, busy); n != 160 {
+			t.Errorf("%d requests passed at one replica, want 160", n)
+		}
+		if n := passes(t, 100, idle); n != 0 {
+			t.Errorf("%d further requests passed with a lot of a minute ago", n)
+		}
+	})
+}
+
 // Replicas share a limit, whichever of them receives the requests.
 func TestSharedBucket(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -3,7 +3,10 @@
 
 package lru
 
-import "container/list"
+import (
+	"container/list"
+	"iter"
+)
 
 // A Map is a map with a maximum number of entries. It is not safe for concurrent use.
 type Map[K comparable, V any] struct {
@@ -53,11 +56,25 @@ func (m *Map[K, V]) Delete(key K) {
 	}
 }
 
-// DeleteFunc removes all keys for which del returns true.
-func (m *Map[K, V]) DeleteFunc(del func(K) bool) {
-	for key, at := range m.entries {
-		if del(key) {
-			m.remove(at)
+// Oldest returns the least recently used entry whose value matches, without marking it as
+// used.
+func (m *Map[K, V]) Oldest(matches func(V) bool) (key K, value V, ok bool) {
+	for at := m.recent.Back(); at != nil; at = at.Prev() {
+		if e := at.Value.(*entry[K, V]); matches(e.value) {
+			return e.key, e.value, true
+		}
+	}
+	return key, value, false
+}
+
+// All iterates over the entries in no order, without marking them as used. The loop may
+// delete entries.
+func (m *Map[K, V]) All() iter.Seq2[K, V] {
+	return func(yield func(K, V) bool) {
+		for key, at := range m.entries {
+			if !yield(key, at.Value.(*entry[K, V]).value) {
+				return
+			}
 		}
 	}
 }

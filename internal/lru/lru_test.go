@@ -14,10 +14,9 @@ import (
 func has(t *testing.T, m *lru.Map[string, int], want ...string) {
 	t.Helper()
 	var got []string
-	m.DeleteFunc(func(key string) bool {
+	for key := range m.All() {
 		got = append(got, key)
-		return false
-	})
+	}
 	slices.Sort(got)
 	if !slices.Equal(got, want) || m.Len() != len(want) {
 		t.Errorf("there are %q, %d in number, want %q", got, m.Len(), want)
@@ -46,7 +45,17 @@ func TestMap(t *testing.T) {
 	has(t, m, "a", "b")
 	m.Put("e", 4)
 	has(t, m, "a", "b", "e")
-	m.DeleteFunc(func(key string) bool { return key != "b" })
+	if key, v, ok := m.Oldest(func(v int) bool { return v != 0 }); key != "b" || v != 7 || !ok {
+		t.Errorf("the oldest is %q, %d, %v, want b", key, v, ok)
+	}
+	if _, _, ok := m.Oldest(func(int) bool { return false }); ok {
+		t.Error("there is an oldest entry although none matches")
+	}
+	for key := range m.All() {
+		if key != "b" {
+			m.Delete(key)
+		}
+	}
 	has(t, m, "b")
 }
 
