@@ -3,11 +3,15 @@
 
 package mcp
 
-import "context"
+import (
+	"context"
+	"math"
+)
 
 type progressState struct {
-	sent bool
-	last float64
+	sent  bool
+	last  float64
+	total *float64
 }
 
 // Progress reports to the client the progress of the request that ctx belongs to: done out of
@@ -26,6 +30,26 @@ func Progress(ctx context.Context, done, total float64, message string) {
 	req.notifyProgress(ctx, params)
 }
 
+// Heartbeat reports that the handler of the request that ctx belongs to is still working: it
+// repeats the last progress, larger by as little as possible, because progress must increase
+// (basic/utilities/progress). Clients that extend their timeout when there is progress then
+// wait. Progress that the handler reports itself is neither hidden nor changed. Heartbeat
+// does nothing where [Progress] does nothing. See middleware.Heartbeat.
+func Heartbeat(ctx context.Context) {
+	req := RequestFromContext(ctx)
+	if req == nil || req.ProgressToken().IsZero() {
+		return
+	}
+	c := req.sharedCall()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	beat := &ProgressParams{Progress: 1e-9, Total: c.progress.total} // a larger number than the smallest, for readers with little precision
+	if c.progress.sent && c.progress.last != 0 {
+		beat.Progress = math.Nextafter(c.progress.last, math.Inf(1))
+	}
+	req.notifyProgressLocked(ctx, c, beat)
+}
+
 // notifyProgress sends a progress notification with the progress token of the request. The
 // progress of a call must increase, so a notification that does not increase it is dropped,
 // even if it comes from another copy of the request or a mounted server.
@@ -36,6 +60,10 @@ func (r *Request) notifyProgress(ctx context.Context, p *ProgressParams) {
 	c := r.sharedCall()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	r.notifyProgressLocked(ctx, c, p)
+}
+
+func (r *Request) notifyProgressLocked(ctx context.Context, c *call, p *ProgressParams) {
 	if c.progress.sent && p.Progress <= c.progress.last {
 		return
 	}
@@ -46,6 +74,6 @@ func (r *Request) notifyProgress(ctx context.Context, p *ProgressParams) {
 		return
 	}
 	if c.notifyLocked(ctx, NotificationProgress, raw) == nil {
-		c.progress = progressState{sent: true, last: p.Progress}
+		c.progress = progressState{sent: true, last: p.Progress, total: p.Total}
 	}
 }

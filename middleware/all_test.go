@@ -22,7 +22,7 @@ func everything() []mcp.Middleware {
 		middleware.RequestID(nil), middleware.Logger(l), middleware.Metrics(discard{}, nil), middleware.Recover(l),
 		middleware.RateLimit(middleware.ByAll(middleware.ByPrincipal, middleware.ByTool), middleware.NewTokenBucket(1e6, time.Second, nil)),
 		middleware.RequireScopes("a"), middleware.Concurrency(10, 10),
-		middleware.Timeout(time.Minute), middleware.MaxResult(1 << 20),
+		middleware.Timeout(time.Minute), middleware.Heartbeat(time.Millisecond), middleware.MaxResult(1 << 20),
 		middleware.Visible(func(context.Context, middleware.Kind, string) bool { return true }),
 		middleware.Audit(func(context.Context, middleware.AuditRecord) {}, nil),
 		middleware.Allow(middleware.Tool, "*"), middleware.Deny(middleware.Resource, "secret:*"),

@@ -35,6 +35,7 @@ var options = []mistake{
 	{"no scopes to require", panics(func() { middleware.RequireScopes() }), []string{"middleware.RequireScopes: there are no scopes to require"}},
 	{"a rate of 0", panics(func() { middleware.NewTokenBucket(0, time.Minute, nil) }), []string{"middleware.NewTokenBucket", "must be positive"}},
 	{"a timeout of 0", panics(func() { middleware.Timeout(0) }), []string{"middleware.Timeout", "must be positive"}},
+	{"a heartbeat without a pause", panics(func() { middleware.Heartbeat(0) }), []string{"middleware.Heartbeat", "must be positive"}},
 	{"a limiter that is nil", panics(func() { middleware.RateLimit(nil, nil) }), []string{"middleware.RateLimit: the key and the limiter must not be nil"}},
 	{"a meter that is nil", panics(func() { middleware.Metrics(nil, nil) }), []string{"middleware.Metrics: the meter must not be nil"}},
 	{"a verifier that is nil", panics(func() { auth.Require(nil, nil) }), []string{"auth: Require wants a verifier"}},
