@@ -6,17 +6,15 @@
 #   bash internal/conformance/run.sh
 #
 # It needs Go, node and npm. The suite, and a newer node if the installed one is too old,
-# are installed once into PSI_CONFORMANCE_DIR, by default .cache/conformance at the root
-# of the repository. The results are kept in internal/conformance/results.
+# are installed beside this script, in the versions of package-lock.json. The results are
+# kept in internal/conformance/results.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 exec </dev/null
 
-package=@modelcontextprotocol/conformance
-version=0.2.0-alpha.12
+suite=internal/conformance/node_modules/@modelcontextprotocol/conformance/dist/index.js
 oldest_node=22
 
-cache=${PSI_CONFORMANCE_DIR:-$PWD/.cache/conformance}
 results=$PWD/internal/conformance/results/server
 server=
 
@@ -36,43 +34,17 @@ node_is_new() {
 	command -v node >/dev/null && [ "$(node -p 'process.versions.node.split(".")[0]')" -ge "$oldest_node" ]
 }
 
-# node_package prints the npm package that contains node for this machine.
-node_package() {
-	local system machine
-	case $(uname -s) in
-	Linux) system=linux ;;
-	Darwin) system=darwin ;;
-	*) fail "node $oldest_node or newer must be installed on $(uname -s)" ;;
-	esac
-	case $(uname -m) in
-	x86_64 | amd64) machine=x64 ;;
-	aarch64 | arm64) machine=arm64 ;;
-	*) fail "node $oldest_node or newer must be installed on $(uname -m)" ;;
-	esac
-	echo "node-$system-$machine"
-}
-
-# installed reports whether a package is installed in a version that matches a pattern.
-installed() {
-	local manifest=$cache/node_modules/$1/package.json
-	[ -f "$manifest" ] && grep -q "\"version\": *\"$2\"" "$manifest"
-}
-
-# need installs a package unless it is installed in a version that matches a pattern.
-need() {
-	installed "$1" "$3" && return 0
-	echo "installing $1@$2 into $cache"
-	mkdir -p "$cache"
-	npm install --prefix "$cache" --save-exact --no-audit --no-fund --loglevel=error "$1@$2"
-}
-
+# prepare installs the suite without running scripts of packages, and builds what it tests.
+# A node for this machine is an optional dependency.
 prepare() {
-	local own
-	need "$package" "$version" "${version//./\\.}"
-	if ! node_is_new; then
-		own=$(node_package)
-		need "$own" "$oldest_node" "$oldest_node\..*"
-		PATH=$cache/node_modules/$own/bin:$PATH
+	local ci=(npm ci --prefix internal/conformance --ignore-scripts --no-audit --no-fund --loglevel=error) own
+	if node_is_new; then
+		"${ci[@]}" --omit=optional
+	else
+		"${ci[@]}"
+		own=$(echo internal/conformance/node_modules/node-*/bin)
+		[ -x "$own/node" ] || fail "node $oldest_node or newer must be installed on $(uname -sm)"
+		PATH=$PWD/$own:$PATH
 	fi
 	rm -rf "$results"
 	mkdir -p "$results"
@@ -117,7 +89,7 @@ leg() {
 	local name=$1 scenarios=$2
 	shift 2
 	echo "=== $name"
-	node "$cache/node_modules/$package/dist/index.js" server --url "$url" --output-dir "$results/$name" "$@" \
+	node "$suite" server --url "$url" --output-dir "$results/$name" "$@" \
 		>"$results/$name.log" 2>&1 || true
 	legs+=("$name=$scenarios")
 }
@@ -128,7 +100,7 @@ client_leg() {
 	local name=client-$1 scenarios=$2
 	shift 2
 	echo "=== $name"
-	node "$cache/node_modules/$package/dist/index.js" client --command "$results/client" --output-dir "$results/$name" "$@" \
+	node "$suite" client --command "$results/client" --output-dir "$results/$name" "$@" \
 		>"$results/$name.log" 2>&1 || true
 	legs+=("$name=$scenarios")
 }
