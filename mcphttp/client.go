@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-psi/psi/internal/redact"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcphttp/internal/header"
@@ -97,11 +98,8 @@ type httpTransport struct {
 // Connect implements [transport.Transport].
 func (t *httpTransport) Connect(ctx context.Context, receive transport.Receiver) (transport.Conn, error) {
 	u, err := url.Parse(t.url)
-	if err != nil {
-		return nil, fmt.Errorf("mcphttp: %w", err)
-	}
-	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-		return nil, fmt.Errorf("mcphttp: %q is not the URL of an HTTP server", t.url)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, fmt.Errorf("mcphttp: %q is not the URL of an HTTP server", redact.URL(t.url))
 	}
 	return t.open(ctx, newPeer(u, &t.opts), receive)
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/go-psi/psi/internal/redact"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/transport"
 )
@@ -46,7 +47,7 @@ func (e *StatusError) Error() string {
 	to, body := e.Header.Get("Location"), strings.TrimSpace(e.Body)
 	switch {
 	case e.Status/100 == 3 && to != "":
-		return text + fmt.Sprintf(" to %q, which is not followed: give the transport the URL at which the server is", to)
+		return text + fmt.Sprintf(" to %q, which is not followed: give the transport the URL at which the server is", redact.URL(to))
 	case e.answer != nil:
 		return text + ": " + e.answer.Error()
 	case e.Status/100 == 2:

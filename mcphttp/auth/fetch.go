@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/internal/network"
+	"github.com/go-psi/psi/internal/redact"
 )
 
 const (
@@ -107,12 +108,19 @@ func checkURL(u *url.URL) error {
 
 // mustEndpoint parses a configured URL. It panics if checkURL rejects it.
 func mustEndpoint(what, address string) *url.URL {
-	u, err := url.Parse(address)
-	if err == nil {
-		err = checkURL(u)
-	}
+	u, err := parseURL(address)
 	if err != nil {
-		panic(fmt.Sprintf("auth: %s %q: %v", what, address, err))
+		panic(fmt.Sprintf("auth: %s %q: %v", what, redact.URL(address), err))
 	}
 	return u
+}
+
+// parseURL parses a URL that checkURL accepts. Its errors do not contain the URL, which may
+// have a password.
+func parseURL(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return nil, errors.New("it is not a URL")
+	}
+	return u, checkURL(u)
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -224,4 +225,46 @@ func TestJWKSFetchOutlivesItsCaller(t *testing.T) {
 			t.Errorf("%v, after %v and %d fetches", err, time.Since(began), n.count(keysURL))
 		}
 	})
+}
+
+// The password of a URL is in no error.
+func TestFindingX16NoPasswordsInErrors(t *testing.T) {
+	const server, password = "https://u:S7secret@login.example", "S7secret"
+	for name, do := range map[string]func() error{
+		"resource":           panicOf(func() { auth.MetadataURL("https://u:S7secret@mcp.example") }),
+		"malformed resource": panicOf(func() { auth.MetadataURL("https://u:S7secret%zz@mcp.example") }),
+		"malformed JWKSURL":  panicOf(func() { auth.NewJWT(issuer, resource, &auth.JWTOptions{JWKSURL: "http://u:S7secret@keys.example"}) }),
+		"introspection":      panicOf(func() { auth.NewIntrospection("http://u:S7secret@login.example", resource, nil) }),
+		"unavailable issuer": func() error { return keysOf(server, newNetwork()) },
+		"issuer in metadata": func() error { return keysOf(issuer, described(claims{"issuer": server})) },
+		"jwks_uri in metadata": func() error {
+			return keysOf(issuer, described(claims{"issuer": issuer, "jwks_uri": "http://u:S7secret@keys.example"}))
+		},
+	} {
+		if err := do(); err == nil || strings.Contains(fmt.Sprint(err, errors.Unwrap(err)), password) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+// panicOf returns a function that returns the panic of f as an error.
+func panicOf(f func()) func() error {
+	return func() (err error) {
+		defer func() { err = fmt.Errorf("%v", recover()) }()
+		f()
+		return nil
+	}
+}
+
+// keysOf returns the error of verifying a token with the keys of an issuer.
+func keysOf(issuer string, n *network) error {
+	_, err := auth.NewJWT(issuer, resource, &auth.JWTOptions{Client: n.client()}).VerifyToken(context.Background(), token(nil))
+	return err
+}
+
+// described returns a network in which the issuer has the given metadata.
+func described(metadata claims) *network {
+	n := newNetwork()
+	n.put(issuer+"/.well-known/oauth-authorization-server", string(must(json.Marshal(metadata))))
+	return n
 }

@@ -8,7 +8,6 @@ import (
 	"crypto/rsa"
 	"errors"
 	"fmt"
-	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,6 +18,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/go-psi/psi/internal/flight"
+	"github.com/go-psi/psi/internal/redact"
 )
 
 const (
@@ -291,7 +291,7 @@ func (d *discovery) discover(ctx context.Context) (string, error) {
 		}
 		problems = append(problems, err)
 	}
-	return "", fmt.Errorf("the metadata of %s: %w", d.issuer, errors.Join(problems...))
+	return "", fmt.Errorf("the metadata of %s: %w", redact.URL(d.issuer), errors.Join(problems...))
 }
 
 func (d *discovery) read(ctx context.Context, place string) (string, error) {
@@ -307,14 +307,10 @@ func (d *discovery) read(ctx context.Context, place string) (string, error) {
 		return "", fmt.Errorf("%s: %w", place, err)
 	}
 	if m.Issuer != d.issuer {
-		return "", fmt.Errorf("%s is of the issuer %.200q", place, m.Issuer)
+		return "", fmt.Errorf("%s is of the issuer %.200q", place, redact.URL(m.Issuer))
 	}
-	u, err := url.Parse(m.Keys)
-	if err == nil {
-		err = checkURL(u)
-	}
-	if err != nil {
-		return "", fmt.Errorf("%s: jwks_uri %.200q: %w", place, m.Keys, err)
+	if _, err := parseURL(m.Keys); err != nil {
+		return "", fmt.Errorf("%s: jwks_uri %.200q: %w", place, redact.URL(m.Keys), err)
 	}
 	return m.Keys, nil
 }

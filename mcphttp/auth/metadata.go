@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
+
+	"github.com/go-psi/psi/internal/redact"
 )
 
 const wellKnown = "/.well-known/oauth-protected-resource"
@@ -110,15 +112,12 @@ func (body metadataHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // mustResource parses the URL of a resource. It panics if it is invalid.
 func mustResource(resource string) *url.URL {
-	u, err := url.Parse(resource)
-	if err == nil {
-		err = checkURL(u)
-	}
+	u, err := parseURL(resource)
 	if err == nil && (strings.Contains(resource, "#") || u.User != nil) {
 		err = errors.New("it must have no fragment and no user")
 	}
 	if err != nil {
-		panic(fmt.Sprintf("auth: the resource %q: %v", resource, err))
+		panic(fmt.Sprintf("auth: the resource %q: %v", redact.URL(resource), err))
 	}
 	return u
 }

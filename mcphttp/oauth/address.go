@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/go-psi/psi/internal/network"
+	"github.com/go-psi/psi/internal/redact"
 )
 
 // A reach is the set of non-public networks to which a server may send a client.
@@ -108,18 +109,20 @@ func isSecure(u *url.URL) bool {
 // be https, or http on this machine, and must have no user information or fragment.
 func parseURL(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
-	if err != nil || len(s) > 8<<10 {
-		return nil, fmt.Errorf("%w: %.100q is malformed", ErrUnsafeURL, s)
-	}
+	problem := ""
 	switch {
+	case err != nil, len(s) > 8<<10:
+		problem = "is malformed"
 	case !isSecure(u):
-		err = fmt.Errorf("%w: %.100q is not https", ErrUnsafeURL, s)
+		problem = "is not https"
 	case u.Hostname() == "" || u.Opaque != "":
-		err = fmt.Errorf("%w: %.100q has no host", ErrUnsafeURL, s)
+		problem = "has no host"
 	case u.User != nil || u.Fragment != "":
-		err = fmt.Errorf("%w: %.100q has user information or a fragment", ErrUnsafeURL, s)
+		problem = "has user information or a fragment"
+	default:
+		return u, nil
 	}
-	return u, err
+	return nil, fmt.Errorf("%w: %.100q %s", ErrUnsafeURL, redact.URL(s), problem)
 }
 
 // checkURL returns an error if a URL must not be requested, as far as this is known without

@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"golang.org/x/oauth2"
+
+	"github.com/go-psi/psi/internal/redact"
 )
 
 // AuthorizationCode obtains tokens for a user who authorizes the program in a browser. It
@@ -200,7 +202,7 @@ func (r *authRequest) code(params url.Values) (string, error) {
 	}
 	if params.Has("iss") || r.as.SendsIssuer {
 		if got := params.Get("iss"); got != r.as.Issuer {
-			return "", fmt.Errorf("%w: the redirect is from %.200q, want %q", ErrIssuer, got, r.as.Issuer)
+			return "", fmt.Errorf("%w: the redirect is from %.200q, want %q", ErrIssuer, redact.URL(got), r.as.Issuer)
 		}
 	}
 	if params.Has("error") {

@@ -11,6 +11,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/go-psi/psi/internal/redact"
 )
 
 // resourceMetadata is the metadata of an MCP server (RFC 9728).
@@ -103,7 +105,7 @@ func (t *Transport) resource(ctx context.Context, advertised string, near reach)
 		case t.isResource(prm.Resource, place):
 			return &prm, nil
 		case foreign == nil:
-			foreign = fmt.Errorf("%w: %.200q, found at %.200q, is not %q", ErrResource, prm.Resource, place, t.server)
+			foreign = fmt.Errorf("%w: %.200q, found at %.200q, is not %q", ErrResource, redact.URL(prm.Resource), place, t.server)
 		}
 	}
 	return nil, cmp.Or(foreign, absent)
@@ -172,7 +174,7 @@ func (e *egress) server(ctx context.Context, issuer string, c *call) (*serverMet
 		case err != nil:
 			return nil, err
 		case as.Issuer != issuer:
-			problem = cmp.Or(problem, fmt.Errorf("%w: the metadata of %.200q says that it is of %.200q", ErrIssuer, issuer, as.Issuer))
+			problem = cmp.Or(problem, fmt.Errorf("%w: the metadata of %.200q says that it is of %.200q", ErrIssuer, issuer, redact.URL(as.Issuer)))
 			continue
 		case as.TokenEndpoint == "":
 			return nil, fmt.Errorf("%w: the metadata of %.200q has no token_endpoint", ErrMetadata, issuer)
@@ -199,7 +201,7 @@ func (t *Transport) discoverOld(ctx context.Context, near reach) (*site, error) 
 	case err != nil:
 		return nil, err
 	case strings.TrimSuffix(as.Issuer, "/") != home:
-		return nil, fmt.Errorf("%w: the metadata of %.200q says that it is of %.200q", ErrIssuer, home, as.Issuer)
+		return nil, fmt.Errorf("%w: the metadata of %.200q says that it is of %.200q", ErrIssuer, home, redact.URL(as.Issuer))
 	case as.TokenEndpoint == "":
 		return nil, fmt.Errorf("%w: the metadata of %.200q has no token_endpoint", ErrMetadata, home)
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/go-psi/psi/internal/redact"
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -43,7 +44,7 @@ type Error struct {
 func (e *Error) Error() string {
 	text := "oauth: the authorization server"
 	if e.Issuer != "" {
-		text += fmt.Sprintf(" %q", e.Issuer)
+		text += fmt.Sprintf(" %q", redact.URL(e.Issuer))
 	}
 	if e.Code == "" {
 		return fmt.Sprintf("%s answered with status %d", text, e.Status)

@@ -15,6 +15,8 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"github.com/go-psi/psi/internal/redact"
 )
 
 // A Redirector sends users to authorization servers and receives the redirects back. It
@@ -81,7 +83,7 @@ type Loopback struct {
 func (l *Loopback) Open(ctx context.Context, registered string) (Redirect, error) {
 	u, err := url.Parse(cmp.Or(l.RedirectURI, "http://127.0.0.1/callback"))
 	if err != nil || u.Scheme != "http" || u.Hostname() != "localhost" && u.Hostname() != "127.0.0.1" || u.RawQuery != "" || u.Fragment != "" {
-		return nil, fmt.Errorf("oauth: Loopback.RedirectURI is %q, want http://127.0.0.1:port/path", l.RedirectURI)
+		return nil, fmt.Errorf("oauth: Loopback.RedirectURI is %q, want http://127.0.0.1:port/path", redact.URL(l.RedirectURI))
 	}
 	unlock := func() {}
 	if isFixed(u) {

@@ -18,6 +18,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/go-psi/psi/internal/redact"
 )
 
 // Error codes with a special meaning to the client.
@@ -201,7 +203,7 @@ func (t *Transport) checkIssuer(configured, issuer string) error {
 		configured = t.bound
 	}
 	if configured != issuer {
-		return fmt.Errorf("%w: the server names %.200q, and the credentials are for %q", ErrIssuer, issuer, configured)
+		return fmt.Errorf("%w: the server names %.200q, and the credentials are for %q", ErrIssuer, issuer, redact.URL(configured))
 	}
 	return nil
 }

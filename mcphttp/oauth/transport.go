@@ -18,6 +18,7 @@ import (
 	"github.com/go-psi/psi/internal/flight"
 	"github.com/go-psi/psi/internal/made"
 	"github.com/go-psi/psi/internal/network"
+	"github.com/go-psi/psi/internal/redact"
 )
 
 // A Transport is an http.RoundTripper that authorizes requests to one MCP server. It is
@@ -74,10 +75,8 @@ func NewTransport(server string, opts *Options) *Transport {
 	u, err := url.Parse(server)
 	badGrant := t.opts.Grant.check()
 	switch {
-	case err != nil:
-		t.invalid = fmt.Errorf("oauth: the server's URL: %w", err)
-	case u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil:
-		t.invalid = fmt.Errorf("oauth: %q is not the URL of an HTTP server", server)
+	case err != nil, u.Scheme != "https" && u.Scheme != "http", u.Hostname() == "", u.User != nil:
+		t.invalid = fmt.Errorf("oauth: %q is not the URL of an HTTP server, without user information", redact.URL(server))
 	case badGrant != nil:
 		t.invalid = unauthorized(badGrant)
 	default:
