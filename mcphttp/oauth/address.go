@@ -172,3 +172,22 @@ func origin(u *url.URL) string {
 	}
 	return scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
+
+// sameIssuer reports whether two issuers are the same: they are identical, or differ only in
+// the case of the scheme and host, in the default port, or in the slash of an empty path.
+// Such URLs are equivalent (RFC 3986, section 6.2.3), and their metadata is at the same URL,
+// so neither can impersonate the other. Servers often disagree about the slash. Any other
+// difference makes another issuer, including a slash after a path.
+func sameIssuer(a, b string) bool { return a == b || plainIssuer(a) == plainIssuer(b) }
+
+func plainIssuer(issuer string) string {
+	u, err := url.Parse(issuer)
+	if err != nil || u.Scheme == "" || u.Host == "" || u.User != nil {
+		return issuer
+	}
+	_, rest, _ := strings.Cut(issuer, "://")
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 && rest[i:] != "/" {
+		return origin(u) + rest[i:]
+	}
+	return origin(u)
+}

@@ -74,7 +74,7 @@ func attacks() map[string]struct {
 		"resource with a user":          {resource("https://mcp.example@other.example/mcp"), oauth.ErrResource, ""},
 		"resource is missing":           {func(w *world) { delete(w.server.metadata, "resource") }, oauth.ErrResource, ""},
 		"metadata of another issuer":    {asMetadata("issuer", "https://evil.example"), oauth.ErrIssuer, ""},
-		"issuer with a slash":           {asMetadata("issuer", loginURL+"/"), oauth.ErrIssuer, ""},
+		"issuer with a path":            {asMetadata("issuer", loginURL+"/t1/"), oauth.ErrIssuer, ""},
 		"issuer is missing":             {asMetadata("issuer", nil), oauth.ErrIssuer, ""},
 		"issuer in the clear":           {named("http://login.example"), oauth.ErrUnsafeURL, ""},
 		"issuer on this machine":        {named("https://localhost"), oauth.ErrUnsafeURL, ""},

@@ -61,7 +61,7 @@ func (a *AuthorizationCode) check() error {
 }
 
 func (a *AuthorizationCode) prefers(issuer string) bool {
-	return slices.ContainsFunc(a.Clients, func(c Client) bool { return c.Issuer == issuer })
+	return slices.ContainsFunc(a.Clients, func(c Client) bool { return sameIssuer(c.Issuer, issuer) })
 }
 
 // redirector returns the configured Redirector or the default.
@@ -76,7 +76,7 @@ func (a *AuthorizationCode) redirector() Redirector {
 func (a *AuthorizationCode) client(ctx context.Context, g *tokenRequest) (*Client, error) {
 	as := g.site.as
 	for i := range a.Clients {
-		if a.Clients[i].Issuer == as.Issuer {
+		if sameIssuer(a.Clients[i].Issuer, as.Issuer) {
 			return &a.Clients[i], nil
 		}
 	}

@@ -173,7 +173,7 @@ func (e *egress) server(ctx context.Context, issuer string, c *call) (*serverMet
 			continue
 		case err != nil:
 			return nil, err
-		case as.Issuer != issuer:
+		case !sameIssuer(as.Issuer, issuer):
 			problem = cmp.Or(problem, fmt.Errorf("%w: the metadata of %.200q says that it is of %.200q", ErrIssuer, issuer, redact.URL(as.Issuer)))
 			continue
 		case as.TokenEndpoint == "":
@@ -200,7 +200,7 @@ func (t *Transport) discoverOld(ctx context.Context, near reach) (*site, error) 
 		}
 	case err != nil:
 		return nil, err
-	case strings.TrimSuffix(as.Issuer, "/") != home:
+	case !sameIssuer(as.Issuer, home):
 		return nil, fmt.Errorf("%w: the metadata of %.200q says that it is of %.200q", ErrIssuer, home, redact.URL(as.Issuer))
 	case as.TokenEndpoint == "":
 		return nil, fmt.Errorf("%w: the metadata of %.200q has no token_endpoint", ErrMetadata, home)

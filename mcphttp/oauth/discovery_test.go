@@ -4,6 +4,8 @@
 package oauth_test
 
 import (
+	"context"
+	"errors"
 	"io"
 	"net/http"
 	"slices"
@@ -327,4 +329,126 @@ func TestFindingS7Query(t *testing.T) {
 	w.server.url = serverURL + "?tenant=evil"
 	w.mustFail(w.transport(nil), oauth.ErrResource)
 	w.wantAuthorizations(0)
+}
+
+// The slash at the root, the case of the host and the default port do not make another
+// issuer: all of these spellings name the same metadata.
+func TestFindingR3SpellingOfIssuer(t *testing.T) {
+	const host = "https://login.example"
+	for _, test := range []struct {
+		named, metadata string // by the MCP server and by the authorization server
+		same            bool
+	}{
+		{host, host, true},
+		{host, host + "/", true},
+		{host + "/", host, true},
+		{"https://LOGIN.example", host, true},
+		{host, "https://Login.Example:443/", true},
+		{host + ":443", host, true},
+		{host + ":443/", "HTTPS://login.example", true},
+		{host + "/t1", host + "/t1", true},
+		{"https://LOGIN.example:443/t1", host + "/t1", true},
+
+		{host + "/t1", host + "/t1/", false},
+		{host + "/t1/", host + "/t1", false},
+		{host + "/t1", host + "/T1", false},
+		{host + "/t1", host, false},
+		{host, host + "/t1", false},
+		{host, host + "//", false},
+		{host, host + "/?", false},
+		{host, host + "/#", false},
+		{host, "https://login.example.", false},
+		{host, "https://login.example:8443", false},
+		{host, "http://login.example", false},
+		{host, "https://u@login.example", false},
+		{host, "https://evil.example", false},
+		{host, "login.example", false},
+		{host, "", false},
+	} {
+		w := newWorld(t)
+		w.server.metadata["authorization_servers"] = []string{test.named}
+		w.login.metadata["issuer"], w.login.iss = test.metadata, test.metadata
+		login := http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			r.URL.Path = strings.TrimSuffix(r.URL.Path, "/t1") // the metadata of that path
+			w.login.ServeHTTP(rw, r)
+		})
+		for _, at := range []string{host, host + ":443", "https://LOGIN.example", "https://LOGIN.example:443"} {
+			w.hosts[at] = login
+		}
+		if !test.same {
+			w.mustFail(w.transport(nil), oauth.ErrIssuer)
+			continue
+		}
+		w.mustPost(w.transport(nil), "", served)
+		// The store is keyed by the spelling in the metadata, to which iss must be identical.
+		for _, key := range []oauth.StoreKey{{Issuer: test.metadata}, {Issuer: test.metadata, Resource: serverURL}} {
+			if value, err := w.store.Load(t.Context(), key); value == nil || err != nil {
+				t.Errorf("%+v: nothing is stored under %+v", test, key)
+			}
+		}
+		if test.named != test.metadata {
+			w.store, w.login.iss = oauth.NewMemoryStore(), test.named
+			w.mustFail(w.transport(nil), oauth.ErrIssuer)
+		}
+	}
+}
+
+// The issuer of a configured client may be spelled differently, too.
+func TestFindingR3SpellingOfClients(t *testing.T) {
+	for _, configured := range []string{loginURL + "/", "https://LOGIN.example", loginURL + ":443"} {
+		client := oauth.Client{Issuer: configured, ID: "arranged", Secret: "s", Method: "client_secret_post"}
+		for _, named := range []string{loginURL, loginURL + "/"} {
+			for name, grant := range map[string]oauth.Grant{
+				"code":        &oauth.AuthorizationCode{Clients: []oauth.Client{client}, NoRegistration: true},
+				"credentials": &oauth.ClientCredentials{Client: client},
+				"workload": &oauth.WorkloadIdentity{Issuer: configured, Assertion: func(context.Context, oauth.AuthorizationServer) (string, error) {
+					return "jwt", nil
+				}},
+			} {
+				w := newWorld(t)
+				if code, ok := grant.(*oauth.AuthorizationCode); ok {
+					code.Redirector = w.receiver
+				}
+				w.server.metadata["authorization_servers"] = []string{"https://first.example", named}
+				got, err := post(t.Context(), w.transport(&oauth.Options{Grant: grant}), "", "hello")
+				if err != nil || got != served {
+					t.Errorf("%s at %s, named %s: %q, %v", name, configured, named, got, err)
+				}
+			}
+		}
+	}
+	w := newWorld(t)
+	w.mustFail(w.transport(&oauth.Options{Grant: &oauth.ClientCredentials{Client: oauth.Client{Issuer: loginURL + "/t1", ID: "id", Secret: "s"}}}), oauth.ErrIssuer)
+}
+
+// A server of 2025-03-26 is compared in the same way.
+func TestFindingR3SpellingOfOldServer(t *testing.T) {
+	for issuer, same := range map[string]bool{
+		"https://mcp.example/": true, "https://MCP.example:443": true, "https://mcp.example//": false, "https://mcp.example/mcp": false,
+	} {
+		w, old := oldWorld(t)
+		old.metadata["issuer"] = issuer
+		got, err := post(t.Context(), w.transport(nil), "", "hello")
+		if same && (err != nil || got != served) || !same && !errors.Is(err, oauth.ErrIssuer) {
+			t.Errorf("%s: %q, %v", issuer, got, err)
+		}
+	}
+}
+
+// oldWorld returns a world whose server is of revision 2025-03-26, and is its own
+// authorization server.
+func oldWorld(t *testing.T) (w *world, old *issuer) {
+	t.Helper()
+	w, old = newWorld(t), newIssuer("https://mcp.example")
+	old.noIss = true
+	delete(old.metadata, "authorization_response_iss_parameter_supported")
+	w.server.metadata, w.server.issuer, w.server.challenge = nil, old, "Bearer"
+	w.hosts[old.url] = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/mcp" || strings.HasPrefix(r.URL.Path, wellKnownRoot) {
+			w.server.ServeHTTP(rw, r)
+			return
+		}
+		old.ServeHTTP(rw, r)
+	})
+	return w, old
 }

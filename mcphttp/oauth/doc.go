@@ -22,9 +22,10 @@
 //
 // URLs from servers are not trusted. Resource metadata must describe the server, or a
 // parent resource if it is published at the well-known URL of that parent. Authorization
-// server metadata must name the issuer that it was requested for. The client does not dial
-// addresses in networks that the server is not part of, follows redirects only within their
-// origin, and limits everything that it reads or retries. A token is sent only to the
+// server metadata must name the issuer that it was requested for; only the case of the
+// host, the default port and the slash of an empty path may differ. The client does not
+// dial addresses in networks that the server is not part of, follows redirects only within
+// their origin, and limits everything that it reads or retries. A token is sent only to the
 // server that it was issued for, and only over an encrypted connection, except on this
 // machine.
 package oauth

@@ -39,7 +39,7 @@ func (c *ClientCredentials) isSilent() bool { return true }
 
 func (c *ClientCredentials) check() error { return c.Client.check() }
 
-func (c *ClientCredentials) prefers(issuer string) bool { return c.Client.Issuer == issuer }
+func (c *ClientCredentials) prefers(issuer string) bool { return sameIssuer(c.Client.Issuer, issuer) }
 
 func (c *ClientCredentials) client(_ context.Context, g *tokenRequest) (*Client, error) {
 	return &c.Client, g.t.checkIssuer(c.Client.Issuer, g.site.as.Issuer)
@@ -82,7 +82,7 @@ func (w *WorkloadIdentity) check() error {
 	return nil
 }
 
-func (w *WorkloadIdentity) prefers(issuer string) bool { return w.Issuer == issuer }
+func (w *WorkloadIdentity) prefers(issuer string) bool { return sameIssuer(w.Issuer, issuer) }
 
 func (w *WorkloadIdentity) client(_ context.Context, g *tokenRequest) (*Client, error) {
 	return &Client{}, g.t.checkIssuer(w.Issuer, g.site.as.Issuer)
@@ -151,7 +151,7 @@ func (e *EnterpriseGrant) check() error {
 	return nil
 }
 
-func (e *EnterpriseGrant) prefers(issuer string) bool { return e.Client.Issuer == issuer }
+func (e *EnterpriseGrant) prefers(issuer string) bool { return sameIssuer(e.Client.Issuer, issuer) }
 
 func (e *EnterpriseGrant) client(_ context.Context, g *tokenRequest) (*Client, error) {
 	return &e.Client, g.t.checkIssuer(e.Client.Issuer, g.site.as.Issuer)

@@ -138,7 +138,7 @@ func (g *tokenRequest) register(ctx context.Context, how *Registration, redirect
 		return nil, fmt.Errorf("%w: %q does not accept registrations; register a client by hand and configure it", ErrNoClient, as.Issuer)
 	}
 	c := &call{method: http.MethodPost, url: as.RegistrationEndpoint, reach: g.site.reach, header: http.Header{}}
-	if how.Token != "" && how.TokenIssuer == as.Issuer {
+	if how.Token != "" && sameIssuer(how.TokenIssuer, as.Issuer) {
 		c.header["Authorization"] = []string{"Bearer " + how.Token}
 	}
 	asked := &registrationRequest{

@@ -202,7 +202,7 @@ func (t *Transport) checkIssuer(configured, issuer string) error {
 		t.bound = cmp.Or(t.bound, issuer)
 		configured = t.bound
 	}
-	if configured != issuer {
+	if !sameIssuer(configured, issuer) {
 		return fmt.Errorf("%w: the server names %.200q, and the credentials are for %q", ErrIssuer, issuer, redact.URL(configured))
 	}
 	return nil
