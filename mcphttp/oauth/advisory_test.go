@@ -120,6 +120,9 @@ func TestAdvisoryGHSA_c9xm_49cp_xcr9(t *testing.T) {
 		w := newWorld(t)
 		nobodyWithin(t, w)
 		w.server.challenge = fmt.Sprintf(`Bearer resource_metadata="%s/latest/meta-data/"`, at)
+		w.mustPost(w.transport(nil), "", served) // with the metadata at the well-known URL
+		w.server.metadata, w.store = nil, oauth.NewMemoryStore()
+		w.login.revoke()
 		got, err := post(t.Context(), w.transport(nil), "", "hello")
 		if err == nil || !errors.Is(err, mcp.ErrUnauthorized) {
 			t.Errorf("%s: %q, %v", at, got, err)

@@ -48,6 +48,9 @@ func attacks() map[string]struct {
 	resource := func(id string) func(w *world) {
 		return func(w *world) { w.server.metadata["resource"] = id }
 	}
+	advertised := func(place string) func(w *world) {
+		return func(w *world) { w.server.metadata, w.server.challenge = nil, `Bearer resource_metadata="`+place+`"` }
+	}
 	return map[string]attack{
 		"mix-up: iss of another":   {set("iss", "https://evil.example"), oauth.ErrIssuer, authorize},
 		"mix-up: iss with a slash": {set("iss", loginURL+"/"), oauth.ErrIssuer, authorize},
@@ -90,9 +93,9 @@ func attacks() map[string]struct {
 		"issuer with a query":           {named(loginURL + "?x=1"), oauth.ErrUnsafeURL, ""},
 		"issuer with a user":            {named("https://login.example@evil.example"), oauth.ErrUnsafeURL, ""},
 		"no issuer":                     {func(w *world) { w.server.metadata["authorization_servers"] = []string{} }, oauth.ErrMetadata, ""},
-		"metadata in the clear":         {func(w *world) { w.server.challenge = `Bearer resource_metadata="http://mcp.example/m"` }, oauth.ErrUnsafeURL, ""},
-		"metadata at a private address": {func(w *world) { w.server.challenge = `Bearer resource_metadata="https://192.168.0.1/m"` }, oauth.ErrUnsafeURL, ""},
-		"metadata at a script":          {func(w *world) { w.server.challenge = `Bearer resource_metadata="javascript:alert(1)"` }, oauth.ErrUnsafeURL, ""},
+		"metadata in the clear":         {advertised(`http://mcp.example/m`), oauth.ErrUnsafeURL, ""},
+		"metadata at a private address": {advertised(`https://192.168.0.1/m`), oauth.ErrUnsafeURL, ""},
+		"metadata at a script":          {advertised(`javascript:alert(1)`), oauth.ErrUnsafeURL, ""},
 		"authorization by a script":     {asMetadata("authorization_endpoint", "javascript:alert(1)//https://login.example"), oauth.ErrUnsafeURL, ""},
 		"authorization by data":         {asMetadata("authorization_endpoint", "data:text/html,x"), oauth.ErrUnsafeURL, ""},
 		"authorization by a file":       {asMetadata("authorization_endpoint", "file:///etc/passwd"), oauth.ErrUnsafeURL, ""},
@@ -302,6 +305,7 @@ func TestRedirectOfMetadata(t *testing.T) {
 				w.mustPost(rt, "", served)
 				return
 			}
+			w.server.metadata = nil // at the well-known URLs
 			w.mustFail(rt, test.reason)
 			if name == "for ever" && hops != 4 {
 				t.Errorf("%d hops", hops)

@@ -59,8 +59,7 @@ func wellKnown(id *url.URL, name string) string {
 // rooted returns a path at the origin of a URL.
 func rooted(id *url.URL, path string) string { return id.Scheme + "://" + id.Host + path }
 
-// discover finds the authorization server. If the MCP server names several, discover
-// chooses the first for which prefers returns true, or else the first of all.
+// discover finds the authorization server.
 func (t *Transport) discover(ctx context.Context, d *demand, near reach, prefers func(issuer string) bool) (*site, error) {
 	prm, err := t.resource(ctx, d.metadata, near)
 	if errors.Is(err, errAbsent) {
@@ -69,46 +68,104 @@ func (t *Transport) discover(ctx context.Context, d *demand, near reach, prefers
 	if err != nil {
 		return nil, err
 	}
-	if len(prm.AuthorizationServers) == 0 {
-		return nil, fmt.Errorf("%w: the server names no authorization server", ErrMetadata)
-	}
-	issuer := prm.AuthorizationServers[max(0, slices.IndexFunc(prm.AuthorizationServers, prefers))]
-	as, err := t.egress.server(ctx, issuer, &call{reach: near, header: t.version()})
+	as, err := t.firstServer(ctx, t.candidates(prm.AuthorizationServers, prefers), near)
 	if err != nil {
 		return nil, err
 	}
 	return &site{prm.Resource, scopeSet(prm.Scopes), prm.DPoPRequired, as, near}, nil
 }
 
+// maxIssuers is the maximum number of authorization servers that are tried. A server that
+// names more could use the client for requests to others.
+const maxIssuers = 4
+
+// candidates returns the authorization servers to try, in order: those for which the grant
+// has credentials, or else the one that a client without an issuer is bound to, or else all.
+func (t *Transport) candidates(named []string, prefers func(issuer string) bool) []string {
+	t.mu.Lock()
+	bound := t.bound
+	t.mu.Unlock()
+	only := prefers
+	if !slices.ContainsFunc(named, only) {
+		only = func(issuer string) bool { return sameIssuer(issuer, bound) }
+	}
+	all := !slices.ContainsFunc(named, only)
+	var list []string
+	for _, issuer := range named {
+		if (all || only(issuer)) && !slices.Contains(list, issuer) && len(list) < maxIssuers {
+			list = append(list, issuer)
+		}
+	}
+	return list
+}
+
+// firstServer returns the metadata of the first authorization server that has some.
+func (t *Transport) firstServer(ctx context.Context, issuers []string, near reach) (*serverMetadata, error) {
+	if len(issuers) == 0 {
+		return nil, fmt.Errorf("%w: the server names no authorization server", ErrMetadata)
+	}
+	var failed error
+	for _, issuer := range issuers {
+		as, err := t.egress.server(ctx, issuer, &call{reach: near, header: t.version()})
+		if err == nil || len(issuers) == 1 || ctx.Err() != nil {
+			return as, err
+		}
+		t.opts.Logger.WarnContext(ctx, "oauth: one of several authorization servers cannot be used", "issuer", redact.URL(issuer), "error", err)
+		err = fmt.Errorf("authorization server %.200q: %w", redact.URL(issuer), err)
+		if failed == nil {
+			failed = err
+		} else {
+			failed = fmt.Errorf("%w; %w", failed, err)
+		}
+	}
+	return nil, failed
+}
+
 const resourceWellKnown = "/.well-known/oauth-protected-resource"
 
 // resource fetches the metadata of the MCP server. It skips documents about other
-// resources, because the right one may follow.
+// resources, because the right one may follow, and an advertised place that cannot be used:
+// a server behind a proxy often does not know its own URL.
 func (t *Transport) resource(ctx context.Context, advertised string, near reach) (*resourceMetadata, error) {
 	path := t.server.EscapedPath()
 	places := []string{rooted(t.server, strings.TrimSuffix(resourceWellKnown+path, "/")), rooted(t.server, resourceWellKnown)}
 	if strings.HasSuffix(path, "/") && path != "/" {
 		places = append([]string{rooted(t.server, resourceWellKnown+path)}, places...) // with the slash
 	}
+	isUnknown := !slices.Contains(places, advertised)
 	if advertised != "" {
 		places = append([]string{advertised}, places...)
 	}
-	var absent, foreign error
+	var absent, problem error
 	for _, place := range slices.Compact(places) {
-		var prm resourceMetadata
-		err := t.egress.document(ctx, &call{url: place, reach: near, header: t.version()}, &prm)
+		prm, err := t.resourceAt(ctx, place, near)
 		switch {
+		case err == nil, ctx.Err() != nil:
+			return prm, err
 		case errors.Is(err, errAbsent):
 			absent = err
-		case err != nil:
-			return nil, err
-		case t.isResource(prm.Resource, place):
-			return &prm, nil
-		case foreign == nil:
-			foreign = fmt.Errorf("%w: %.200q, found at %.200q, is not %q", ErrResource, redact.URL(prm.Resource), place, t.server)
+		case errors.Is(err, ErrResource), place == advertised && isUnknown:
+			problem = cmp.Or(problem, err)
+		default:
+			return nil, cmp.Or(problem, err)
+		}
+		if place == advertised {
+			t.opts.Logger.WarnContext(ctx, "oauth: the resource_metadata of the server's challenge cannot be used", "url", redact.URL(place), "error", err)
 		}
 	}
-	return nil, cmp.Or(foreign, absent)
+	return nil, cmp.Or(problem, absent)
+}
+
+// resourceAt fetches the metadata of the MCP server from one place.
+func (t *Transport) resourceAt(ctx context.Context, place string, near reach) (*resourceMetadata, error) {
+	var prm resourceMetadata
+	if err := t.egress.document(ctx, &call{url: place, reach: near, header: t.version()}, &prm); err != nil {
+		return nil, err
+	}
+	if !t.isResource(prm.Resource, place) {
+		return nil, fmt.Errorf("%w: %.200q, found at %.200q, is not %q", ErrResource, redact.URL(prm.Resource), place, t.server)
+	}
+	return &prm, nil
 }
 
 // isResource reports whether metadata found at a place may identify the server as id (RFC

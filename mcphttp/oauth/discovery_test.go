@@ -6,7 +6,9 @@ package oauth_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -451,4 +453,144 @@ func oldWorld(t *testing.T) (w *world, old *issuer) {
 		old.ServeHTTP(rw, r)
 	})
 	return w, old
+}
+
+// A resource_metadata that cannot be used is skipped with a warning: behind a proxy that
+// ends TLS, many servers advertise a URL in the clear.
+func TestFindingR11UnusableResourceMetadata(t *testing.T) {
+	for name, test := range map[string]struct {
+		advertised string
+		answer     http.HandlerFunc // at mcp.example/here
+	}{
+		"in the clear":         {advertised: "http://mcp.example/.well-known/oauth-protected-resource/mcp"},
+		"relative":             {advertised: "/.well-known/oauth-protected-resource/mcp"},
+		"not a URL":            {advertised: "https://["},
+		"of a private network": {advertised: "https://10.0.0.1/m"},
+		"of a missing host":    {advertised: "https://nowhere.example/m"},
+		"missing":              {advertised: "https://mcp.example/here", answer: http.NotFound},
+		"down":                 {"https://mcp.example/here", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }},
+		"damaged":              {"https://mcp.example/here", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "{") }},
+		"of another resource": {"https://mcp.example/here", func(w http.ResponseWriter, _ *http.Request) {
+			writeJSON(w, 200, map[string]any{"resource": "https://other.example", "authorization_servers": []string{loginURL}})
+		}},
+		"redirected away": {"https://mcp.example/here", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "https://evil.example/m", http.StatusFound)
+		}},
+	} {
+		arrange := func() (w *world, log *strings.Builder, rt *oauth.Transport) {
+			w, log = newWorld(t), new(strings.Builder)
+			w.server.challenge = `Bearer resource_metadata="` + test.advertised + `"`
+			w.hosts[origin(serverURL)] = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/here" {
+					test.answer(rw, r)
+					return
+				}
+				w.server.ServeHTTP(rw, r)
+			})
+			return w, log, w.transport(&oauth.Options{Logger: slog.New(slog.NewTextHandler(log, nil))})
+		}
+		w, log, rt := arrange()
+		if got, err := post(t.Context(), rt, "", "hello"); err != nil || got != served {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+		if text := log.String(); !strings.Contains(text, "level=WARN") || !strings.Contains(text, test.advertised) {
+			t.Errorf("%s: logged %s", name, text)
+		}
+		if n := w.asked("GET https://10.0.0.1") + w.asked("GET https://evil.example") + w.asked("GET http://"); n != 0 {
+			t.Errorf("%s: %d requests that must not be sent", name, n)
+		}
+		if test.answer != nil && name == "missing" {
+			continue // as servers of 2025-03-26 may be
+		}
+		// If there is no metadata elsewhere either, the login fails with the first problem. The
+		// client does not fall back to the endpoints of 2025-03-26.
+		w, _, rt = arrange()
+		w.server.metadata = nil
+		if got, err := post(t.Context(), rt, "", "hello"); err == nil {
+			t.Errorf("%s: %q", name, got)
+		}
+		if n := w.asked("POST https://mcp.example/register"); n != 0 {
+			t.Errorf("%s: registered with the MCP server", name)
+		}
+	}
+}
+
+// Of several authorization servers, the first that has metadata is used.
+func TestFindingR14SecondAuthorizationServer(t *testing.T) {
+	const first = "https://first.example"
+	status := func(code int) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) })
+	}
+	for name, down := range map[string]http.Handler{
+		"unreachable": nil,
+		"down":        status(http.StatusServiceUnavailable),
+		"without":     status(http.StatusNotFound),
+		"damaged":     http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "{") }),
+		"of another":  newIssuer("https://other.example"),
+	} {
+		w := newWorld(t)
+		if down != nil {
+			w.hosts[first] = down
+		}
+		w.server.metadata["authorization_servers"] = []string{first, loginURL}
+		rt := w.transport(nil)
+		if got, err := post(t.Context(), rt, "", "hello"); err != nil || got != served {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+		// If all are down, the error names each.
+		w.login.revoke()
+		delete(w.hosts, loginURL)
+		w.store = oauth.NewMemoryStore()
+		_, err := post(t.Context(), w.transport(nil), "", "hello")
+		if err == nil || !strings.Contains(err.Error(), first) || !strings.Contains(err.Error(), loginURL) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A grant with credentials for an authorization server uses no other, even if that one is
+// down. A grant without remains with the one that it has used.
+func TestFindingR14OnlyTheConfiguredServer(t *testing.T) {
+	w := newWorld(t)
+	second := newIssuer("https://second.example")
+	w.hosts[second.url] = second
+	w.server.metadata["authorization_servers"] = []string{loginURL, second.url}
+	for _, grant := range []oauth.Grant{
+		&oauth.AuthorizationCode{Redirector: w.receiver, Clients: []oauth.Client{{Issuer: loginURL, ID: "arranged"}}},
+		&oauth.ClientCredentials{Client: oauth.Client{Issuer: loginURL, ID: "id", Secret: "s"}},
+	} {
+		down := w.hosts[loginURL]
+		delete(w.hosts, loginURL)
+		_, err := post(t.Context(), w.transport(&oauth.Options{Grant: grant}), "", "hello")
+		if n := w.asked("GET https://second.example"); err == nil || n != 0 || !strings.Contains(err.Error(), loginURL) {
+			t.Errorf("%T: %v, and %d requests to another authorization server", grant, err, n)
+		}
+		w.hosts[loginURL] = down
+	}
+
+	rt := w.transport(&oauth.Options{Grant: &oauth.AuthorizationCode{Redirector: w.receiver, Clients: []oauth.Client{{ID: "anywhere"}}}})
+	first := w.hosts[loginURL]
+	delete(w.hosts, loginURL)
+	w.server.issuer = second
+	w.mustPost(rt, "", served)
+	w.hosts[loginURL] = first // it is back
+	second.revoke()
+	w.mustPost(rt, "", served)
+	if n := len(second.authorizations()); n != 2 {
+		t.Errorf("%d authorizations by the second server, want 2", n)
+	}
+}
+
+// A server that names many authorization servers does not cause many requests.
+func TestFindingR14ManyAuthorizationServers(t *testing.T) {
+	w := newWorld(t)
+	var many []string
+	for i := range 1000 {
+		many = append(many, fmt.Sprintf("https://as%d.example", i))
+	}
+	w.server.metadata["authorization_servers"] = many
+	w.mustFail(w.transport(nil), mcp.ErrUnauthorized)
+	if n := w.asked("GET https://as"); n < 2 || n > 12 {
+		t.Errorf("%d requests", n)
+	}
 }
