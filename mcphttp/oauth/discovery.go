@@ -42,6 +42,9 @@ type serverMetadata struct {
 	old bool
 }
 
+// serverMembers are the members of serverMetadata that every login needs.
+var serverMembers = []string{"issuer", "token_endpoint"}
+
 // A site is the source of the tokens for an MCP server.
 type site struct {
 	resource string // identifier of the server, from its metadata
@@ -159,7 +162,7 @@ func (t *Transport) resource(ctx context.Context, advertised string, near reach)
 // resourceAt fetches the metadata of the MCP server from one place.
 func (t *Transport) resourceAt(ctx context.Context, place string, near reach) (*resourceMetadata, error) {
 	var prm resourceMetadata
-	if err := t.egress.document(ctx, &call{url: place, reach: near, header: t.version()}, &prm); err != nil {
+	if err := t.egress.document(ctx, &call{url: place, reach: near, header: t.version()}, &prm, "resource", "authorization_servers"); err != nil {
 		return nil, err
 	}
 	if !t.isResource(prm.Resource, place) {
@@ -221,7 +224,7 @@ func (e *egress) server(ctx context.Context, issuer string, c *call) (*serverMet
 		var as serverMetadata
 		this := *c
 		this.url = place
-		err := e.document(ctx, &this, &as)
+		err := e.document(ctx, &this, &as, serverMembers...)
 		switch {
 		case errors.Is(err, errAbsent):
 			continue
@@ -246,7 +249,7 @@ func (e *egress) server(ctx context.Context, issuer string, c *call) (*serverMet
 func (t *Transport) discoverOld(ctx context.Context, near reach) (*site, error) {
 	home := rooted(t.server, "")
 	var as serverMetadata
-	err := t.egress.document(ctx, &call{url: home + "/.well-known/oauth-authorization-server", reach: near, header: t.version()}, &as)
+	err := t.egress.document(ctx, &call{url: home + "/.well-known/oauth-authorization-server", reach: near, header: t.version()}, &as, serverMembers...)
 	switch {
 	case errors.Is(err, errAbsent):
 		as = serverMetadata{

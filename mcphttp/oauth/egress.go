@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"mime"
 	"net"
@@ -34,6 +35,8 @@ type egress struct {
 	base http.RoundTripper // to the MCP server's own origin
 	far  http.RoundTripper // to all others
 	home string            // the MCP server's origin
+
+	logger *slog.Logger
 }
 
 // A destination tells the dialer which addresses a request may use.
@@ -140,10 +143,13 @@ func (e *egress) do(ctx context.Context, c *call) (*reply, error) {
 	}
 }
 
-// place returns a URL for error messages, without its query, which may be secret.
-func (c *call) place(to string) string {
+// place returns a URL for error messages.
+func (c *call) place(to string) string { return fmt.Sprintf("%.200q", withoutQuery(to)) }
+
+// withoutQuery returns a URL without its query, which may be secret.
+func withoutQuery(to string) string {
 	to, _, _ = strings.Cut(to, "?")
-	return fmt.Sprintf("%.200q", to)
+	return to
 }
 
 func (e *egress) send(ctx context.Context, c *call, to string) (*http.Response, error) {
@@ -220,9 +226,9 @@ var (
 	errUnavailable = fmt.Errorf("%w for now", ErrMetadata)
 )
 
-// document fetches a JSON document. Servers that lack it respond with a 4xx status or an
-// HTML page.
-func (e *egress) document(ctx context.Context, c *call, into any) error {
+// document fetches a JSON document; see decode. Servers that lack it respond with a 4xx
+// status or an HTML page.
+func (e *egress) document(ctx context.Context, c *call, into any, needed ...string) error {
 	c.method = http.MethodGet
 	r, err := e.do(ctx, c)
 	switch {
@@ -235,7 +241,7 @@ func (e *egress) document(ctx context.Context, c *call, into any) error {
 	case !r.isJSON && !bytes.HasPrefix(bytes.TrimLeft(r.body, " \t\r\n"), []byte("{")):
 		return fmt.Errorf("%w: %s is not JSON", errAbsent, c.place(c.url))
 	}
-	if err := json.Unmarshal(r.body, into); err != nil {
+	if err := e.decode(ctx, c, r.body, into, needed...); err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrMetadata, c.place(c.url), err)
 	}
 	return nil

@@ -401,3 +401,14 @@ func TestLifetimes(t *testing.T) {
 		})
 	}
 }
+
+// refuseRefresh answers every refresh in the same way.
+func refuseRefresh(status int, answer any) func(http.ResponseWriter, *http.Request) bool {
+	return func(rw http.ResponseWriter, r *http.Request) bool {
+		isRefresh := r.PostForm.Get("grant_type") == "refresh_token"
+		if isRefresh {
+			writeJSON(rw, status, answer)
+		}
+		return isRefresh
+	}
+}

@@ -12,8 +12,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/go-json-experiment/json"
-
 	"github.com/go-psi/psi/internal/network"
 )
 
@@ -158,7 +156,7 @@ func (g *tokenRequest) register(ctx context.Context, how *Registration, redirect
 		return nil, fmt.Errorf("%w: registration: %w", ErrNoClient, err)
 	}
 	var r registration
-	err = json.Unmarshal(answer.body, &r)
+	err = g.t.egress.decode(ctx, c, answer.body, &r, "client_id")
 	switch {
 	case answer.status/100 != 2, err == nil && r.Error != "":
 		return nil, fmt.Errorf("%w: registration: %w", ErrNoClient, &Error{as.Issuer, answer.status, r.Error, r.Description})

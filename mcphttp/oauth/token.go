@@ -16,7 +16,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/go-psi/psi/internal/redact"
@@ -93,7 +92,7 @@ func (g *tokenRequest) postToken(ctx context.Context, to *endpoint, client *Clie
 		if err != nil {
 			return nil, err
 		}
-		answer, err := readTokenReply(r, to.issuer)
+		answer, err := g.readTokenReply(ctx, c, r, to.issuer)
 		if u, parseErr := url.Parse(to.url); parseErr == nil {
 			g.t.nonces.keep(u, r.header)
 		}
@@ -104,9 +103,9 @@ func (g *tokenRequest) postToken(ctx context.Context, to *endpoint, client *Clie
 	}
 }
 
-func readTokenReply(r *reply, issuer string) (*tokenReply, error) {
+func (g *tokenRequest) readTokenReply(ctx context.Context, c *call, r *reply, issuer string) (*tokenReply, error) {
 	var answer tokenReply
-	err := json.Unmarshal(r.body, &answer)
+	err := g.t.egress.decode(ctx, c, r.body, &answer, "access_token")
 	switch {
 	case r.status/100 != 2, err == nil && answer.Error != "":
 		return nil, &Error{Issuer: issuer, Status: r.status, Code: answer.Error, Description: answer.Description}

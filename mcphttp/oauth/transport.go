@@ -84,7 +84,7 @@ func NewTransport(server string, opts *Options) *Transport {
 		t.server = u
 		t.home, t.static = origin(u), t.staticReach()
 		t.near = t.static
-		t.egress = &egress{base: t.opts.Base, far: t.opts.Egress, home: t.home}
+		t.egress = &egress{base: t.opts.Base, far: t.opts.Egress, home: t.home, logger: t.opts.Logger}
 		if t.egress.far == nil {
 			t.egress.far = newEgressTransport()
 		}
