@@ -5,13 +5,16 @@ package oauth_test
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/go-psi/psi/internal/callclock"
 	"github.com/go-psi/psi/mcphttp/oauth"
 )
 
@@ -412,3 +415,120 @@ func refuseRefresh(status int, answer any) func(http.ResponseWriter, *http.Reque
 		return isRefresh
 	}
 }
+
+// A refresh that is answered with status 200, but without a token that can be used, means
+// that the refresh token is no longer valid. It leads to one new login, as a refusal does.
+func TestFindingR13RefreshWithoutToken(t *testing.T) {
+	text := func(body string) any { return json.RawMessage(body) }
+	for name, test := range map[string]struct {
+		dpop   bool
+		answer any
+	}{
+		"nothing":               {answer: text(`{}`)},
+		"null":                  {answer: text(`null`)},
+		"a list":                {answer: text(`[]`)},
+		"a string":              {answer: text(`"expired"`)},
+		"another structure":     {answer: text(`{"success":false,"error":{"code":401}}`)},
+		"an empty token":        {answer: text(`{"access_token":""}`)},
+		"a token that is null":  {answer: text(`{"access_token":null}`)},
+		"a token of odd type":   {answer: text(`{"access_token":5}`)},
+		"not fit for a header":  {answer: text(`{"access_token":"a b"}`)},
+		"of another type":       {answer: text(`{"access_token":"t","token_type":"mac"}`)},
+		"not bound to the key":  {true, text(`{"access_token":"t","token_type":"Bearer"}`)},
+		"a member stands twice": {answer: text(`{"access_token":"t","access_token":"u"}`)},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			w.login.refresh = "r"
+			if test.dpop {
+				w.login.answers = func(_ url.Values, answer map[string]any) { answer["token_type"] = "DPoP" }
+			}
+			rt := w.transport(&oauth.Options{DPoP: test.dpop, Base: bearing{w}})
+			w.mustPost(rt, "", served)
+			w.login.token = refuseRefresh(200, test.answer)
+			<-time.After(2 * time.Hour)
+			w.login.revoke()
+			if got, err := post(t.Context(), rt, "", "hello"); err != nil || got != served {
+				t.Errorf("%s: %q, %v", name, got, err)
+			}
+			if n := len(w.login.authorizations()); n != 2 {
+				t.Errorf("%s: %d authorizations, want 2", name, n)
+			}
+		})
+	}
+}
+
+// bearing makes the server accept DPoP tokens as bearer tokens.
+type bearing struct{ *world }
+
+func (b bearing) RoundTrip(req *http.Request) (*http.Response, error) {
+	if token, ok := strings.CutPrefix(req.Header.Get("Authorization"), "DPoP "); ok {
+		req = req.Clone(req.Context())
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	return b.network.RoundTrip(req)
+}
+
+// A request that was about to renew a token while another request renewed it uses the new
+// token. It must not use the old refresh token again: the authorization server would take
+// that for theft, and revoke all tokens of the user.
+func TestFindingMutant47NoSecondRefresh(t *testing.T) {
+	w := newWorld(t)
+	w.login.refresh, w.store = "r", broken{} // so that only memory has the new token
+	rt := w.transport(nil)
+	w.mustPost(rt, "", served)
+	w.login.revoke()
+	atEndpoint, release := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	w.login.token = func(http.ResponseWriter, *http.Request) bool {
+		once.Do(func() { close(atEndpoint); <-release })
+		return false
+	}
+	var group sync.WaitGroup
+	group.Go(func() {
+		if got, err := post(t.Context(), rt, "", "hello"); err != nil || got != served {
+			t.Errorf("the first request: %q, %v", got, err)
+		}
+	})
+	<-atEndpoint
+	// The second request has found that the token in use is the rejected one, and stops its
+	// clock before it joins the renewal. By then, the renewal is over.
+	late := &lateContext{Context: t.Context(), at: func() {
+		close(release)
+		group.Wait()
+	}}
+	if got, err := post(late, rt, "", "hello"); err != nil || got != served {
+		t.Errorf("the second request: %q, %v", got, err)
+	}
+	w.wantRefreshes(1)
+	w.wantAuthorizations(1)
+}
+
+// A lateContext calls a function when its clock is looked up first.
+type lateContext struct {
+	context.Context
+
+	at   func()
+	once sync.Once
+}
+
+func (c *lateContext) Value(key any) any {
+	if key == clockKey() {
+		c.once.Do(c.at)
+	}
+	return c.Context.Value(key)
+}
+
+// clockKey returns the key under which contexts have clocks.
+func clockKey() (key any) {
+	callclock.FromContext(keyRecorder{context.Background(), &key})
+	return key
+}
+
+type keyRecorder struct {
+	context.Context
+
+	key *any
+}
+
+func (r keyRecorder) Value(key any) any { *r.key = key; return nil }

@@ -291,10 +291,11 @@ func (t *Transport) lock(ctx context.Context, issuer string) (held context.Conte
 }
 
 // isFinal reports whether an error means that a refresh token is no longer valid. Some
-// authorization servers report this with status 200.
+// authorization servers report this with status 200, with or without an error code.
 func isFinal(err error) bool {
 	e, ok := errors.AsType[*Error](err)
-	return ok && e.Status/100 != 5 && e.Status != http.StatusTooManyRequests || errors.Is(err, ErrNoClient)
+	return ok && e.Status/100 != 5 && e.Status != http.StatusTooManyRequests ||
+		errors.Is(err, errNoToken) || errors.Is(err, ErrNoClient)
 }
 
 // refresh requests a token with the same scopes.

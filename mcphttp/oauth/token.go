@@ -6,6 +6,7 @@ package oauth
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -110,12 +111,15 @@ func (g *tokenRequest) readTokenReply(ctx context.Context, c *call, r *reply, is
 	case r.status/100 != 2, err == nil && answer.Error != "":
 		return nil, &Error{Issuer: issuer, Status: r.status, Code: answer.Error, Description: answer.Description}
 	case err != nil:
-		return nil, fmt.Errorf("oauth: the token response of %q is not what RFC 6749 wants", issuer) // without quoting secrets
+		return nil, fmt.Errorf("%w: the token response of %q is not what RFC 6749 wants", errNoToken, issuer) // without quoting secrets
 	case !isHeaderValue(answer.Access):
-		return nil, fmt.Errorf("oauth: the token response of %q has no usable access_token", issuer)
+		return nil, fmt.Errorf("%w: the token response of %q has no usable access_token", errNoToken, issuer)
 	}
 	return &answer, nil
 }
+
+// errNoToken means that a response that reports success has no token that can be used.
+var errNoToken = errors.New("oauth: no usable token")
 
 // isHeaderValue reports whether a token can be sent in a header.
 func isHeaderValue(s string) bool {
@@ -155,9 +159,9 @@ func (g *tokenRequest) token(ctx context.Context, client *Client, form url.Value
 		tok.DPoP = true
 		tok.Key, tok.Thumb = g.proof.saved, g.proof.thumb
 	case g.proof != nil:
-		return nil, fmt.Errorf("oauth: %q gave a token of type %.50q, want DPoP", as.Issuer, answer.Type)
+		return nil, fmt.Errorf("%w: %q gave a token of type %.50q, want DPoP", errNoToken, as.Issuer, answer.Type)
 	case kind != schemeBearer && kind != "":
-		return nil, fmt.Errorf("oauth: %q gave a token of type %.50q, want Bearer", as.Issuer, answer.Type)
+		return nil, fmt.Errorf("%w: %q gave a token of type %.50q, want Bearer", errNoToken, as.Issuer, answer.Type)
 	}
 	return tok, nil
 }
