@@ -105,8 +105,8 @@ func (a *AuthorizationCode) client(ctx context.Context, g *tokenRequest) (*Clien
 
 func (a *AuthorizationCode) obtain(ctx context.Context, g *tokenRequest) (*token, error) {
 	as := g.site.as
-	if silent := as.old && as.Challenges == nil; !silent && !slices.Contains(as.Challenges, "S256") {
-		return nil, fmt.Errorf("%w: the metadata of %q does not promise PKCE with S256", ErrMetadata, as.Issuer)
+	if silent := as.mayOmitPKCE && as.Challenges == nil; !silent && !slices.Contains(as.Challenges, "S256") {
+		return nil, fmt.Errorf("%w: the metadata of %q does not promise PKCE with S256; if it promises nothing, see Options.AuthorizationServerMetadata", ErrMetadata, as.Issuer)
 	}
 	to, err := parseURL(as.AuthorizationEndpoint)
 	if err == nil && origin(to) != g.t.home {
@@ -179,7 +179,7 @@ func (r *authRequest) query(q url.Values, client *Client, g *tokenRequest) strin
 	q.Set("state", r.state)
 	q.Set("code_challenge", oauth2.S256ChallengeFromVerifier(r.verifier))
 	q.Set("code_challenge_method", "S256")
-	q.Set("resource", g.site.resource)
+	g.setResource(q)
 	if len(g.scopes) > 0 {
 		q.Set("scope", strings.Join(g.scopes, " "))
 	}

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-psi/psi/internal/network"
 	"github.com/go-psi/psi/internal/redact"
 )
 
@@ -37,9 +38,9 @@ type serverMetadata struct {
 	MetadataClients       bool     `json:"client_id_metadata_document_supported"`
 	SendsIssuer           bool     `json:"authorization_response_iss_parameter_supported"`
 
-	// old marks a server of revision 2025-03-26, found without the MCP server's
-	// metadata. Its metadata need not list PKCE.
-	old bool
+	// mayOmitPKCE means that the metadata need not promise PKCE: it is of a server of
+	// revision 2025-03-26, or the user named it.
+	mayOmitPKCE bool
 }
 
 // serverMembers are the members of serverMetadata that every login needs.
@@ -64,6 +65,9 @@ func rooted(id *url.URL, path string) string { return id.Scheme + "://" + id.Hos
 
 // discover finds the authorization server.
 func (t *Transport) discover(ctx context.Context, d *demand, near reach, prefers func(issuer string) bool) (*site, error) {
+	if t.opts.AuthorizationServerMetadata != "" {
+		return t.discoverConfigured(ctx, d, near)
+	}
 	prm, err := t.resource(ctx, d.metadata, near)
 	if errors.Is(err, errAbsent) {
 		return t.discoverOld(ctx, near)
@@ -244,6 +248,41 @@ func (e *egress) server(ctx context.Context, issuer string, c *call) (*serverMet
 	return nil, cmp.Or(problem, fmt.Errorf("%w: authorization server %.200q has none", ErrMetadata, issuer))
 }
 
+// discoverConfigured uses the authorization server that the user named. The metadata of the
+// MCP server is optional then.
+func (t *Transport) discoverConfigured(ctx context.Context, d *demand, near reach) (*site, error) {
+	at := t.opts.AuthorizationServerMetadata
+	u, err := parseURL(at)
+	if err != nil {
+		return nil, err
+	}
+	wide := reach{near.loopback || network.IsLoopback(u.Hostname()), true, near.linkLocal}
+	as := &serverMetadata{mayOmitPKCE: true}
+	err = t.egress.document(ctx, &call{url: at, reach: wide}, as, serverMembers...)
+	if err == nil {
+		_, err = parseURL(as.Issuer)
+	}
+	switch {
+	case errors.Is(err, errAbsent):
+		return nil, fmt.Errorf("%w: Options.AuthorizationServerMetadata: %w", ErrMetadata, err)
+	case err != nil:
+		return nil, fmt.Errorf("oauth: Options.AuthorizationServerMetadata: %w", err)
+	case as.TokenEndpoint == "":
+		return nil, fmt.Errorf("%w: Options.AuthorizationServerMetadata: %.200q has no token_endpoint", ErrMetadata, withoutQuery(at))
+	}
+	s := &site{resource: canonical(t.server), as: as, reach: wide}
+	prm, err := t.resource(ctx, d.metadata, near)
+	switch {
+	case err == nil:
+		s.resource, s.scopes, s.dpop = prm.Resource, scopeSet(prm.Scopes), prm.DPoPRequired
+	case ctx.Err() != nil:
+		return nil, err
+	case !errors.Is(err, errAbsent):
+		t.opts.Logger.WarnContext(ctx, "oauth: the metadata of the server cannot be used", "error", err)
+	}
+	return s, nil
+}
+
 // discoverOld finds the authorization server of an MCP server of revision 2025-03-26. Such
 // a server has no resource metadata and is its own authorization server.
 func (t *Transport) discoverOld(ctx context.Context, near reach) (*site, error) {
@@ -265,7 +304,7 @@ func (t *Transport) discoverOld(ctx context.Context, near reach) (*site, error) 
 	case as.TokenEndpoint == "":
 		return nil, fmt.Errorf("%w: the metadata of %.200q has no token_endpoint", ErrMetadata, home)
 	}
-	as.old = true
+	as.mayOmitPKCE = true
 	return &site{resource: canonical(t.server), as: &as, reach: near}, nil
 }
 

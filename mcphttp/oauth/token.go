@@ -131,11 +131,18 @@ func isHeaderValue(s string) bool {
 	return s != "" && len(s) <= 64<<10
 }
 
+// setResource sets the parameter that names the server that the token is for (RFC 8707).
+func (g *tokenRequest) setResource(params url.Values) {
+	if !g.t.opts.InsecureNoResource {
+		params.Set("resource", g.site.resource)
+	}
+}
+
 // token requests an access token for the server. It adds the parameters common to all
 // grants to form.
 func (g *tokenRequest) token(ctx context.Context, client *Client, form url.Values) (*token, error) {
 	as := g.site.as
-	form.Set("resource", g.site.resource)
+	g.setResource(form)
 	if len(g.scopes) > 0 && form.Get("grant_type") != grantCode && form.Get("grant_type") != grantRefresh {
 		form.Set("scope", strings.Join(g.scopes, " "))
 	}

@@ -67,18 +67,18 @@ var errClosed = errors.New("oauth: the transport is closed")
 
 // NewTransport returns a transport for the MCP server at a URL, the same URL as passed to
 // mcphttp.NewTransport. opts may be nil. Nothing is sent before the first request. If the
-// URL is invalid, or if the grant lacks an issuer for its credentials or a required
-// function, every request fails.
+// URL or one in the options is invalid, or if the grant lacks an issuer for its credentials
+// or a required function, every request fails.
 func NewTransport(server string, opts *Options) *Transport {
 	t := &Transport{opts: opts.withDefaults(), futile: map[string]time.Time{}, nonces: newNonces(), renewals: flight.Group[*credential, outcome]{Detached: true}}
 	t.life, t.end = context.WithCancelCause(context.Background())
 	u, err := url.Parse(server)
-	badGrant := t.opts.Grant.check()
+	badOptions := t.opts.check()
 	switch {
 	case err != nil, u.Scheme != "https" && u.Scheme != "http", u.Hostname() == "", u.User != nil:
 		t.invalid = fmt.Errorf("oauth: %q is not the URL of an HTTP server, without user information", redact.URL(server))
-	case badGrant != nil:
-		t.invalid = unauthorized(badGrant)
+	case badOptions != nil:
+		t.invalid = unauthorized(badOptions)
 	default:
 		u.Fragment = ""
 		t.server = u
@@ -215,6 +215,23 @@ type Options struct {
 	// parties that do not trust each other, because a token for the whole host is valid for
 	// all of them.
 	ExactResource bool
+	// AuthorizationServerMetadata is the URL of the metadata of the authorization server (RFC
+	// 8414 or OpenID Connect Discovery): https, or http on this machine. It replaces the
+	// authorization servers that the MCP server names, for servers whose own metadata is
+	// missing or wrong. "" means none.
+	//
+	// The document is trusted. Its issuer may be any: responses and credentials are compared
+	// with that one. Its endpoints may be in a private network. If it lists no
+	// code_challenge_methods_supported, although the authorization server supports PKCE with
+	// S256, as all should, the login continues.
+	AuthorizationServerMetadata string
+	// InsecureNoResource omits the parameter resource (RFC 8707) from authorization and token
+	// requests, for authorization servers that reject it. The specification requires it: it
+	// restricts the token to this server. Without it, the token is valid wherever the
+	// authorization server decides, usually by the scopes, and every server that gets it can
+	// use it at the others. Set it only if the tokens are valid for this server alone, or for
+	// servers that trust each other.
+	InsecureNoResource bool
 
 	// Grant obtains tokens. Nil means &AuthorizationCode{}.
 	Grant Grant
@@ -240,6 +257,16 @@ type Options struct {
 	LoginTimeout time.Duration
 	// Logger receives diagnostic messages, without secrets. Nil means slog.Default.
 	Logger *slog.Logger
+}
+
+// check returns an error if the options are invalid.
+func (o *Options) check() error {
+	if o.AuthorizationServerMetadata != "" {
+		if _, err := parseURL(o.AuthorizationServerMetadata); err != nil {
+			return fmt.Errorf("oauth: Options.AuthorizationServerMetadata: %w", err)
+		}
+	}
+	return o.Grant.check()
 }
 
 func (o *Options) withDefaults() Options {
