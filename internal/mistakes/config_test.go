@@ -44,6 +44,9 @@ var options = []mistake{
 		auth.NewJWT("https://issuer.example", "https://mcp.example.com", &auth.JWTOptions{Algorithms: []string{"HS256"}})
 	}),
 		[]string{`auth: the algorithm "HS256" is not one of`, "RS256"}},
+	{"an audience claim without values", panics(func() {
+		auth.NewJWT("https://issuer.example", "https://mcp.example.com", &auth.JWTOptions{AudienceClaims: map[string][]string{"client_id": nil}})
+	}), []string{"auth: JWTOptions.AudienceClaims", "client_id"}},
 	{"a short API key", panics(func() { auth.APIKeys(map[string]*mcp.Principal{"secret": {Subject: "ann"}}, nil) }), []string{"auth: an API key has 6 bytes", "made at random"}},
 	{"a nil command", panics(func() { mcpstdio.NewCommand(nil, nil) }), []string{"mcpstdio: NewCommand of a nil command"}},
 	{"a command with an output", panics(func() {

@@ -6,6 +6,7 @@ package auth
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -15,8 +16,9 @@ import (
 
 // rules are the requirements on the claims of a token, independent of how it was verified.
 type rules struct {
-	issuer      string   // empty means any
-	audiences   []string // without trailing slashes; nil means any
+	issuer      string              // empty means any
+	audiences   []string            // without trailing slashes; nil means any
+	noAudience  map[string][]string // claims that stand for aud, with their accepted values; may be nil
 	mustExpire  bool
 	leeway      time.Duration
 	subject     func(claims map[string]any) string // nil means the claim sub
@@ -33,7 +35,7 @@ func (c *rules) principal(claims map[string]any, now time.Time) (*mcp.Principal,
 	if c.issuer != "" && issuer != c.issuer {
 		return nil, c.wrongIssuer(issuer)
 	}
-	if err := c.checkAudience(claims["aud"]); err != nil {
+	if err := c.checkAudience(claims); err != nil {
 		return nil, err
 	}
 	expiry, err := c.expiryOf(claims, now)
@@ -66,12 +68,16 @@ func (c *rules) wrongIssuer(got string) error {
 }
 
 // checkAudience validates the claim aud, a string or a list of strings. It ignores a
-// trailing slash, because clients and authorization servers often disagree about it.
-func (c *rules) checkAudience(claim any) error {
+// trailing slash, because clients and authorization servers often disagree about it. If
+// there is no aud, another claim may stand for it.
+func (c *rules) checkAudience(claims map[string]any) error {
 	if c.audiences == nil {
 		return nil
 	}
-	names, ok := texts(claim)
+	if claims["aud"] == nil {
+		return c.checkNoAudience(claims)
+	}
+	names, ok := texts(claims["aud"])
 	for _, name := range names {
 		if slices.Contains(c.audiences, withoutSlash(name)) {
 			return nil
@@ -82,6 +88,22 @@ func (c *rules) checkAudience(claim any) error {
 		return err.because(errors.New("the claim aud is neither a text nor a list of texts"))
 	}
 	return err.because(fmt.Errorf("the audience is %.200q, expected one of %q", names, c.audiences))
+}
+
+// checkNoAudience validates the claims that stand for aud in a token without aud.
+func (c *rules) checkNoAudience(claims map[string]any) error {
+	reason := fmt.Sprintf("the token has no aud, expected one of %q", c.audiences)
+	if c.noAudience != nil {
+		reason += "; JWTOptions.AudienceClaims could replace it"
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.noAudience)) {
+		got, _ := claims[name].(string)
+		if slices.Contains(c.noAudience[name], got) {
+			return nil
+		}
+		reason = fmt.Sprintf("the token has no aud, and %s is %.200q, expected one of %q", name, got, c.noAudience[name])
+	}
+	return Invalid("the token is for another audience").because(errors.New(reason))
 }
 
 func withoutSlash(s string) string { return strings.TrimSuffix(s, "/") }

@@ -29,6 +29,13 @@ type JWTOptions struct {
 	// Audiences are additional accepted audiences, for issuers that use other names for the
 	// server.
 	Audiences []string
+	// AudienceClaims are the claims that stand for aud in a token without aud, each with its
+	// accepted values: for Amazon Cognito, for example, {"client_id": {"7example"}}. One of
+	// them must match exactly. A token with an aud needs the right one. List only clients
+	// whose tokens are for this server alone: a token does not say which server it is for, so
+	// every other server that gets it can use it here. Nil means that a token without aud is
+	// rejected.
+	AudienceClaims map[string][]string
 	// Algorithms are the accepted signature algorithms. All must be asymmetric. Nil means
 	// RS, PS and ES with 256, 384 and 512 bits, and EdDSA.
 	Algorithms []string
@@ -69,9 +76,9 @@ var asymmetric = []jose.SignatureAlgorithm{
 // does. It is safe for concurrent use. It must be created by [NewJWT].
 //
 // A token must be signed by a key of the issuer with an accepted algorithm, name the
-// issuer and the audience, and have a subject and an expiry (exp). nbf and iat are
-// checked. Scopes come from the claims scope and scp. All claims are in
-// [mcp.Principal.Claims].
+// issuer and the audience (but see JWTOptions.AudienceClaims), and have a subject and an
+// expiry (exp). nbf and iat are checked. Scopes come from the claims scope and scp. All
+// claims are in [mcp.Principal.Claims].
 type JWT struct {
 	rules      rules
 	algorithms []jose.SignatureAlgorithm
@@ -97,7 +104,7 @@ func NewJWT(issuer, audience string, opts *JWTOptions) *JWT {
 	return &JWT{
 		rules: rules{
 			issuer: issuer, audiences: audienceList(audience, o.Audiences), mustExpire: true,
-			leeway: o.Leeway, subject: o.Subject, check: o.Check,
+			noAudience: mustAudienceClaims(o.AudienceClaims), leeway: o.Leeway, subject: o.Subject, check: o.Check,
 		},
 		algorithms: mustAlgorithms(o.Algorithms),
 		keys:       newKeySet(issuer, &o),
@@ -142,6 +149,18 @@ func audienceList(audience string, more []string) []string {
 			panic("auth: an audience is empty")
 		}
 		list = append(list, a)
+	}
+	return list
+}
+
+// mustAudienceClaims copies JWTOptions.AudienceClaims. It panics if they are invalid.
+func mustAudienceClaims(accepted map[string][]string) map[string][]string {
+	list := map[string][]string{}
+	for name, values := range accepted {
+		if name == "" || name == "aud" || len(values) == 0 || slices.Contains(values, "") {
+			panic(fmt.Sprintf("auth: JWTOptions.AudienceClaims: %q: %q; want a claim other than aud, and values that are not empty", name, values))
+		}
+		list[name] = slices.Clone(values)
 	}
 	return list
 }

@@ -229,3 +229,61 @@ func TestJWTCacheAge(t *testing.T) {
 		}
 	})
 }
+
+// Some issuers put no aud into access tokens, but say in another claim whose they are.
+func TestFindingRM7TokenWithoutAudience(t *testing.T) {
+	const client = "7client"
+	cognito := map[string][]string{"client_id": {client, "7other"}}
+	clerk := map[string][]string{"azp": {"https://app.example.com"}}
+	both := map[string][]string{"client_id": {client}, "azp": {client}}
+	for name, test := range map[string]struct {
+		accepted map[string][]string
+		changes  claims
+		good     bool
+	}{
+		"by default":                 {nil, claims{"aud": nil, "client_id": client}, false},
+		"the client":                 {cognito, claims{"aud": nil, "client_id": client}, true},
+		"the second client":          {cognito, claims{"aud": nil, "client_id": "7other"}, true},
+		"aud is null":                {cognito, claims{"aud": json.RawMessage("null"), "client_id": client}, true},
+		"the authorized party":       {clerk, claims{"aud": nil, "azp": "https://app.example.com"}, true},
+		"one of two claims":          {both, claims{"aud": nil, "azp": client, "client_id": "x"}, true},
+		"an aud that is ours":        {cognito, claims{"client_id": "x"}, true},
+		"another client":             {cognito, claims{"aud": nil, "client_id": "x"}, false},
+		"the client with a slash":    {cognito, claims{"aud": nil, "client_id": client + "/"}, false},
+		"in another claim":           {cognito, claims{"aud": nil, "azp": client}, false},
+		"no such claim":              {cognito, claims{"aud": nil}, false},
+		"a claim that is empty":      {cognito, claims{"aud": nil, "client_id": ""}, false},
+		"a claim that is no text":    {cognito, claims{"aud": nil, "client_id": []string{client}}, false},
+		"an ID token of the client":  {cognito, claims{"aud": client, "client_id": client}, false},
+		"an aud of another server":   {cognito, claims{"aud": "https://other.example.com", "client_id": client}, false},
+		"an empty aud":               {cognito, claims{"aud": "", "client_id": client}, false},
+		"an empty list of audiences": {cognito, claims{"aud": []string{}, "client_id": client}, false},
+	} {
+		p, err := verify(t, newJWT(auth.JWTOptions{AudienceClaims: test.accepted}), token(test.changes))
+		if (err == nil) != test.good {
+			t.Errorf("%s: got %v, %v", name, p, err)
+		}
+		if e, ok := errors.AsType[*auth.Error](err); err != nil && (!ok || e.Description != "the token is for another audience") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// The options are copied.
+	j := newJWT(auth.JWTOptions{AudienceClaims: both})
+	both["client_id"][0], both["azp"] = "x", nil
+	if _, err := verify(t, j, token(claims{"aud": nil, "client_id": client})); err != nil {
+		t.Error(err)
+	}
+}
+
+// The error says which claim was missing, and which option admits such tokens.
+func TestFindingRM7Errors(t *testing.T) {
+	for want, accepted := range map[string]map[string][]string{
+		"JWTOptions.AudienceClaims":                nil,
+		`client_id is "x", expected one of ["7a"]`: {"client_id": {"7a"}},
+	} {
+		_, err := verify(t, newJWT(auth.JWTOptions{AudienceClaims: accepted}), token(claims{"aud": nil, "client_id": "x"}))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
