@@ -22,6 +22,7 @@ type rules struct {
 	mustExpire  bool
 	leeway      time.Duration
 	subject     func(claims map[string]any) string // nil means the claim sub
+	orClient    bool                               // a token without sub is of the client client_id
 	check       func(claims map[string]any) error  // may be nil
 	otherIssuer string                             // issuer of tokens without iss
 }
@@ -136,7 +137,11 @@ func (c *rules) expiryOf(claims map[string]any, now time.Time) (expiry time.Time
 }
 
 func (c *rules) subjectOf(claims map[string]any) (string, error) {
-	subject, err := text(claims, "sub")
+	name := "sub"
+	if c.orClient && claims[name] == nil && claims["username"] == nil {
+		name = "client_id"
+	}
+	subject, err := text(claims, name)
 	if c.subject != nil {
 		subject, err = c.subject(claims), nil
 	}

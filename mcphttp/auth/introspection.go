@@ -52,10 +52,15 @@ type IntrospectionOptions struct {
 	// only: otherwise any server that receives a user's token can impersonate the user
 	// here.
 	InsecureAnyAudience bool
-	// Leeway, Subject and Check are as in [JWTOptions].
-	Leeway  time.Duration
+	// Leeway and Check are as in [JWTOptions].
+	Leeway time.Duration
+	Check  func(claims map[string]any) error
+	// Subject returns the [mcp.Principal.Subject], as in [JWTOptions]. Nil means the claim
+	// sub or, if there is neither sub nor username, client_id: many authorization servers
+	// report no user for a token that a client got for itself. Set Subject if yours reports
+	// none for tokens of users, either, who would all be the same caller, or if clients can
+	// choose their client_id, which could be the sub of a user.
 	Subject func(claims map[string]any) string
-	Check   func(claims map[string]any) error
 
 	// CacheAge is how long a positive response is cached by the token's hash, but never
 	// after the token has expired. A revocation takes effect within this time. Negative
@@ -81,8 +86,8 @@ type IntrospectionOptions struct {
 // expires. As a [Verifier] it reads bearer tokens, as [Bearer] does. It is safe for
 // concurrent use. It must be created by [NewIntrospection].
 //
-// The response must state that the token is active, and contain its audience and subject.
-// exp, nbf and iat are checked. All claims are in [mcp.Principal.Claims].
+// The response must state that the token is active, and contain its audience and subject or
+// client. exp, nbf and iat are checked. All claims are in [mcp.Principal.Claims].
 type Introspection struct {
 	endpoint string
 	opts     IntrospectionOptions
@@ -104,7 +109,7 @@ func NewIntrospection(endpoint, audience string, opts *IntrospectionOptions) *In
 	i := &Introspection{
 		endpoint: endpoint, opts: o,
 		rules: rules{
-			issuer: o.Issuer, leeway: o.Leeway,
+			issuer: o.Issuer, leeway: o.Leeway, orClient: true,
 			subject: o.Subject, check: o.Check, otherIssuer: u.Scheme + "://" + u.Host,
 		},
 		fetch:  newFetcher(o.Client, maxIntrospection),

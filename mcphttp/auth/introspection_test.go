@@ -386,3 +386,36 @@ func TestFindingS24RevokedToken(t *testing.T) {
 		}
 	})
 }
+
+// A token that a program got for itself often has no sub. The program is its client.
+func TestFindingZ6TokenOfAProgram(t *testing.T) {
+	answers := map[string]claims{
+		"program":  usual(claims{"active": true, "sub": nil, "client_id": "robot"}),
+		"user":     usual(claims{"active": true, "sub": "alice", "client_id": "robot"}),
+		"odd":      usual(claims{"active": true, "sub": 7, "client_id": "robot"}),
+		"empty":    usual(claims{"active": true, "sub": "", "client_id": "robot"}),
+		"no text":  usual(claims{"active": true, "sub": nil, "client_id": 7}),
+		"neither":  usual(claims{"active": true, "sub": nil}),
+		"a user":   usual(claims{"active": true, "sub": nil, "username": "alice", "client_id": "robot"}), // not the program itself
+		"by azp":   usual(claims{"active": true, "sub": nil, "azp": "robot"}),
+		"inactive": usual(claims{"active": false, "sub": nil, "client_id": "robot"}),
+	}
+	v := newInspector(answers).verifier(auth.IntrospectionOptions{})
+	for token, want := range map[string]string{"program": "robot", "user": "alice", "odd": "", "empty": "", "no text": "", "neither": "", "a user": "", "by azp": "", "inactive": ""} {
+		p, err := verify(t, v, token)
+		if want == "" && err == nil || want != "" && (err != nil || p.Subject != want) {
+			t.Errorf("%s: got %v, %v, want %q", token, p, err, want)
+		}
+	}
+	if p, _ := verify(t, v, "program"); p != nil && p.Claims["sub"] != nil {
+		t.Errorf("the claims have a sub: %v", p.Claims)
+	}
+	// Subject decides alone, and a JWT must have a sub (RFC 9068).
+	own := newInspector(answers).verifier(auth.IntrospectionOptions{Subject: func(map[string]any) string { return "" }})
+	if p, err := verify(t, own, "program"); err == nil {
+		t.Errorf("Subject is ignored: %v", p)
+	}
+	if p, err := verify(t, newJWT(auth.JWTOptions{}), token(claims{"sub": nil, "client_id": "robot"})); err == nil {
+		t.Errorf("a JWT without sub: %v", p)
+	}
+}
