@@ -109,7 +109,7 @@ func isSecure(u *url.URL) bool {
 // be https, or http on this machine, and must have no user information or fragment.
 func parseURL(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
-	problem := ""
+	var problem string
 	switch {
 	case err != nil, len(s) > 8<<10:
 		problem = "is malformed"

@@ -49,7 +49,7 @@ func (e *egress) decode(ctx context.Context, c *call, data []byte, into any, nee
 // decodeMember decodes a member, and reports whether all of it was decoded. It skips
 // elements of lists that are not strings. An error means that nothing was decoded.
 func decodeMember(member jsontext.Value, field reflect.Value) (isWhole bool, err error) {
-	list, isList := field.Addr().Interface().(*[]string)
+	list, isList := reflect.TypeAssert[*[]string](field.Addr())
 	if !isList {
 		if err = json.Unmarshal(member, field.Addr().Interface()); err != nil {
 			field.SetZero()
