@@ -75,9 +75,12 @@ type Catalog struct {
 // both. Files and directories whose names begin with a dot are ignored, as are symbolic
 // links. If fsys is an embed.FS or the FS of an [os.Root], no path leads outside it.
 //
-// The error names every invalid skill: a skill that has no front matter or no description,
-// that has a name which differs from its directory or is not unique, or that has more than
-// [MaxFiles] files or more than [MaxBytes] bytes.
+// If some skills are invalid, FS returns the catalog of the others together with an error
+// that names each invalid skill: one that has no front matter or no description, that has a
+// name which differs from its directory or is used by another skill, or that has more than
+// [MaxFiles] files or more than [MaxBytes] bytes. A program that wants to serve the others
+// reports the error and continues. The catalog is nil if the file system cannot be read or an
+// option is invalid.
 func FS(fsys fs.FS, opts *Options) (*Catalog, error) {
 	c := &Catalog{fsys: fsys, opts: opts.withDefaults()}
 	if fsys == nil {
@@ -88,11 +91,14 @@ func FS(fsys fs.FS, opts *Options) (*Catalog, error) {
 	}
 	s, err := scan(fsys, c.opts.Prefix)
 	if err != nil {
-		return nil, fmt.Errorf("skills: %w", err)
+		err = fmt.Errorf("skills: %w", err)
+	}
+	if s == nil {
+		return nil, err
 	}
 	c.current.Store(s)
 	c.seen.Store(new(time.Now()))
-	return c, nil
+	return c, err
 }
 
 func checkPrefix(prefix string) error {
@@ -114,8 +120,9 @@ func (c *Catalog) Skills() []*Skill {
 	return slices.Clone(c.current.Load().sorted)
 }
 
-// Reload reads the directory again. If a skill is invalid, it returns an error and leaves
-// the catalog unchanged. Clients of the muxes on which the catalog is registered are
+// Reload reads the directory again. Like [FS], it leaves out invalid skills and returns an
+// error that names each. If the directory cannot be read, the catalog stays unchanged. Clients
+// of the muxes on which the catalog is registered are
 // notified of changed lists of resources, and of changed resources to which they subscribe.
 func (c *Catalog) Reload() error {
 	c.mustBeMade()
@@ -127,8 +134,8 @@ func (c *Catalog) Reload() error {
 func (c *Catalog) reloadLocked() error {
 	c.seen.Store(new(time.Now()))
 	next, err := scan(c.fsys, c.opts.Prefix)
-	if err == nil {
-		err = c.replace(next)
+	if next != nil {
+		err = errors.Join(err, c.replace(next))
 	}
 	if c.failed = err; err != nil {
 		c.failed, c.failedAt = fmt.Errorf("skills: %w", err), time.Now()
@@ -173,7 +180,7 @@ func (c *Catalog) replace(next *snapshot) error {
 }
 
 // Watch checks the directory periodically until ctx is done, so that changes are announced
-// even without requests. If a changed directory is invalid, Watch logs why. every is the
+// even without requests. Watch logs which skills are invalid. every is the
 // time between checks; 0 or less means ten seconds.
 func (c *Catalog) Watch(ctx context.Context, every time.Duration) {
 	c.mustBeMade()
@@ -225,7 +232,7 @@ func (c *Catalog) logProblem(ctx context.Context, err error) {
 	c.logged = text
 	c.reloading.Unlock()
 	if isNew && err != nil {
-		c.opts.Logger.WarnContext(ctx, "skills: the directory has changed and is not valid; the skills stay as they were", "error", err)
+		c.opts.Logger.WarnContext(ctx, "skills: the directory has changed; invalid skills are left out", "error", err)
 	}
 }
 

@@ -42,7 +42,7 @@ func ParseFrontmatter(text []byte) (Frontmatter, error) {
 	}
 	var doc yaml.Node
 	if err := yaml.Load(block, &doc); err != nil {
-		return nil, fmt.Errorf("the front matter is not YAML: %w", err)
+		return nil, notYAML(block, err)
 	}
 	if doc.Kind != yaml.DocumentNode || len(doc.Content) != 1 || doc.Content[0].Kind != yaml.MappingNode {
 		return nil, errors.New("the front matter has no fields such as name: refunds")
@@ -59,6 +59,22 @@ func ParseFrontmatter(text []byte) (Frontmatter, error) {
 		}
 	}
 	return f, nil
+}
+
+// unquoted matches a field with a text that YAML takes for another field, because it contains
+// a colon followed by a space: the most frequent mistake.
+var unquoted = regexp.MustCompile(`^\s*([\w-]+):\s+[^\s"'|>\[{&*!#].*:\s`)
+
+// notYAML explains why the block is not YAML, whose parser returned err.
+func notYAML(block []byte, err error) error {
+	line := 1 // the delimiter
+	for text := range bytes.Lines(block) {
+		line++
+		if field := unquoted.FindSubmatch(text); field != nil {
+			return fmt.Errorf("line %d: put the text of %s into quotes, because it contains a colon followed by a space", line, field[1])
+		}
+	}
+	return fmt.Errorf("the front matter is not YAML: %w", err)
 }
 
 // frontmatterIn returns the YAML of the front matter of a text.
@@ -124,7 +140,7 @@ func (c *converter) convertMapping(n *yaml.Node, depth int) (any, error) {
 			return nil, fmt.Errorf("line %d: the name of a field is not a text", key.Line)
 		}
 		if _, twice := m[key.Value]; twice {
-			return nil, fmt.Errorf("line %d: the field %q is there twice", key.Line, key.Value)
+			return nil, fmt.Errorf("line %d: duplicate field %q", key.Line, key.Value)
 		}
 		v, err := c.convert(n.Content[i+1], depth+1)
 		if err != nil {

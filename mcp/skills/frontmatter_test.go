@@ -87,3 +87,19 @@ func FuzzParseFrontmatter(f *testing.F) {
 		}
 	})
 }
+
+// The most frequent mistake in front matter is a text with a colon that is not in quotes.
+func TestFindingR6TextWithAColon(t *testing.T) {
+	_, err := skills.ParseFrontmatter([]byte("---\nname: a\ndescription: Use when: asked\n---\n"))
+	if err == nil || err.Error() != "line 3: put the text of description into quotes, because it contains a colon followed by a space" {
+		t.Error(err)
+	}
+	for _, text := range []string{`"Use when: asked"`, "|\n  Use when: asked", "see https://example.com"} {
+		if _, err := skills.ParseFrontmatter([]byte("---\nname: a\ndescription: " + text + "\n---\n")); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	if _, err := skills.ParseFrontmatter([]byte("---\nname: [a\n---\n")); err == nil || !strings.Contains(err.Error(), "is not YAML") {
+		t.Error(err)
+	}
+}

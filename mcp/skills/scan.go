@@ -22,6 +22,7 @@ import (
 // A snapshot is the state of a directory of skills when it was read. It is immutable.
 type snapshot struct {
 	skills map[string]*Skill  // by URI
+	byName map[string]*Skill  // by name, which is unique
 	sorted []*Skill           // by URI
 	files  map[string]*file   // files of skills, by URI
 	dirs   map[string][]child // by URI; sorted by name
@@ -94,31 +95,30 @@ func stamps(fsys fs.FS) (map[string]stamp, error) {
 }
 
 // scan reads the skills below the root of a file system. prefix is the beginning of the
-// paths in their URIs. The error contains all problems.
-func scan(fsys fs.FS, prefix string) (*snapshot, error) {
+// paths in their URIs. It leaves out invalid skills, and problems names each. The snapshot is
+// nil if the directory cannot be read.
+func scan(fsys fs.FS, prefix string) (s *snapshot, problems error) {
 	prints, err := stamps(fsys)
 	if err != nil {
 		return nil, err
 	}
-	s := &snapshot{skills: map[string]*Skill{}, files: map[string]*file{}, dirs: map[string][]child{}, prints: prints}
+	s = &snapshot{skills: map[string]*Skill{}, byName: map[string]*Skill{}, files: map[string]*file{}, dirs: map[string][]child{}, prints: prints}
 	paths := slices.Sorted(maps.Keys(prints))
 	read := map[string]*file{}
-	var problems []error
 	for _, name := range paths {
 		if path.Base(name) != manifest {
 			continue
 		}
 		if err := s.addSkill(fsys, prefix, path.Dir(name), paths, read); err != nil {
-			problems = append(problems, fmt.Errorf("%s: %w", name, err))
+			problems = errors.Join(problems, fmt.Errorf("%s: %w", name, err))
 		}
 	}
 	s.sorted = slices.SortedFunc(maps.Values(s.skills), func(a, b *Skill) int { return strings.Compare(a.URI, b.URI) })
-	problems = append(problems, s.checkUnique()...)
 	s.sortChildren()
-	return s, errors.Join(problems...)
+	return s, problems
 }
 
-// addSkill adds the skill in a directory.
+// addSkill adds the skill in a directory, or nothing of it if it is invalid.
 func (s *snapshot) addSkill(fsys fs.FS, prefix, dir string, paths []string, read map[string]*file) error {
 	if dir == "." {
 		return fmt.Errorf("a skill must be in a directory that has its name, such as refunds/%s", manifest)
@@ -155,7 +155,11 @@ func (s *snapshot) addSkill(fsys fs.FS, prefix, dir string, paths []string, read
 	if err := skill.check(MaxFiles, MaxBytes); err != nil {
 		return err
 	}
-	s.skills[skill.URI] = skill
+	name := skill.Frontmatter.Name()
+	if other := s.byName[name]; other != nil {
+		return fmt.Errorf("the name %q is already used by %s", name, other.URI)
+	}
+	s.skills[skill.URI], s.byName[name] = skill, skill
 	read[path.Join(dir, manifest)].of = skill
 	for _, f := range skill.Files {
 		name, _ := skill.nameOf(f)
@@ -212,20 +216,6 @@ func (s *snapshot) sortChildren() {
 	for _, children := range s.dirs {
 		slices.SortFunc(children, func(a, b child) int { return strings.Compare(a.name, b.name) })
 	}
-}
-
-// checkUnique returns an error for each name that two skills have.
-func (s *snapshot) checkUnique() (problems []error) {
-	first := map[string]*Skill{}
-	for _, skill := range s.sorted {
-		name := skill.Frontmatter.Name()
-		if other := first[name]; other != nil {
-			problems = append(problems, fmt.Errorf("%s: %s has the name %q as well; a host could not tell them apart", skill.URI, other.URI, name))
-			continue
-		}
-		first[name] = skill
-	}
-	return problems
 }
 
 // describe reads and describes a file.

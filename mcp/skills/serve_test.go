@@ -244,7 +244,7 @@ func TestMistakes(t *testing.T) {
 		"must be in a directory":                    {"SKILL.md": {Data: []byte(good)}},
 		"more than 512 files":                       many,
 		"larger than 16777216 bytes":                large,
-		"a host could not tell them apart":          {"a/SKILL.md": {Data: []byte(good)}, "b/a/SKILL.md": {Data: []byte(good)}},
+		`the name "a" is already used by skill://a`: {"a/SKILL.md": {Data: []byte(good)}, "b/a/SKILL.md": {Data: []byte(good)}},
 		"b/SKILL.md: there is no front matter":      {"a/SKILL.md": {Data: []byte("bad")}, "b/SKILL.md": {Data: []byte("bad")}},
 	} {
 		if _, err := skills.FS(fsys, nil); err == nil || !strings.Contains(err.Error(), want) {
@@ -253,6 +253,37 @@ func TestMistakes(t *testing.T) {
 	}
 	if _, err := skills.FS(nil, nil); err == nil {
 		t.Error("a nil file system is accepted")
+	}
+}
+
+// Invalid skills are left out and named by the error; the others are served.
+func TestFindingR6InvalidSkillsAreLeftOut(t *testing.T) {
+	fsys := files()
+	fsys["seo/SKILL.md"] = &fstest.MapFile{Data: []byte("---\nname: SEO Optimizer\ndescription: d\n---\n")}
+	fsys["z/refunds/SKILL.md"] = &fstest.MapFile{Data: []byte(refunds)}
+	catalog, err := skills.FS(fsys, nil)
+	if catalog == nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`seo/SKILL.md: the name "SEO Optimizer"`, `z/refunds/SKILL.md: the name "refunds" is already used by skill://refunds/SKILL.md`} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, want one that names %s", err, want)
+		}
+	}
+	mux := mcp.NewMux("m", "v1", nil)
+	catalog.Register(mux)
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
+		if got := names(list(t, c)); got != "abroad letters refunds" {
+			t.Errorf("the skills are %s", got)
+		}
+		if _, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "skill://seo/SKILL.md"}); mcp.CodeOf(err) != mcp.CodeInvalidParams {
+			t.Errorf("an invalid skill: %v", err)
+		}
+	})
+	delete(fsys, "seo/SKILL.md")
+	delete(fsys, "z/refunds/SKILL.md")
+	if err := catalog.Reload(); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -373,8 +404,7 @@ func TestChangeWithoutATrace(t *testing.T) {
 	}
 }
 
-// While the directory is invalid, the skills remain unchanged. A file that matches no entry
-// is not sent.
+// While a skill is invalid, the others are served.
 func TestInvalidChange(t *testing.T) {
 	fsys := files()
 	var logged strings.Builder
@@ -382,15 +412,14 @@ func TestInvalidChange(t *testing.T) {
 	c := mcptest.Connect(t, serve(t, fsys, opts))
 	fsys["refunds/SKILL.md"] = &fstest.MapFile{Data: []byte("half of it")}
 	for range 3 {
-		if got := names(list(t, c)); got != "abroad letters refunds" {
+		if got := names(list(t, c)); got != "abroad letters" {
 			t.Fatal(got)
 		}
 	}
 	if n := strings.Count(logged.String(), "there is no front matter"); n != 1 {
 		t.Errorf("logged %d times:\n%s", n, &logged)
 	}
-	_, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "skill://refunds/SKILL.md"})
-	if mcp.CodeOf(err) != mcp.CodeInternalError || !strings.Contains(err.Error(), "has changed and is not valid") {
+	if _, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "skill://refunds/SKILL.md"}); mcp.CodeOf(err) != mcp.CodeInvalidParams {
 		t.Error(err)
 	}
 	fsys["refunds/SKILL.md"] = &fstest.MapFile{Data: []byte(strings.Replace(refunds, "MIT", "ISC", 1)), ModTime: time.Unix(1, 0)}
