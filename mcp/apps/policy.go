@@ -16,23 +16,36 @@ var source = regexp.MustCompile(`^((https?|wss?)://)?(\*\.)?[a-zA-Z0-9_-]+(\.[a-
 // maxSources bounds the number of sources in one list.
 const maxSources = 200
 
-// lists returns the lists of the policy by name.
-func (c *CSP) lists() map[string][]string {
-	return map[string][]string{
-		"connectDomains": c.ConnectDomains, "resourceDomains": c.ResourceDomains,
-		"frameDomains": c.FrameDomains, "baseUriDomains": c.BaseURIDomains,
+// listNames are the names of the lists of a policy.
+var listNames = []string{"connectDomains", "resourceDomains", "frameDomains", "baseUriDomains"}
+
+// list returns the list with a name, or nil if there is none.
+func (c *CSP) list(name string) *[]string {
+	switch name {
+	case "connectDomains":
+		return &c.ConnectDomains
+	case "resourceDomains":
+		return &c.ResourceDomains
+	case "frameDomains":
+		return &c.FrameDomains
+	case "baseUriDomains":
+		return &c.BaseURIDomains
 	}
+	return nil
 }
+
+func isSource(s string) bool { return len(s) <= 500 && source.MatchString(s) }
 
 // Validate returns an error if a domain is not an origin or a list is too long. Otherwise a
 // page could write its own directives into the policy that confines it.
 func (c *CSP) Validate() error {
-	for name, list := range c.lists() {
+	for _, name := range listNames {
+		list := *c.list(name)
 		if len(list) > maxSources {
 			return fmt.Errorf("csp.%s has %d domains, and the limit is %d", name, len(list), maxSources)
 		}
 		for i, s := range list {
-			if len(s) > 500 || !source.MatchString(s) {
+			if !isSource(s) {
 				return fmt.Errorf("csp.%s[%d] is %.100q; it must be an origin such as https://api.example", name, i, s)
 			}
 		}

@@ -4,9 +4,12 @@
 package apps
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"mime"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -21,6 +24,10 @@ type Document struct {
 	HTML   string
 	Digest string // of HTML: "sha256:" and 64 hexadecimal digits
 	Meta   PageMeta
+	// Warnings name the parts of the metadata that were left out because they are malformed,
+	// such as a source in the CSP that is not an origin. The page then has fewer rights than
+	// its author meant, never more.
+	Warnings []string
 }
 
 // A PageError means that a resource is not a page that a host may show.
@@ -37,10 +44,11 @@ func (e *PageError) Error() string {
 // Unwrap returns e.Err.
 func (e *PageError) Unwrap() error { return e.Err }
 
-// Read reads a page. The metadata is taken from the contents of the resource or, if they
-// have none, from its entry in the list of resources. Read returns a [*PageError] if the
-// URI does not begin with ui://, if the resource is not HTML with the right MIME type, or
-// if its metadata is malformed.
+// Read reads a page. Each member of the metadata is taken from the contents of the resource,
+// from the result that contains them or from its entry in the list of resources: the first
+// that has it. Read returns a [*PageError] if the URI does not begin with ui:// or if the
+// resource is not HTML with the right MIME type. Malformed metadata is left out; see
+// [Document].Warnings.
 func Read(ctx context.Context, c *mcp.Conn, uri string) (*Document, error) {
 	send := func(ctx context.Context, req *mcp.Request) (mcp.Result, error) { return core.Send(ctx, c, req) }
 	return read(ctx, mcp.HandlerFunc(send), uri)
@@ -74,13 +82,17 @@ func read(ctx context.Context, h mcp.Handler, uri string) (*Document, error) {
 	if err := d.check(part.MIMEType); err != nil {
 		return nil, err
 	}
-	meta, ok := part.Meta[metaUI]
-	if !ok {
-		if meta, err = listedMeta(ctx, h, uri); err != nil {
-			return nil, err
-		}
+	d.addMeta(part.Meta[metaUI])
+	d.addMeta(read.Meta[metaUI])
+	if d.Meta.CSP != nil {
+		return d, nil // the list is long, and has nothing else that matters
 	}
-	return d, d.setMeta(meta)
+	listed, err := listedMeta(ctx, h, uri)
+	if err != nil {
+		return nil, err
+	}
+	d.addMeta(listed)
+	return d, nil
 }
 
 // check returns an error if the text is not a page.
@@ -98,25 +110,85 @@ func (d *Document) check(kind string) error {
 	return nil
 }
 
-// isMIMEType reports whether kind is the MIME type of pages, ignoring case, spaces and
-// quotes.
+// isMIMEType reports whether kind is the MIME type of pages, whatever its character set.
 func isMIMEType(kind string) bool {
-	kind = strings.ReplaceAll(strings.ReplaceAll(strings.ToLower(kind), " ", ""), `"`, "")
-	return kind == MIMEType
+	text, params, err := mime.ParseMediaType(kind)
+	return err == nil && text == "text/html" && strings.EqualFold(params["profile"], "mcp-app")
 }
 
-func (d *Document) setMeta(raw []byte) error {
+// addMeta adds the members of a _meta.ui that the document does not have yet.
+func (d *Document) addMeta(raw []byte) {
 	if raw == nil {
+		return
+	}
+	all := readMember[mcp.Extra](d, "_meta.ui", raw)
+	m := &d.Meta
+	m.CSP = cmp.Or(m.CSP, d.readCSP(all["csp"]))
+	m.Permissions = cmp.Or(m.Permissions, readMember[*Permissions](d, "permissions", all["permissions"]))
+	m.Domain = cmp.Or(m.Domain, readMember[string](d, "domain", all["domain"]))
+	m.PrefersBorder = cmp.Or(m.PrefersBorder, readMember[*bool](d, "prefersBorder", all["prefersBorder"]))
+	m.Extra = mergeExtra(m.Extra, all, "csp", "permissions", "domain", "prefersBorder")
+}
+
+// readCSP reads a policy without the lists and sources that cannot be used.
+func (d *Document) readCSP(raw []byte) *CSP {
+	all := readMember[mcp.Extra](d, "csp", raw)
+	if all == nil {
 		return nil
 	}
-	err := strictjson.Unmarshal(raw, &d.Meta)
-	if err == nil && d.Meta.CSP != nil {
-		err = d.Meta.CSP.Validate()
+	c := &CSP{Extra: mergeExtra(nil, all, listNames...)}
+	for _, name := range listNames {
+		sources := readMember[[]string](d, "csp."+name, all[name])
+		if len(sources) > maxSources {
+			d.warnf("csp.%s has %d domains; those after the first %d are left out", name, len(sources), maxSources)
+			sources = sources[:maxSources]
+		}
+		for i, s := range sources {
+			if !isSource(s) {
+				d.warnf("csp.%s[%d] is %.100q; it must be an origin such as https://api.example", name, i, s)
+				continue
+			}
+			list := c.list(name)
+			*list = append(*list, s)
+		}
 	}
-	if err != nil {
-		return &PageError{d.URI, "its _meta.ui: " + err.Error(), err}
+	return c
+}
+
+// mergeExtra adds members to extra, but for those that it has and the known ones.
+func mergeExtra(extra, members mcp.Extra, known ...string) mcp.Extra {
+	for name, member := range members {
+		if _, has := extra[name]; has || slices.Contains(known, name) {
+			continue
+		}
+		if extra == nil {
+			extra = mcp.Extra{}
+		}
+		extra[name] = member
 	}
-	return nil
+	return extra
+}
+
+// readMember decodes a member. It returns the zero value if there is none, and also warns if
+// it is malformed.
+func readMember[T any](d *Document, name string, raw []byte) (v T) {
+	if raw == nil {
+		return v
+	}
+	if err := strictjson.Unmarshal(raw, &v); err != nil {
+		d.warnf("%s: %s", name, strictjson.Problem(err))
+		return *new(T)
+	}
+	return v
+}
+
+// maxWarnings bounds the number of warnings about one page.
+const maxWarnings = 100
+
+func (d *Document) warnf(format string, args ...any) {
+	if len(d.Warnings) < maxWarnings {
+		d.Warnings = append(d.Warnings, fmt.Sprintf(format, args...))
+	}
 }
 
 // listedMeta returns the member ui of the _meta in the list of resources, or nil if there
@@ -197,11 +269,20 @@ func checkTool(ctx context.Context, server mcp.Handler, t *mcp.Tool, pages map[s
 	}
 	problem, known := pages[uri]
 	if !known {
-		_, problem = read(ctx, server, uri)
+		problem = checkPage(ctx, server, uri)
 		pages[uri] = problem
 	}
 	if problem != nil {
 		return errors.Join(err, fmt.Errorf("apps: the tool %q: its page %q: %w", t.Name, uri, problem))
 	}
 	return err
+}
+
+// checkPage returns what is wrong with a page, its metadata included.
+func checkPage(ctx context.Context, server mcp.Handler, uri string) error {
+	d, err := read(ctx, server, uri)
+	if err != nil || len(d.Warnings) == 0 {
+		return err
+	}
+	return &PageError{uri, "its _meta.ui: " + strings.Join(d.Warnings, "; "), nil}
 }

@@ -92,18 +92,12 @@ func TestReadListedElsewhere(t *testing.T) {
 }
 
 func TestMalformedPages(t *testing.T) {
-	meta := func(ui string) mcp.Meta { return mcp.Meta{"ui": json.RawMessage(ui)} }
 	for want, part := range map[string]mcp.ResourceContents{
 		`its MIME type is "text/html"`:        {MIMEType: "text/html", Text: html},
 		"its MIME type is":                    {Text: html},
 		"does not begin with <!doctype html>": {MIMEType: apps.MIMEType, Text: "<p>hello</p>"},
 		"not valid UTF-8":                     {MIMEType: apps.MIMEType, Blob: []byte(html + "\xff")},
 		"the limit is":                        {MIMEType: apps.MIMEType, Text: html + strings.Repeat(" ", 16<<20)},
-		"_meta.ui":                            {MIMEType: apps.MIMEType, Text: html, Meta: meta(`[]`)},
-		"csp.connectDomains[1] is":            {MIMEType: apps.MIMEType, Text: html, Meta: meta(`{"csp":{"connectDomains":["https://a.example","*"]}}`)},
-		"csp.resourceDomains[0] is":           {MIMEType: apps.MIMEType, Text: html, Meta: meta(`{"csp":{"resourceDomains":["'unsafe-eval'"]}}`)},
-		"csp.baseUriDomains[0] is":            {MIMEType: apps.MIMEType, Text: html, Meta: meta(`{"csp":{"baseUriDomains":["https://a.example;frame-src *"]}}`)},
-		"csp.frameDomains has 201 domains":    {MIMEType: apps.MIMEType, Text: html, Meta: meta(`{"csp":{"frameDomains":["a"` + strings.Repeat(`,"a"`, 200) + `]}}`)},
 	} {
 		_, err := apps.Read(t.Context(), mcptest.Connect(t, pageOf(nil, part)), "ui://page")
 		if _, ok := errors.AsType[*apps.PageError](err); !ok || !strings.Contains(err.Error(), want) {
@@ -116,6 +110,56 @@ func TestMalformedPages(t *testing.T) {
 	}
 	if _, err := apps.Read(t.Context(), mcptest.Connect(t, airline(nil)), "ui://no"); mcp.CodeOf(err) != mcp.CodeInvalidParams {
 		t.Error(err)
+	}
+}
+
+// A part of the metadata that cannot be used is left out with a warning, and the page is
+// shown with fewer rights.
+func TestFindingR15MalformedMetadata(t *testing.T) {
+	const nothing = "connect-src 'none'; frame-src 'none'; base-uri 'self'"
+	for ui, want := range map[string]struct{ warning, policy string }{
+		`[]`:         {"_meta.ui: ", nothing},
+		`{"csp":[]}`: {"csp: ", nothing},
+		`{"csp":{"connectDomains":["https://a.example","*"]}}`:              {`csp.connectDomains[1] is "*"`, "connect-src 'self' https://a.example; frame"},
+		`{"csp":{"connectDomains":"https://a.example"}}`:                    {"csp.connectDomains: ", "connect-src 'self'; frame"},
+		`{"csp":{"resourceDomains":["'unsafe-eval'","data:","blob:"]}}`:     {`csp.resourceDomains[2] is "blob:"`, "script-src 'self' 'unsafe-inline'; style"},
+		`{"csp":{"baseUriDomains":["https://a.example;frame-src *"]}}`:      {"csp.baseUriDomains[0] is", "frame-src 'none'; base-uri 'self'; object"},
+		`{"csp":{"frameDomains":["a"` + strings.Repeat(`,"a"`, 200) + `]}}`: {"csp.frameDomains has 201 domains", "frame-src a" + strings.Repeat(" a", 199) + ";"},
+		`{"permissions":"camera","prefersBorder":"yes","domain":5}`:         {"prefersBorder: ", nothing},
+	} {
+		part := mcp.ResourceContents{MIMEType: apps.MIMEType, Text: html, Meta: mcp.Meta{"ui": json.RawMessage(ui)}}
+		conn := mcptest.Connect(t, pageOf(nil, part))
+		d, err := apps.Read(t.Context(), conn, "ui://page")
+		if err != nil {
+			t.Errorf("%.80s: %v", ui, err)
+			continue
+		}
+		if got := strings.Join(d.Warnings, "\n"); !strings.Contains(got, want.warning) {
+			t.Errorf("%.80s: the warnings are %q, want %q", ui, got, want.warning)
+		}
+		if got := d.Meta.Policy(); !strings.Contains(got, want.policy) || d.Meta.Permissions.Allow() != "" {
+			t.Errorf("%.80s: the policy is %s, want %s", ui, got, want.policy)
+		}
+	}
+}
+
+// The metadata of a result counts like that of its contents, and contents without a CSP do
+// not hide the CSP of the list.
+func TestFindingR15MetadataOfResultAndList(t *testing.T) {
+	ui := func(text string) mcp.Meta { return mcp.Meta{"ui": json.RawMessage(text)} }
+	mux := mcp.NewMux("m", "v1", nil)
+	mux.Resource("ui://page", mcp.ResourceFunc(func(context.Context, struct{}) (*mcp.ReadResourceResult, error) {
+		part := &mcp.ResourceContents{MIMEType: apps.MIMEType + "; charset=utf-8", Text: html, Meta: ui(`{"prefersBorder":false}`)}
+		res := &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{part}}
+		res.Meta = ui(`{"prefersBorder":true,"domain":"result"}`)
+		return res, nil
+	}, &mcp.Resource{Meta: ui(`{"domain":"list","csp":{"connectDomains":["https://a.example"]}}`)}))
+	d, err := apps.Read(t.Context(), mcptest.Connect(t, mux), "ui://page")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *d.Meta.PrefersBorder || d.Meta.Domain != "result" || !strings.Contains(d.Meta.Policy(), "connect-src 'self' https://a.example;") || d.Warnings != nil {
+		t.Errorf("the metadata is %+v, with the policy %s, and warnings %q", d.Meta, d.Meta.Policy(), d.Warnings)
 	}
 }
 

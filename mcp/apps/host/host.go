@@ -263,6 +263,9 @@ func (h *Host) show(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, http.StatusBadGateway, err)
 		return
 	}
+	if len(page.Warnings) > 0 {
+		h.opts.Logger.WarnContext(r.Context(), "apps/host: parts of the metadata of a page are left out", "page", page.URI, "problems", page.Warnings)
+	}
 	v := h.views.open(name, arguments)
 	c := &config{
 		View: v.id, Sandbox: h.sandbox, Tool: tool, Arguments: arguments, HTML: page.HTML, CSP: page.Meta.CSP,
