@@ -33,6 +33,7 @@ func newIndex() *mcp.Mux {
 	mux := mcp.NewMux("index", "v1.0.0", nil)
 	mux.Use(middleware.Timeout(30 * time.Second))
 	mux.With(middleware.Concurrency(4, 16)).Tool("index", mcp.ToolFunc(index, nil))
+	mux.With(middleware.Heartbeat(10*time.Second)).Tool("index_quietly", mcp.ToolFunc(index, nil))
 	return mux
 }
 

@@ -67,6 +67,35 @@ func TestOutputOfServers(t *testing.T) {
 	}
 }
 
+// Signatures, codes and keys in URLs are secrets: a signed URL is all that it takes to read a
+// file.
+func TestFindingX17SignedURLs(t *testing.T) {
+	for _, url := range []string{
+		"https://x.blob.core.example/c/f?sv=2024&sig=" + secret + "&se=2026",
+		"https://b.s3.example/f?X-Amz-Signature=" + secret,
+		"https://storage.example/f?X-Goog-Signature=" + secret + "#top",
+		"http://127.0.0.1:8080/callback?code=" + secret + "&state=x",
+		"https://maps.example/api?key=" + secret + "&q=x",
+		"https://x.example/login?to=https%3A%2F%2Fy.example%2Ff%3Fsig%3D" + secret + "%26se%3D1",
+		"see <https://x.example/f?a=b&amp;sig=" + secret + ">",
+	} {
+		got := redact.Text(url)
+		if strings.Contains(got, secret) || !strings.Contains(got, "(redacted)") {
+			t.Errorf("%s became %s", url, got)
+		}
+		for _, kept := range []string{"&se=2026", "&state=x", "&q=x", "%26se%3D1", "#top"} {
+			if strings.Contains(url, kept) != strings.Contains(got, kept) {
+				t.Errorf("%s lost %s: %s", url, kept, got)
+			}
+		}
+	}
+	for _, text := range []string{"https://x.example/search?query=signature&zipcode=1234&keyboard=de", "the exit code=1; auth=none", "a design=b"} {
+		if got := redact.Text(text); got != text {
+			t.Errorf("%s became %s", text, got)
+		}
+	}
+}
+
 // Text without secrets is unchanged, byte for byte.
 func TestUnchanged(t *testing.T) {
 	for _, text := range []string{

@@ -29,6 +29,11 @@ var textRules = []textRule{
 			`(?:(")(?:[^"\\\r\n]|\\[^\r\n])+|(')(?:[^'\\\r\n]|\\[^\r\n])+|(\\+["'])(?:[^"'\\\r\n]|\\+[^"'\\\r\n])+|(?:[^\s"'&,;\\]|\\+[^\s"'&,;\\])+)`),
 	},
 	{[]string{"://"}, regexp.MustCompile(`(\b[a-zA-Z][a-zA-Z0-9+.-]*://[^\s/:@"']*:)[^\s/@"']+(@)`)},
+	{ // parameters of URLs, also of a URL within another: signatures that stand for permissions, codes and keys
+		[]string{"sig", "hmac", "code", "key", "auth", "assertion", "ticket"},
+		regexp.MustCompile(`(?i)((?:[?&#;]|%3f|%26|%23)(?:[\w.-]*(?:sig|signature|hmac)|code|key|auth|assertion|ticket)(?:=|%3d))` +
+			`(?:[^\s"'&#;<>\\%]|%(?:[013-9a-f][0-9a-f]|2[0-57-9a-f]))+()`),
+	},
 	{[]string{"bearer"}, regexp.MustCompile(`(?i)(\bbearer\s+)[a-z._~+/=-]*[0-9][a-z0-9._~+/=-]*()`)},
 	{[]string{"eyj"}, regexp.MustCompile(`()\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*()`)}, // a JSON Web Token
 	{

@@ -65,7 +65,7 @@ Tides, 2 pages
 // checkedCall returns the params of a call, with arguments validated against the schema of
 // the tool. If the server does not list its tools, validation is left to the server.
 func checkedCall(ctx context.Context, conn *mcp.Conn, name string, args *arguments) (*mcp.CallToolParams, error) {
-	tools, err := all(conn.Tools(ctx, nil), nil)
+	tools, err := all(conn.Tools(ctx, nil))
 	if mcp.CodeOf(err) == mcp.CodeMethodNotFound {
 		return &mcp.CallToolParams{Name: name, Arguments: args.object()}, nil
 	}

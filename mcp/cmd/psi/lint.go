@@ -43,7 +43,8 @@ $ psi lint -json -- ./server
 	return c
 }
 
-// listServer lists everything that a server has. The words must name only the server.
+// listServer lists everything that a server has. If some lists fail, it warns and returns the
+// others. The words must name only the server.
 func (e *env) listServer(ctx context.Context, c *command, words []string) (*listing, error) {
 	conn, rest, err := e.connect(ctx, c, words)
 	if err != nil {
@@ -52,7 +53,14 @@ func (e *env) listServer(ctx context.Context, c *command, words []string) (*list
 	if len(rest) > 0 {
 		return nil, c.wrongWords("what is %q?", rest[0])
 	}
-	return fetchListing(ctx, conn)
+	l, err := fetchListing(ctx, conn)
+	if err != nil && (l.len() == 0 || ctx.Err() != nil) {
+		return nil, err
+	}
+	if err != nil {
+		e.log.WarnContext(ctx, "the server's lists are incomplete", "error", err)
+	}
+	return l, nil
 }
 
 // writeFindings writes the findings. It returns an error if any of them is an error.

@@ -6,9 +6,11 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -41,22 +43,21 @@ tool add: Add two integers.
 		if err != nil {
 			return err
 		}
-		l, err := fetchListing(ctx, conn)
-		if err != nil {
-			return err
-		}
+		l, incomplete := fetchListing(ctx, conn)
 		if len(names) > 0 {
 			if l, err = l.only(names); err != nil {
-				return err
+				return errors.Join(incomplete, err)
 			}
 		}
 		switch {
 		case e.client.json:
-			return writeJSON(e.stdout, l)
+			err = writeJSON(e.stdout, l)
 		case len(names) > 0:
-			return l.describe(e.stdout)
+			err = l.describe(e.stdout)
+		default:
+			err = l.write(e.stdout)
 		}
-		return l.write(e.stdout)
+		return errors.Join(incomplete, err)
 	}
 	return c
 }
@@ -72,48 +73,42 @@ type listing struct {
 	ResourceTemplates []*mcp.ResourceTemplate `json:"resourceTemplates,omitempty"`
 }
 
-// fetchListing fetches the lists that the server's capabilities declare.
+// fetchListing fetches the lists that the server's capabilities declare. The error names the
+// lists that failed; the listing has all others. A server that does not know the method of a
+// list has an empty one: some declare resources although they have none, and many have no
+// templates.
 func fetchListing(ctx context.Context, c *mcp.Conn) (*listing, error) {
 	l := &listing{Server: c.ServerInfo(), ProtocolVersion: c.Version(), Instructions: c.Server().Instructions}
 	caps := cmp.Or(c.Server().Capabilities, &mcp.ServerCapabilities{})
-	var err error
+	failed := map[string]error{}
 	if caps.Tools != nil {
-		l.Tools, err = all(c.Tools(ctx, nil), err)
+		l.Tools, failed[mcp.MethodListTools] = all(c.Tools(ctx, nil))
 	}
 	if caps.Prompts != nil {
-		l.Prompts, err = all(c.Prompts(ctx, nil), err)
+		l.Prompts, failed[mcp.MethodListPrompts] = all(c.Prompts(ctx, nil))
 	}
 	if caps.Resources != nil {
-		l.Resources, err = all(c.Resources(ctx, nil), err)
-		l.ResourceTemplates, err = all(withoutUnknown(c.ResourceTemplates(ctx, nil)), err)
+		l.Resources, failed[mcp.MethodListResources] = all(c.Resources(ctx, nil))
+		l.ResourceTemplates, failed[mcp.MethodListResourceTemplates] = all(c.ResourceTemplates(ctx, nil))
 	}
-	return l, err
+	var problems error
+	for _, method := range slices.Sorted(maps.Keys(failed)) {
+		if err := failed[method]; err != nil && mcp.CodeOf(err) != mcp.CodeMethodNotFound {
+			problems = errors.Join(problems, fmt.Errorf("%s: %w", method, err))
+		}
+	}
+	return l, problems
 }
 
-// all collects a list. If before is not nil, it returns before instead.
-func all[D any](items iter.Seq2[*D, error], before error) (list []*D, err error) {
-	if before != nil {
-		return nil, before
-	}
+// all collects a list up to its first error.
+func all[D any](items iter.Seq2[*D, error]) (list []*D, err error) {
 	for item, err := range items {
 		if err != nil {
-			return nil, err
+			return list, err
 		}
 		list = append(list, item)
 	}
 	return list, nil
-}
-
-// withoutUnknown ends a list without an error if the server does not know its method,
-// because many servers that have resources have no templates.
-func withoutUnknown[D any](items iter.Seq2[*D, error]) iter.Seq2[*D, error] {
-	return func(yield func(*D, error) bool) {
-		for item, err := range items {
-			if err != nil && mcp.CodeOf(err) == mcp.CodeMethodNotFound || !yield(item, err) {
-				return
-			}
-		}
-	}
 }
 
 // only returns the items with the given names or URIs.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -261,5 +262,48 @@ func TestListTypes(t *testing.T) {
 	}, nil))
 	if got := psi(t, "", "list", serve(t, mux), "echo"); !strings.Contains(got.out, "note  string or null: What to say.\n") {
 		t.Errorf("it lists %q", got.out)
+	}
+}
+
+// A list that fails does not hide the others. A list whose method the server does not know is
+// empty.
+func TestFindingZ4OneListFails(t *testing.T) {
+	isolate(t)
+	failing := func(err error) string {
+		mux := newServer()
+		mux.Use(func(next mcp.Handler) mcp.Handler {
+			return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+				if req.Method == mcp.MethodListResources {
+					return nil, err
+				}
+				return next.ServeMCP(ctx, req)
+			})
+		})
+		return serve(t, mux)
+	}
+	unknown := failing(mcp.NewMethodNotFoundError(mcp.MethodListResources))
+	broken := failing(mcp.Errorf(mcp.CodeInternalError, "the database is down"))
+	for _, test := range []struct {
+		server string
+		words  []string
+		code   int
+		stderr string
+	}{
+		{unknown, []string{"list"}, 0, ""},
+		{broken, []string{"list"}, 1, "resources/list: "},
+		{broken, []string{"list", "add"}, 1, "resources/list: "},
+		{unknown, []string{"gen"}, 0, ""},
+		{broken, []string{"gen"}, 0, "resources/list: "},
+		{unknown, []string{"lint"}, 0, ""},
+		{broken, []string{"lint"}, 0, "resources/list: "},
+	} {
+		words := slices.Insert(slices.Clone(test.words), 1, test.server)
+		got := psi(t, "", words...)
+		if got.code != test.code || !strings.Contains(got.errOut, test.stderr) || test.stderr == "" && got.errOut != "" {
+			t.Errorf("psi %q: exit code %d and %q, want %d and %q", test.words, got.code, got.errOut, test.code, test.stderr)
+		}
+		if !strings.Contains(strings.ToLower(got.out), "add") && test.words[0] != "lint" {
+			t.Errorf("psi %q shows %q, which lacks the tool add", test.words, got.out)
+		}
 	}
 }
