@@ -12,7 +12,6 @@ import (
 	"sync"
 
 	"github.com/go-psi/psi/internal/made"
-	"github.com/go-psi/psi/internal/schematree"
 )
 
 // A Schema is a compiled schema. It is immutable and may be used concurrently.
@@ -28,7 +27,7 @@ type Schema struct {
 
 	filler func() *filler // fills in defaults; built on first use
 
-	patterns patterns
+	patterns *patterns
 
 	unchecked []string
 }
@@ -54,24 +53,44 @@ func Compile(raw []byte, opts *Options) (*Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.document = doc
-	if s.patterns, err = patternsOf(doc); err != nil {
-		return nil, err
+	if locations := sumLocations(doc, 1); locations > maxLocations*s.options.MaxBytes {
+		return nil, fmt.Errorf("jsonschema: the locations of the schema's values have more than %d bytes; shorten the names of properties and definitions that contain many schemas", maxLocations*s.options.MaxBytes)
 	}
-	s.unchecked = s.patterns.dropBad(doc)
-	if err := checkWork(doc); err != nil {
-		return nil, err
-	}
+	s.document, s.patterns = doc, newPatterns()
 	s.validator = sync.OnceValues(s.newValidator)
 	s.filler = sync.OnceValue(func() *filler { return newFiller(doc) })
 	var beyond string
 	if s.proof, beyond = buildProof(doc, dialect, s.patterns, s.options); beyond == "" {
 		return s, nil // it is known to be a valid schema
 	}
-	if _, err := s.validator(); err != nil {
+	v, err := s.validator()
+	if err != nil {
 		return nil, err
 	}
+	s.unchecked = v.unchecked
 	return s, nil
+}
+
+// maxLocations bounds the length of all JSON pointers to values of a schema together, as a
+// multiple of Options.MaxBytes. The library keeps several copies of them, and a long name
+// is a part of every pointer below it.
+const maxLocations = 4
+
+// sumLocations returns the length of the JSON pointers to v and the values in it. The
+// pointer to v has the given length.
+func sumLocations(v any, length int) int {
+	sum := length
+	switch v := v.(type) {
+	case map[string]any:
+		for name, member := range v {
+			sum += sumLocations(member, length+len(name)+1)
+		}
+	case []any:
+		for _, item := range v {
+			sum += sumLocations(item, length+len("/100"))
+		}
+	}
+	return sum
 }
 
 func (s *Schema) newValidator() (*validator, error) {
@@ -87,36 +106,21 @@ func (s *Schema) mustBeMade() {
 }
 
 // Unchecked returns JSON pointers to the keywords of the schema that [Schema.Validate] does
-// not check, sorted, or nil if all keywords are checked. These are "pattern" and
-// "patternProperties" with a regular expression that is valid in ECMAScript but not in Go,
-// such as one with a lookahead. Next to such a patternProperties, additionalProperties is
-// not checked either.
+// not check as they are written, sorted, or nil if there are none. Validate then accepts
+// more, and never rejects a valid value. These are:
+//
+//   - "pattern" and members of "patternProperties" with a regular expression that is valid
+//     in ECMAScript but not in Go, such as one with a lookahead. They are ignored, and so is
+//     additionalProperties next to such a patternProperties.
+//   - "not", "oneOf", "if" and "maxContains" if they depend on such a regular expression, or
+//     on a format that is not asserted: "oneOf" is validated like anyOf, "if" requires only
+//     its else of a value that certainly fails it, and the others are ignored.
+//   - "unevaluatedProperties" and "unevaluatedItems" if what is evaluated depends on these.
+//
+// A format that is not asserted is an annotation, and not listed itself.
 func (s *Schema) Unchecked() []string {
 	s.mustBeMade()
 	return slices.Clone(s.unchecked)
-}
-
-// dropBad removes the keywords whose regular expression does not compile, and returns
-// pointers to them.
-func (p patterns) dropBad(doc any) (dropped []string) {
-	schematree.Walk(doc, "", func(pointer string, schema any) {
-		obj, _ := schema.(map[string]any)
-		if text, ok := obj["pattern"].(string); ok && p[text] == nil {
-			delete(obj, "pattern")
-			dropped = append(dropped, pointer+"/pattern")
-		}
-		byPattern, _ := obj["patternProperties"].(map[string]any)
-		for text := range byPattern {
-			if p[text] != nil {
-				continue
-			}
-			delete(byPattern, text)
-			obj["additionalProperties"] = true // the removed pattern might match any name
-			dropped = append(dropped, pointer+"/patternProperties/"+schematree.Escape(text))
-		}
-	})
-	slices.Sort(dropped)
-	return dropped
 }
 
 // Options configure [Compile] and the resulting Schema. A nil *Options is equivalent to the

@@ -7,8 +7,11 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strconv"
+
+	santhosh "github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/internal/schematree"
@@ -181,14 +184,15 @@ func (b *fillerBuilder) follow(f *filler, obj map[string]any, pointer []string) 
 }
 
 // CheckDefaults returns an error if a default does not match the schema that it belongs to,
-// or if a required property has a default, which would never be used.
+// or if a required property has a default, which would never be used. It checks every
+// schema that [Schema.Validate] may apply, and those in definitions.
 func (s *Schema) CheckDefaults() (err error) {
 	s.mustBeMade()
-	root, _ := s.document.(map[string]any)
-	schematree.Walk(s.document, "", func(pointer string, schema any) {
+	var withDefault []string
+	schematree.WalkReferenced(s.document, func(pointer string, schema any) {
 		obj, _ := schema.(map[string]any)
-		if err == nil {
-			err = checkOwnDefault(root, pointer, obj)
+		if _, ok := obj["default"]; ok {
+			withDefault = append(withDefault, pointer)
 		}
 		properties, _ := obj["properties"].(map[string]any)
 		for _, name := range stringsOf(listOf(obj["required"])) {
@@ -198,35 +202,48 @@ func (s *Schema) CheckDefaults() (err error) {
 			}
 		}
 	})
-	return err
+	if err != nil || len(withDefault) == 0 {
+		return err
+	}
+	return s.checkDefaultsAt(withDefault)
 }
 
-// checkOwnDefault checks the default of the schema obj, which is at pointer below root.
-func checkOwnDefault(root map[string]any, pointer string, obj map[string]any) error {
-	value, ok := obj["default"]
-	if !ok {
-		return nil
+// checkDefaultsAt checks the defaults of the schemas at the given pointers.
+func (s *Schema) checkDefaultsAt(pointers []string) error {
+	c := newCompiler(newPatterns(), formats)
+	root, err := compileAt(c, s.document)
+	if err != nil {
+		return err
 	}
-	alone := maps.Clone(obj)
-	for _, key := range []string{"$schema", "$defs", "definitions"} {
-		if root[key] != nil {
-			alone[key] = root[key]
+	roots := anchored(c, s.document)
+	owners := make([]*santhosh.Schema, len(pointers)) // nil for a schema in a definition that is never used and not valid
+	for i, pointer := range pointers {
+		owners[i], err = c.Compile(location + "#" + (&url.URL{Fragment: pointer}).EscapedFragment())
+		if err == nil {
+			roots = append(roots, owners[i])
 		}
 	}
-	raw, err := marshal(alone)
-	if err != nil {
+	graph := surveyOf(append(roots, root))
+	if err := graph.checkWork(); err != nil {
 		return err
 	}
-	data, err := marshal(value)
-	if err != nil {
-		return err
-	}
-	schema, err := Compile(raw, &Options{AssertFormats: true})
-	if err != nil {
-		return nil //nolint:nilerr // a reference to another part of the document; it is not checked
-	}
-	if err := schema.Validate(context.Background(), data); err != nil {
-		return fmt.Errorf("jsonschema: the default at %q does not fit: %w", pointer, err)
+	relax(graph, s.document, formats)
+	v := validatorOf(root, graph)
+	for i, pointer := range pointers {
+		if owners[i] == nil {
+			continue
+		}
+		owner, _ := schematree.Lookup(s.document, schematree.Split(pointer))
+		value := owner.(map[string]any)["default"]
+		v.root = owners[i]
+		b := budgetOf(context.Background(), s.options.MaxWork)
+		failed, err := v.validate(&b, value)
+		if failed != nil {
+			err = explain(s.document, value, maxProblems, failureOf(failed, 1))
+		}
+		if err != nil {
+			return fmt.Errorf("jsonschema: the default at %q does not fit: %w", pointer, err)
+		}
 	}
 	return nil
 }

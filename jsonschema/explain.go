@@ -79,7 +79,11 @@ func (e *explainer) explain(f *failure) {
 			e.collect(c)
 		}
 	case *kind.AnyOf:
-		e.alternatives(f, "anyOf")
+		keyword := "anyOf"
+		if _, ok := schematree.Lookup(e.document, append(slices.Clone(f.schema), keyword)); !ok {
+			keyword = "oneOf" // relaxed
+		}
+		e.alternatives(f, keyword)
 	case *kind.OneOf:
 		if len(k.Subschemas) != 2 {
 			e.alternatives(f, "oneOf")

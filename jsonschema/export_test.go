@@ -58,10 +58,12 @@ func ValidateWithLibrary(s *Schema, data []byte) error {
 	if terr != nil {
 		return terr
 	}
-	root, err := compileAt(newCompiler(s.patterns, nil), s.document)
+	c := newCompiler(s.patterns, nil)
+	root, err := compileAt(c, s.document)
 	if err != nil {
 		return err
 	}
+	relax(surveyOf(append(anchored(c, s.document), root)), s.document, nil)
 	if failed, ok := errors.AsType[*santhosh.ValidationError](root.Validate(tree)); ok {
 		return explain(s.document, tree, maxProblems, failureOf(failed, 0))
 	}

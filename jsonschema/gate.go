@@ -34,6 +34,9 @@ func (v *validator) addGate(s *santhosh.Schema, isTarget bool) {
 		schema.Extensions = append(slices.Clip(schema.Extensions), propertyNames{schema.PropertyNames})
 		schema.PropertyNames = nil
 	}
+	if schema.Format != nil && schema.Format.Name == "regex" {
+		schema.Format = nil // the library would compile what the value holds
+	}
 	clearKeywords(s)
 	s.Extensions = []santhosh.SchemaExt{&gate{validator: v, schema: &schema, isTarget: isTarget, own: ownCost(&schema)}}
 }
@@ -262,6 +265,7 @@ func anySchemas(field any, visit func(*santhosh.Schema)) {
 
 // A survey describes a graph of schemas, before gates are added.
 type survey struct {
+	roots   []*santhosh.Schema
 	schemas []*santhosh.Schema // each once
 	targets map[*santhosh.Schema]bool
 
@@ -278,7 +282,7 @@ const (
 )
 
 func surveyOf(roots []*santhosh.Schema) *survey {
-	s := &survey{targets: map[*santhosh.Schema]bool{}, state: map[*santhosh.Schema]int{}}
+	s := &survey{roots: slices.Clone(roots), targets: map[*santhosh.Schema]bool{}, state: map[*santhosh.Schema]int{}}
 	for len(roots) > 0 {
 		next := roots[len(roots)-1]
 		roots = roots[:len(roots)-1]

@@ -141,10 +141,14 @@ func violations(raw []byte) []violation {
 	}
 	l := linter{document: doc}
 	for _, pointer := range compiled.Unchecked() {
+		tokens := schematree.Split(pointer)
+		if last := len(tokens) - 1; tokens[last] != "pattern" && (last == 0 || tokens[last-1] != "patternProperties") {
+			continue // relaxed because of a format or of a regular expression that is reported, too
+		}
 		l.reportf(pointer, RuleUncheckedRegexp, "a regular expression that Go cannot compile is not checked")
 	}
 	l.root()
-	schematree.Walk(doc, "", l.node)
+	schematree.WalkReferenced(doc, l.node)
 	return l.found
 }
 

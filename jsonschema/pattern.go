@@ -9,46 +9,66 @@ import (
 	"regexp"
 	"regexp/syntax"
 
-	"github.com/go-psi/psi/internal/schematree"
+	santhosh "github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 // maxPatternSize bounds the size of all regular expressions of one schema. A few bytes,
 // such as (a{1000}b{1000}){9}, can expand to as many instructions.
 const maxPatternSize = 100_000
 
-// A pattern is a compiled regular expression. Matching n bytes takes time proportional
-// to n times its size.
+// A pattern is a regular expression. Matching n bytes takes time proportional to n times
+// its size.
 type pattern struct {
-	*regexp.Regexp
-	size int
+	*regexp.Regexp // nil if Go cannot compile text
+	text           string
+	size           int
 }
+
+func (p *pattern) String() string { return p.text }
 
 // cost returns the cost of matching n bytes.
 func (p *pattern) cost(n int) int {
 	return 1 + int(min(int64(n)*int64(p.size)/256, math.MaxInt32-1))
 }
 
-// patterns holds the regular expressions of a schema by their text. The value is nil if Go
-// cannot compile the expression.
-type patterns map[string]*pattern
+// patterns are the regular expressions of one schema.
+type patterns struct {
+	known map[string]*pattern // by text
+	left  int                 // size that more expressions may have; negative after one was too large
+}
 
-// add compiles a regular expression, unless it is larger than left, and returns its size.
-func (p patterns) add(text string, left int) (size int) {
-	if _, known := p[text]; known {
-		return 0
+func newPatterns() *patterns {
+	return &patterns{known: map[string]*pattern{}, left: maxPatternSize}
+}
+
+var errPatterns = fmt.Errorf("jsonschema: the regular expressions of the schema expand to more than %d instructions", maxPatternSize)
+
+// compile returns the regular expression with the given text. It fails only if all
+// expressions together are too large.
+func (p *patterns) compile(text string) (*pattern, error) {
+	if known := p.known[text]; known != nil {
+		return known, nil
 	}
-	p[text] = nil
-	tree, err := syntax.Parse(text, syntax.Perl)
+	made := &pattern{text: text, size: 1}
+	if tree, err := syntax.Parse(text, syntax.Perl); err == nil {
+		made.size = patternSize(tree)
+		if p.left -= made.size; p.left < 0 {
+			return nil, errPatterns
+		}
+		made.Regexp, _ = regexp.Compile(text)
+	}
+	p.known[text] = made
+	return made, nil
+}
+
+// engine is compile for the library, which also checks the format of the regular expressions
+// in a schema with it.
+func (p *patterns) engine(text string) (santhosh.Regexp, error) {
+	made, err := p.compile(text)
 	if err != nil {
-		return 0
+		return nil, err
 	}
-	if size = patternSize(tree); size > left {
-		return size
-	}
-	if re, err := regexp.Compile(text); err == nil {
-		p[text] = &pattern{re, size}
-	}
-	return size
+	return made, nil
 }
 
 // patternSize estimates the number of instructions of a regular expression.
@@ -61,25 +81,4 @@ func patternSize(re *syntax.Regexp) int {
 		size *= max(1, re.Min, re.Max)
 	}
 	return min(size, maxPatternSize+1)
-}
-
-// patternsOf compiles the regular expressions of a document.
-func patternsOf(document any) (patterns, error) {
-	p, left := patterns{}, maxPatternSize
-	schematree.Walk(document, "", func(_ string, schema any) {
-		obj, _ := schema.(map[string]any)
-		if text, ok := obj["pattern"].(string); ok && left >= 0 {
-			left -= p.add(text, left)
-		}
-		byPattern, _ := obj["patternProperties"].(map[string]any)
-		for text := range byPattern {
-			if left >= 0 {
-				left -= p.add(text, left)
-			}
-		}
-	})
-	if left < 0 {
-		return nil, fmt.Errorf("jsonschema: the regular expressions of the schema expand to more than %d instructions", maxPatternSize)
-	}
-	return p, nil
 }

@@ -24,7 +24,7 @@ import (
 // uniqueItems, items with a single schema, properties, required, additionalProperties,
 // anyOf of a schema and null, anyOf and oneOf of constants, local references without other
 // keywords, annotations, and definitions of schemas in the subset.
-func buildProof(document any, d dialect, known patterns, opts Options) (proof *node, beyond string) {
+func buildProof(document any, d dialect, known *patterns, opts Options) (proof *node, beyond string) {
 	if d < draft7 {
 		return nil, "/$schema"
 	}
@@ -58,7 +58,7 @@ func (b *proofBuilder) circular() bool {
 // outside the subset, but the result is then not used.
 type proofBuilder struct {
 	document  any
-	patterns  patterns
+	patterns  *patterns
 	opts      Options
 	known     map[string]*node // by pointer; also ends recursion
 	annotated map[string]bool  // by pointer: annotations have been checked
@@ -321,8 +321,9 @@ func (b *proofBuilder) scalarKeyword(n *node, key string, value any) bool {
 		return exact(factor).Sign() > 0
 	case "pattern":
 		text, ok := value.(string)
-		n.pattern = b.patterns[text]
-		return ok && n.pattern != nil
+		made, err := b.patterns.compile(text)
+		n.pattern = made
+		return ok && err == nil && made.Regexp != nil
 	case "format":
 		name, ok := value.(string)
 		if b.opts.AssertFormats {

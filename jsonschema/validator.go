@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,6 +26,8 @@ type validator struct {
 	// dynamic references, or cyclic references. Outcomes then cannot be reused.
 	contextual bool
 
+	unchecked []string // see Schema.Unchecked
+
 	rememberAfter int // work after which outcomes are cached
 
 	runs sync.Map // *run by token
@@ -38,16 +39,26 @@ const location = "psi:///schema"
 
 // newValidator returns a validator for a document that was decoded by readTree, in any
 // dialect. formats holds the formats to check, by name. All others are annotations.
-func newValidator(document any, known patterns, formats map[string]func([]byte) bool) (*validator, error) {
+func newValidator(document any, known *patterns, formats map[string]func([]byte) bool) (*validator, error) {
 	c := newCompiler(known, formats)
 	root, err := compileAt(c, document)
-	if err != nil {
+	switch {
+	case known.left < 0:
+		return nil, errPatterns
+	case err != nil:
 		return nil, err
 	}
-	return validatorOf(root, append(anchored(c, document), root)), nil
+	s := surveyOf(append(anchored(c, document), root))
+	if err := s.checkWork(); err != nil {
+		return nil, err
+	}
+	unchecked := relax(s, document, formats)
+	v := validatorOf(root, s)
+	v.unchecked = unchecked
+	return v, nil
 }
 
-func newCompiler(known patterns, formats map[string]func([]byte) bool) *santhosh.Compiler {
+func newCompiler(known *patterns, formats map[string]func([]byte) bool) *santhosh.Compiler {
 	c := santhosh.NewCompiler()
 	c.DefaultDraft(santhosh.Draft2020)
 	c.UseLoader(noLoader{})
@@ -68,9 +79,8 @@ func compileAt(c *santhosh.Compiler, document any) (*santhosh.Schema, error) {
 	return root, nil
 }
 
-// validatorOf adds gates to the graph of schemas that starts at roots.
-func validatorOf(root *santhosh.Schema, roots []*santhosh.Schema) *validator {
-	s := surveyOf(roots)
+// validatorOf adds gates to a graph of schemas.
+func validatorOf(root *santhosh.Schema, s *survey) *validator {
 	bare := *root
 	clearKeywords(&bare)
 	v := &validator{root: root, bare: &bare, contextual: s.contextual, rememberAfter: rememberAfter}
@@ -103,16 +113,6 @@ type noLoader struct{}
 func (noLoader) Load(string) (any, error) { return nil, errExternal }
 
 var errExternal = errors.New("external reference")
-
-// engine returns a compiled regular expression. It never fails: invalid patterns have been
-// removed from every schema that could be found. A pattern that was not found, because only
-// an unusual reference makes its parent a schema, matches everything.
-func (p patterns) engine(text string) (santhosh.Regexp, error) {
-	if known := p[text]; known != nil {
-		return known, nil
-	}
-	return &pattern{regexp.MustCompile(""), 1}, nil
-}
 
 // knownFormats are the formats that the library implements. In dialects before 2019-09 it
 // would check them by default.

@@ -5,6 +5,7 @@ package schematree
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 )
@@ -64,6 +65,43 @@ func Walk(schema any, pointer string, visit func(pointer string, schema any)) {
 		})
 	}
 }
+
+// WalkReferenced calls visit for every schema of a document: for those that [Walk] visits,
+// and for those at other places that a local reference names, with their subschemas. It
+// calls visit once for each.
+func WalkReferenced(document any, visit func(pointer string, schema any)) {
+	seen := map[uintptr]bool{} // objects
+	var targets []string
+	each := func(pointer string, schema any) {
+		obj, ok := schema.(map[string]any)
+		if ok {
+			at := reflect.ValueOf(obj).Pointer()
+			if seen[at] {
+				return
+			}
+			seen[at] = true
+		}
+		for _, key := range references {
+			ref, _ := obj[key].(string)
+			if target, ok := LocalRef(ref); ok {
+				targets = append(targets, target)
+			}
+		}
+		visit(pointer, schema)
+	}
+	Walk(document, "", each)
+	for len(targets) > 0 {
+		pointer := targets[0]
+		targets = targets[1:]
+		schema, _ := Lookup(document, Split(pointer))
+		if obj, ok := schema.(map[string]any); ok && !seen[reflect.ValueOf(obj).Pointer()] {
+			Walk(obj, pointer, each)
+		}
+	}
+}
+
+// references are the keywords that refer to a schema.
+var references = []string{"$ref", "$dynamicRef", "$recursiveRef"}
 
 // direct calls visit for each schema in the value of an applicator keyword, but not
 // for their subschemas.
