@@ -31,7 +31,7 @@ type failure struct {
 
 // Limits of an explanation. Problems beyond them are only counted.
 const (
-	maxFailures = 8192 // for one value
+	maxFailures = 8192 // for one value; one with a long location counts for several
 	maxCauses   = 64   // for one failure, except alternatives
 )
 
@@ -55,8 +55,8 @@ func (t *translator) failure(v *santhosh.ValidationError) *failure {
 	if f := t.failures[v]; f != nil {
 		return f
 	}
-	t.left--
 	f := &failure{kind: v.ErrorKind, schema: schemaTokens(v.SchemaURL), at: v.InstanceLocation[min(t.tokens, len(v.InstanceLocation)):]}
+	t.left -= 1 + f.length()/longLocation
 	t.failures[v] = f
 	for _, cause := range causesOf(v) {
 		if t.left > 0 {
@@ -68,6 +68,21 @@ func (t *translator) failure(v *santhosh.ValidationError) *failure {
 		f.more = min(f.more+t.count(cause), math.MaxInt32)
 	}
 	return f
+}
+
+// longLocation is the length of a location, in bytes, that counts as another failure.
+// Whoever sends the value chooses the names in it, and each problem has a copy of them.
+const longLocation = 1 << 10
+
+// length returns the number of bytes in the location of the value and of its schema.
+func (f *failure) length() (n int) {
+	for _, token := range f.at {
+		n += len(token)
+	}
+	for _, token := range f.schema {
+		n += len(token)
+	}
+	return n
 }
 
 // causesOf returns the causes to explain. For alternatives it returns all, because any may

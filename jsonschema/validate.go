@@ -127,32 +127,77 @@ const maxNullRounds = 8
 // validator then reports the property as missing, the property is required, and the null is
 // restored.
 func (v *validator) withoutNulls(b *budget, tree any, failed *santhosh.ValidationError) (any, *santhosh.ValidationError, error) {
-	removed, needed := map[string]bool{}, map[string]bool{}
+	removed, needed := locations{}, locations{}
 	for round := 0; failed != nil && round < maxNullRounds; round++ {
 		changed := false
 		found := nullSearch{seen: map[*santhosh.ValidationError]bool{}}
 		found.add(failed)
 		for _, at := range found.missing {
-			if p := schematree.Join(at); removed[p] && !needed[p] {
-				needed[p], changed = true, true
-				delete(removed, p)
+			if removed.remove(at) {
+				needed.add(at)
+				changed = true
 			}
 		}
 		for _, at := range found.refused {
-			p := schematree.Join(at)
-			if !removed[p] && !needed[p] && isNullMember(tree, at) {
-				removed[p], changed = true, true
+			if isNullMember(tree, at) && !needed.has(at) && removed.add(at) {
+				changed = true
 			}
 		}
 		if !changed {
 			break
 		}
 		var err error
-		if failed, err = v.validate(b, prune(tree, "", removed)); err != nil {
+		if failed, err = v.validate(b, prune(tree, removed)); err != nil {
 			return nil, nil, err
 		}
 	}
-	return prune(tree, "", removed), failed, nil
+	return prune(tree, removed), failed, nil
+}
+
+// locations are places in a tree, by the tokens that lead to them. Those of a place itself
+// are nil. They share their tokens, so that a long name above many places is kept once.
+type locations map[string]locations
+
+// has reports whether a place has been added.
+func (l locations) has(at []string) bool {
+	for _, token := range at {
+		below, ok := l[token]
+		if !ok {
+			return false
+		}
+		l = below
+	}
+	return l == nil
+}
+
+// add adds a place that is not above or below another one. It returns false if the place is
+// there already.
+func (l locations) add(at []string) bool {
+	if l.has(at) {
+		return false
+	}
+	last := len(at) - 1
+	for _, token := range at[:last] {
+		if l[token] == nil {
+			l[token] = locations{}
+		}
+		l = l[token]
+	}
+	l[at[last]] = nil
+	return true
+}
+
+// remove removes a place. It returns false if the place has not been added.
+func (l locations) remove(at []string) bool {
+	if len(at) == 0 || !l.has(at) {
+		return false
+	}
+	last := len(at) - 1
+	for _, token := range at[:last] {
+		l = l[token]
+	}
+	delete(l, at[last])
+	return true
 }
 
 // A nullSearch collects locations from an error of the validator.
@@ -197,28 +242,29 @@ func isNullMember(tree any, at []string) bool {
 	return there && v == nil
 }
 
-// prune returns tree without the members at the given pointers. It does not modify tree: if
-// there are members to remove, it copies all objects and arrays.
-func prune(tree any, pointer string, removed map[string]bool) any {
+// prune returns tree without the given members. It does not modify tree: it copies the
+// objects and arrays on the way to a member.
+func prune(tree any, removed locations) any {
 	if len(removed) == 0 {
 		return tree
 	}
 	switch v := tree.(type) {
 	case map[string]any:
 		v = maps.Clone(v)
-		for name, value := range v {
-			at := pointer + "/" + schematree.Escape(name)
-			if removed[at] {
+		for name, below := range removed {
+			if below == nil {
 				delete(v, name)
-				continue
+			} else {
+				v[name] = prune(v[name], below)
 			}
-			v[name] = prune(value, at, removed)
 		}
 		return v
 	case []any:
 		v = slices.Clone(v)
-		for i, value := range v {
-			v[i] = prune(value, pointer+"/"+strconv.Itoa(i), removed)
+		for token, below := range removed {
+			if i, err := strconv.Atoi(token); err == nil {
+				v[i] = prune(v[i], below)
+			}
 		}
 		return v
 	}
