@@ -26,8 +26,8 @@
 //   - A property is required unless its field is a pointer, has omitempty, omitzero or
 //     a default, or is reached through an embedded pointer.
 //   - A pointer allows null only where a nil pointer is written as null: not in a field
-//     with omitempty or omitzero. To accept null for optional arguments, see
-//     [Options.OptionalNull].
+//     with omitempty or omitzero. [ForInput] describes arguments, which are never
+//     written, without null; see [Options.OptionalNull].
 //   - A slice is an array, and a map is an object with "additionalProperties". Nil
 //     slices and maps are written as [] and {}, so they do not allow null.
 //   - []byte is a string with contentEncoding base64, and a time.Time is a string with

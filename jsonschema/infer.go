@@ -41,6 +41,17 @@ func For[T any]() (json.RawMessage, error) {
 	return ForType(reflect.TypeFor[T]())
 }
 
+// ForInput returns the schema of T for values that are only decoded, such as the arguments
+// of a tool. It differs from [For] in null, which many clients reject in the input schema
+// of a tool: an optional field, the value of a map and the element of a list of structs do
+// not allow null for being a pointer. Validate with [Options.OptionalNull], which accepts
+// null for what is optional, and decodes as an absent value does. A field with the word
+// nullable, a required pointer, and a pointer in a list of anything but structs still
+// allow null.
+func ForInput[T any]() (json.RawMessage, error) {
+	return forType(reflect.TypeFor[T](), true)
+}
+
 // ForType returns the schema of t. It describes the JSON that [Unmarshal] decodes into, and
 // [Marshal] encodes from, a value of type t. See the package comment for the rules. If t is
 // a pointer type, ForType describes the type that it points to.
@@ -51,36 +62,46 @@ func For[T any]() (json.RawMessage, error) {
 // ForType returns an error, with the path of Go fields, if t contains a type with no JSON
 // form (a channel, function or complex number), a struct that the JSON package rejects, a
 // map whose keys are not encoded as strings, or an invalid tag.
-func ForType(t reflect.Type) (json.RawMessage, error) {
+func ForType(t reflect.Type) (json.RawMessage, error) { return forType(t, false) }
+
+func forType(t reflect.Type, isInput bool) (json.RawMessage, error) {
 	if t == nil {
 		return nil, errors.New("jsonschema: no type to infer a schema from")
 	}
 	for t.Kind() == reflect.Pointer && t.Name() == "" {
 		t = t.Elem()
 	}
-	v, ok := inferred.Load(t)
+	key := inferenceKey{t, isInput}
+	v, ok := inferred.Load(key)
 	if !ok {
-		v, _ = inferred.LoadOrStore(t, infer(t))
+		v, _ = inferred.LoadOrStore(key, infer(key))
 	}
 	r := v.(inference)
 	return slices.Clone(r.schema), r.err
 }
 
-// inferred caches an inference for every reflect.Type passed to ForType.
+// inferred caches an inference for every inferenceKey.
 var inferred sync.Map
+
+type inferenceKey struct {
+	reflect.Type
+	isInput bool // see ForInput
+}
 
 type inference struct {
 	schema json.RawMessage
 	err    error
 }
 
-func infer(t reflect.Type) inference {
-	schema, err := marshalRoot(t)
+func infer(key inferenceKey) inference {
+	schema, err := marshalRoot(key.Type, key.isInput)
 	return inference{schema, err}
 }
 
-func marshalRoot(t reflect.Type) ([]byte, error) {
+func marshalRoot(t reflect.Type, isInput bool) ([]byte, error) {
 	in := &inferrer{
+		isInput: isInput,
+
 		open:  map[reflect.Type]bool{},
 		names: map[reflect.Type]string{},
 		defs:  invopop.Definitions{},
@@ -90,7 +111,7 @@ func marshalRoot(t reflect.Type) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	s = complete(t, s)
+	s = in.complete(t, s)
 	if name, ok := in.names[t]; ok { // write the root out: some clients look for its "type"
 		root := *in.defs[name]
 		s = &root
@@ -116,6 +137,8 @@ func rootName(t reflect.Type) string {
 // An inferrer builds the schema of one root type. Every type is expanded where
 // it occurs. Only a type that contains itself becomes a definition.
 type inferrer struct {
+	isInput bool // see ForInput
+
 	open  map[reflect.Type]bool   // types being expanded, from the root down
 	names map[reflect.Type]string // names of the recursive types
 	defs  invopop.Definitions     // their schemas; nil while still open
@@ -133,7 +156,7 @@ func (p path) errorf(format string, args ...any) error {
 }
 
 // schema returns a new schema for t or, if t is a pointer, for the type that it points to.
-// The result is not complete yet: see [complete].
+// The result is not complete yet: see complete.
 func (in *inferrer) schema(t reflect.Type, p path) (*invopop.Schema, error) {
 	t = base(t)
 	if t.Kind() == reflect.Pointer {
@@ -159,7 +182,7 @@ func (in *inferrer) schema(t reflect.Type, p path) (*invopop.Schema, error) {
 	if !recursive {
 		return s, nil
 	}
-	in.defs[name] = complete(t, s)
+	in.defs[name] = in.complete(t, s)
 	return in.reference(t), nil
 }
 

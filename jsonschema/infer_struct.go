@@ -95,7 +95,7 @@ func (in *inferrer) reflectFields(fields []*field, p path) (*invopop.Schema, err
 		return nil, failed
 	}
 	s.Version = ""
-	return s, completeProperties(s, fields, untagged, p)
+	return s, in.completeProperties(s, fields, untagged, p)
 }
 
 // structFields returns the fields for invopop, including promoted ones, with their JSON names.
@@ -117,13 +117,13 @@ func nameOfType(fields []*field, t reflect.Type) string {
 }
 
 // completeProperties completes the schemas of the fields and the list of required properties.
-func completeProperties(s *invopop.Schema, fields []*field, untagged map[reflect.Type]invopop.Schema, p path) error {
+func (in *inferrer) completeProperties(s *invopop.Schema, fields []*field, untagged map[reflect.Type]invopop.Schema, p path) error {
 	for _, f := range fields {
 		property, ok := s.Properties.Get(f.name)
 		if !ok { // tagged "-"
 			continue
 		}
-		property, err := completeProperty(f, property, untagged[base(f.Type)], p.field(f.Name))
+		property, err := in.completeProperty(f, property, untagged[base(f.Type)], p.field(f.Name))
 		if err != nil {
 			return err
 		}
@@ -142,7 +142,7 @@ func completeProperties(s *invopop.Schema, fields []*field, untagged map[reflect
 
 // completeProperty completes the schema of one field. untagged is the schema of its type,
 // without the tags.
-func completeProperty(f *field, s *invopop.Schema, untagged invopop.Schema, p path) (*invopop.Schema, error) {
+func (in *inferrer) completeProperty(f *field, s *invopop.Schema, untagged invopop.Schema, p path) (*invopop.Schema, error) {
 	if err := f.about.check(&untagged, f.quoted); err != nil {
 		return nil, p.errorf("%v", err)
 	}
@@ -161,11 +161,11 @@ func completeProperty(f *field, s *invopop.Schema, untagged invopop.Schema, p pa
 		}
 	}
 	parseDefaults(s)
-	s = complete(f.Type, s)
+	s = in.complete(f.Type, s)
 	if err := checkDefault(f, s); err != nil {
 		return nil, p.errorf("%v", err)
 	}
-	if f.writesNull() || f.about.nullable {
+	if f.about.nullable || f.writesNull() && (!in.isInput || f.about.required) {
 		s = orNull(s)
 	}
 	return s, nil
@@ -250,7 +250,7 @@ func (in *inferrer) restSchema(f *field, p path) (*invopop.Schema, error) {
 	if err != nil || allowsEverything(s) {
 		return s, err
 	}
-	return completeElement(t.Elem(), s), nil
+	return in.completeElement(t, s), nil
 }
 
 // anyTypes is the "type" of a schema that allows every value. Some clients reject a schema
@@ -260,15 +260,15 @@ var anyTypes = []string{"object", "array", "string", "number", "boolean", "null"
 // complete finishes s, the schema of t: it adds null for nil elements, and the types of a
 // schema that allows everything. This happens after invopop has applied tags, because
 // invopop needs a single "type". It is called once for each schema.
-func complete(t reflect.Type, s *invopop.Schema) *invopop.Schema {
+func (in *inferrer) complete(t reflect.Type, s *invopop.Schema) *invopop.Schema {
 	switch t = base(t); t.Kind() {
 	case reflect.Slice, reflect.Array:
 		if s.Items != nil {
-			s.Items = completeElement(t.Elem(), s.Items)
+			s.Items = in.completeElement(t, s.Items)
 		}
 	case reflect.Map:
 		if more := s.AdditionalProperties; more != nil && !allowsEverything(more) {
-			s.AdditionalProperties = completeElement(t.Elem(), more)
+			s.AdditionalProperties = in.completeElement(t, more)
 		}
 	}
 	if allowsEverything(s) {
@@ -278,14 +278,16 @@ func complete(t reflect.Type, s *invopop.Schema) *invopop.Schema {
 	return s
 }
 
-// completeElement completes the schema of the elements of a list or map. Nil pointers are
-// encoded as null there.
-func completeElement(t reflect.Type, s *invopop.Schema) *invopop.Schema {
-	s = complete(t, s)
-	if t.Kind() == reflect.Pointer {
-		return orNull(s)
+// completeElement completes s, the schema of the elements of a list or map of type t. Nil
+// pointers are encoded as null there. In an input schema, null is not listed where a member
+// of a map is optional, and where the elements are structs, which pointers refer to out of
+// habit.
+func (in *inferrer) completeElement(t reflect.Type, s *invopop.Schema) *invopop.Schema {
+	s = in.complete(t.Elem(), s)
+	if t.Elem().Kind() != reflect.Pointer || in.isInput && (t.Kind() == reflect.Map || base(t.Elem()).Kind() == reflect.Struct) {
+		return s
 	}
-	return s
+	return orNull(s)
 }
 
 // allowsEverything reports whether s, apart from annotations, is the schema of an

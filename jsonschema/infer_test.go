@@ -245,3 +245,44 @@ func TestEscapedComma(t *testing.T) {
 		t.Errorf("got %s, %v", got, err)
 	}
 }
+
+// Arguments are described without null, which Options.OptionalNull accepts for what is
+// optional. Output schemas, which also describe what is written, keep it.
+func TestFindingR24InputSchemas(t *testing.T) {
+	type node struct {
+		Next *node `json:"next"`
+	}
+	type all struct {
+		Text     *string         `json:"text"`
+		Required *int            `json:"required" jsonschema:"required"`
+		Nullable int             `json:"nullable" jsonschema:"nullable"`
+		Nodes    []*node         `json:"nodes"`
+		Numbers  []*int          `json:"numbers"`
+		Rates    map[string]*int `json:"rates"`
+	}
+	raw, err := jsonschema.ForInput[all]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"$defs":{"node":{"properties":{"next":{"$ref":"#/$defs/node"}},"additionalProperties":false,"type":"object"}},` +
+		`"properties":{"text":{"type":"string"},"required":{"type":["integer","null"]},"nullable":{"type":["integer","null"]},` +
+		`"nodes":{"items":{"$ref":"#/$defs/node"},"type":"array"},"numbers":{"items":{"type":["integer","null"]},"type":"array"},` +
+		`"rates":{"properties":{},"additionalProperties":{"type":"integer"},"type":"object"}},` +
+		`"additionalProperties":false,"type":"object","required":["required","nullable","nodes","numbers","rates"]}`
+	if string(raw) != want {
+		t.Errorf("got  %s\nwant %s", raw, want)
+	}
+	s := compile(t, string(raw), &jsonschema.Options{OptionalNull: true})
+	for value, valid := range map[string]bool{
+		`{"text":null,"required":null,"nullable":null,"nodes":[{"next":null}],"numbers":[null],"rates":{"a":null}}`: true,
+		`{"required":1,"nullable":1,"nodes":[null],"numbers":[],"rates":{}}`:                                        false,
+		`{"required":1,"nullable":1,"nodes":null,"numbers":[],"rates":{}}`:                                          false,
+	} {
+		if err := s.Validate(t.Context(), []byte(value)); (err == nil) != valid {
+			t.Errorf("%s: %v", value, err)
+		}
+	}
+	if output, err := jsonschema.For[all](); err != nil || strings.Count(string(output), `"null"`) != 7 {
+		t.Errorf("the schema for output is %s, %v", output, err)
+	}
+}

@@ -31,7 +31,7 @@ func formFor[T any]() (*form, error) {
 	made, ok := forms.Load(t)
 	if !ok {
 		made, _ = forms.LoadOrStore(t, sync.OnceValues(func() (*form, error) {
-			schema, err := jsonschema.For[T]()
+			schema, err := jsonschema.ForInput[T]()
 			if err != nil {
 				return nil, err
 			}

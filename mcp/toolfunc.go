@@ -102,7 +102,7 @@ func (f *toolFunc[In, Out]) prepareInput() (err error) {
 	}
 	given := f.tool.InputSchema != nil
 	if !given {
-		if f.tool.InputSchema, err = jsonschema.For[In](); err != nil {
+		if f.tool.InputSchema, err = jsonschema.ForInput[In](); err != nil {
 			return err
 		}
 	}

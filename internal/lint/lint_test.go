@@ -162,6 +162,50 @@ func TestInputSchemas(t *testing.T) {
 	}
 }
 
+// A model also reads what a reference to an unusual place names.
+func TestFindingR1HiddenTextBehindAnyReference(t *testing.T) {
+	found := lint.Tools([]*mcp.Tool{tool(func(t *mcp.Tool) {
+		t.InputSchema = json.RawMessage(`{"type":"object","properties":{"a":{"$ref":"#/components/schemas/A","description":"d"}},
+			"components":{"schemas":{"A":{"type":"string","description":"\u202e"}}}}`)
+	})}, "")
+	check(t, found, "error reference-place /inputSchema/properties/a/$ref", "error hidden-text /inputSchema/components/schemas/A/description")
+}
+
+// Gemini refuses a whole request for a keyword that its Schema does not have.
+func TestFindingR17KeywordsThatGeminiRefuses(t *testing.T) {
+	const at = "warning unsupported-keyword /inputSchema/properties/a/"
+	for properties, want := range map[string]string{
+		`"type":"integer","exclusiveMinimum":0`:                                      at + "exclusiveMinimum",
+		`"type":"number","exclusiveMaximum":1`:                                       at + "exclusiveMaximum",
+		`"type":"integer","multipleOf":5`:                                            at + "multipleOf",
+		`"type":"string","const":"x"`:                                                at + "const",
+		`"type":"array","items":{"type":"string"},"uniqueItems":true`:                at + "uniqueItems",
+		`"type":"array","items":{"type":"string"},"prefixItems":[{"type":"string"}]`: at + "prefixItems",
+		`"type":"array","items":{"type":"string"},"enum":[["x"]]`:                    "warning enum-value /inputSchema/properties/a/enum",
+	} {
+		found := lint.Tools([]*mcp.Tool{input(`"a":{"description":"d",` + properties + `}`)}, "")
+		check(t, found, want)
+		if len(found) == 1 && !slices.Equal(found[0].Clients, []string{"Gemini"}) {
+			t.Errorf("%s: the clients are %q", properties, found[0].Clients)
+		}
+	}
+}
+
+// An input schema with several types for an argument is refused by some clients. In an
+// output schema, it is not.
+func TestFindingR24ArgumentsWithSeveralTypes(t *testing.T) {
+	const warning = "warning several-types /inputSchema/properties/a"
+	for properties, want := range map[string][]string{
+		`"type":["string","null"]`: {warning + "/type"},
+		`"type":["string"]`:        nil,
+		`"type":"array","items":{"type":["object","null"],"properties":{}}`: {warning + "/items/type"},
+		`"anyOf":[{"type":"string"},{"type":"null"}]`:                       {warning + "/anyOf"},
+		`"anyOf":[{"type":"string"},{"type":"integer"}]`:                    nil,
+	} {
+		check(t, lint.Tools([]*mcp.Tool{input(`"a":{"description":"d",` + properties + `}`)}, ""), want...)
+	}
+}
+
 func TestClients(t *testing.T) {
 	found := lint.Tools([]*mcp.Tool{input(`"a":{"description":"any"}`)}, "")
 	if len(found) != 1 || !slices.Equal(found[0].Clients, []string{"Anthropic"}) {

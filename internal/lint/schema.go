@@ -131,11 +131,11 @@ func (it item) arguments(at string, tree any) {
 
 // schemaTexts reports hidden text in a schema.
 func (it item) schemaTexts(at string, tree any) {
-	schematree.Walk(tree, at, func(pointer string, schema any) {
+	schematree.WalkReferenced(tree, func(pointer string, schema any) {
 		obj, _ := schema.(map[string]any)
 		for _, key := range []string{"title", "description", "$comment"} {
 			text, _ := obj[key].(string)
-			it.hidden(pointer+"/"+key, text)
+			it.hidden(at+pointer+"/"+key, text)
 		}
 	})
 }

@@ -6,6 +6,7 @@ package lint
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/go-psi/psi/internal/schematree"
@@ -25,9 +26,24 @@ var unsupported = []string{
 	"propertyNames", "unevaluatedItems", "unevaluatedProperties",
 }
 
+// unknownToGemini are keywords without a field in the Schema of Gemini's "parameters", which
+// then rejects the whole request (the messages of its API are in
+// github.com/pizza-bot-app/pizza-bot/issues/62, github.com/ahmadrosid/nakama/issues/292 and
+// github.com/taylorwilsdon/google_workspace_mcp/issues/1099), with what to write instead.
+// Most hosts remove some of them.
+var unknownToGemini = map[string]string{
+	"const":            "use an enum with one value",
+	"exclusiveMaximum": "use maximum",
+	"exclusiveMinimum": "use minimum",
+	"multipleOf":       "say it in the description, and check it in the tool",
+	"prefixItems":      "use an object with a property for each item",
+	"uniqueItems":      "say it in the description, and check it in the tool",
+}
+
 // subset reports keywords and values that are valid but not supported by all providers.
 func (it item) subset(at string, tree any) {
-	schematree.Walk(tree, at, func(pointer string, schema any) {
+	schematree.WalkReferenced(tree, func(pointer string, schema any) {
+		pointer = at + pointer
 		obj, _ := schema.(map[string]any)
 		for _, key := range unsupported {
 			if _, ok := obj[key]; ok {
@@ -35,8 +51,14 @@ func (it item) subset(at string, tree any) {
 					"describe the rule in words, and check it in the tool", "Gemini", strict)
 			}
 		}
+		for _, key := range slices.Sorted(maps.Keys(unknownToGemini)) {
+			if _, ok := obj[key]; ok {
+				it.report(Warning, pointer+"/"+key, "unsupported-keyword", key+" is refused unless the host removes it", unknownToGemini[key], "Gemini")
+			}
+		}
 		it.format(pointer, obj)
 		it.enum(pointer, obj)
+		it.union(pointer, obj)
 	})
 }
 
@@ -52,15 +74,39 @@ func (it item) format(pointer string, obj map[string]any) {
 
 // enum reports values for which Gemini rejects an enum (the messages of its API are in
 // github.com/nanbingxyz/5ire/issues/218 and
-// github.com/sbroenne/mcp-server-excel/issues/607).
+// github.com/sbroenne/mcp-server-excel/issues/607), and types for which it does
+// (github.com/decolua/9router/pull/380).
 func (it item) enum(pointer string, obj map[string]any) {
 	values, _ := obj["enum"].([]any)
+	if typ := obj["type"]; typ == "array" || typ == "object" {
+		if _, ok := obj["enum"]; ok {
+			it.report(Warning, pointer+"/enum", "enum-value", fmt.Sprintf("an enum is for strings, and not for an %v", typ), "give the items or members an enum", "Gemini")
+			return
+		}
+	}
 	isOther := func(v any) bool { _, isString := v.(string); return !isString && v != nil }
 	if slices.ContainsFunc(values, isOther) {
 		it.report(Warning, pointer+"/enum", "enum-value", "an enum has a value that is not a string", "use strings, or minimum and maximum", "Gemini")
 	}
 	if slices.Contains(values, any("")) {
 		it.report(Warning, pointer+"/enum", "enum-value", "an enum has the empty string", "leave the argument out of required instead", "Gemini")
+	}
+}
+
+// union reports several types. Gemini has one type and a flag for null, and what hosts make
+// of a list is rejected (github.com/github/copilot-cli/issues/4623,
+// github.com/anomalyco/opencode/issues/48073 and
+// github.com/taylorwilsdon/google_workspace_mcp/issues/1099). Cursor rejects the arguments
+// (github.com/cursor/cursor/issues/3778).
+func (it item) union(pointer string, obj map[string]any) {
+	const advice = "leave an optional argument out of required instead of allowing null, and give every other one a single type"
+	if types, _ := obj["type"].([]any); len(types) > 1 {
+		it.report(Warning, pointer+"/type", "several-types", fmt.Sprintf("the argument has %d types", len(types)), advice, "Gemini", "Cursor")
+	}
+	list, _ := obj["anyOf"].([]any)
+	isNull := func(v any) bool { sub, _ := v.(map[string]any); return sub["type"] == "null" }
+	if slices.ContainsFunc(list, isNull) {
+		it.report(Warning, pointer+"/anyOf", "several-types", "the argument allows null", advice, "Gemini")
 	}
 }
 
@@ -79,7 +125,7 @@ type size struct{ properties, values, length int }
 
 func (it item) limits(at string, tree any) {
 	var s size
-	schematree.Walk(tree, at, func(pointer string, schema any) {
+	schematree.WalkReferenced(tree, func(pointer string, schema any) {
 		obj, _ := schema.(map[string]any)
 		for _, key := range []string{"properties", "$defs"} {
 			members, _ := obj[key].(map[string]any)
@@ -97,7 +143,7 @@ func (it item) limits(at string, tree any) {
 		s.values += len(values)
 		s.length += length + lengthOf(obj["const"])
 		if len(values) > maxLargeEnum && length > maxEnumLength {
-			it.tooLarge(pointer+"/enum", fmt.Sprintf("the enum has %d values of %d characters", len(values), length), maxEnumLength)
+			it.tooLarge(at+pointer+"/enum", fmt.Sprintf("the enum has %d values of %d characters", len(values), length), maxEnumLength)
 		}
 	})
 	for _, count := range []struct {

@@ -101,7 +101,7 @@ var exportedFuncs = []any{
 	auth.ParseKeyHash, auth.Require,
 	debug.Handler, debug.NewHandler,
 	authtest.NewIssuer, authtest.NewProofKey,
-	jsonschema.CheckType, jsonschema.Compile, jsonschema.ForType, jsonschema.For[none], jsonschema.Lint, jsonschema.Marshal,
+	jsonschema.CheckType, jsonschema.Compile, jsonschema.ForType, jsonschema.For[none], jsonschema.ForInput[none], jsonschema.Lint, jsonschema.Marshal,
 	jsonschema.Unmarshal,
 	mcp.Ask, mcp.AssistantMessage, mcp.CacheFor, mcp.Call[none], mcp.Chain, mcp.ClientLogger, mcptrace.ClientTraceFromContext, mcp.CodeOf, mcp.CompleteFrom,
 	mcp.Describe, mcp.ElicitQuestion[none], mcp.ElicitSchemaQuestion, mcp.ElicitURL, mcp.ElicitURLQuestion, mcp.Elicit[none],

@@ -256,7 +256,7 @@ func TestListTypes(t *testing.T) {
 	isolate(t)
 	mux := mcp.NewMux("types", "v1", nil)
 	mux.Tool("echo", mcp.ToolFunc(func(context.Context, struct {
-		Note *string `json:"note" jsonschema:"What to say."`
+		Note *string `json:"note" jsonschema:"nullable,description=What to say."`
 	}) (string, error) {
 		return "", nil
 	}, nil))
