@@ -44,8 +44,14 @@ func (r *reader) enumOf(values []any, s *object, pointer string, name typeName) 
 		return r.anyType("")
 	}
 	var texts []string
+	seen := map[string]bool{}
 	for _, v := range values {
-		if text, ok := v.(string); ok && !slices.Contains(texts, text) {
+		text, ok := v.(string)
+		if !r.g.spend(visitCost + 2*len(text)) {
+			return r.anyType("")
+		}
+		if ok && !seen[text] {
+			seen[text] = true
 			texts = append(texts, text)
 		}
 	}

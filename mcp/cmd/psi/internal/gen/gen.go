@@ -23,16 +23,19 @@ type Server struct {
 
 // Generate returns a Go file of the package pkg. If pkg is empty, the package is named
 // after the server. Generate returns an error if pkg is not a valid package name, which
-// consists of lower-case letters, digits and '_'.
+// consists of lower-case letters, digits and '_', and if the types of the server's schemas
+// would take more than maxSource bytes.
 func Generate(s *Server, pkg string) ([]byte, error) {
 	if pkg == "" {
 		pkg = packageName(s.Name)
 	} else if !isPackageName(pkg) {
 		return nil, fmt.Errorf("%q is not a name for a package: use lower-case letters, digits and '_'", pkg)
 	}
-	g := &generator{names: scope{"Client": 1, "New": 1, "Text": 1}, methodNames: scope{}}
+	g := &generator{names: scope{"Client": 1, "New": 1, "Text": 1}, methodNames: scope{}, left: maxSource}
 	for _, t := range sortedByName(s.Tools, func(t *mcp.Tool) string { return t.Name }) {
-		g.tool(t)
+		if g.tool(t); g.left < 0 {
+			return nil, fmt.Errorf("the types would take more than %d bytes of Go at the tool %s: its schemas use large definitions in many places; write this client by hand", maxSource, quote(t.Name, ""))
+		}
 	}
 	for _, p := range sortedByName(s.Prompts, func(p *mcp.Prompt) string { return p.Name }) {
 		g.prompt(p)
@@ -79,6 +82,19 @@ type generator struct {
 	decls       []decl
 	methods     strings.Builder // of Client
 	usesCall    bool            // whether a tool has no output schema
+	left        int             // bytes that more types may have; negative if they are too large
+}
+
+// maxSource bounds the types of a file in bytes, approximately. A definition is written out
+// wherever allOf takes it over, so that a small schema can describe a very large file. Files
+// for large servers have a tenth of this.
+const maxSource = 4 << 20
+
+// spend accounts for n bytes of the file, or for work that takes as long as writing them. It
+// returns false if the file has become too large. The types no longer matter then.
+func (g *generator) spend(n int) bool {
+	g.left -= n
+	return g.left >= 0
 }
 
 // A decl is the declaration of a type.

@@ -46,7 +46,7 @@ func (g *generator) input(t *mcp.Tool, method string) string {
 	switch {
 	case in.strct != nil || in.hasNil && isOpen(root) && strings.HasPrefix(in.text, "map["):
 		return in.text
-	case isCombined || isOpen(root) || len(asObject(root.values["properties"]).names) > 0:
+	case isCombined || isOpen(root) || len(asObject(root.values["properties"]).names) > 0 || len(root.strings("required")) > 0:
 		return "map[string]any"
 	}
 	return ""

@@ -50,7 +50,7 @@ func (f *structField) text() string {
 
 // object returns the type of an object: a struct if its properties are known, or a map.
 func (r *reader) object(s *object, pointer string, name typeName) goType {
-	var m members
+	m := members{seen: map[string]bool{}, required: map[string]bool{}, named: map[string]bool{}}
 	r.collect(s, pointer, &m, map[string]bool{})
 	if len(m.list) == 0 {
 		return r.rest(s, &m, pointer, name)
@@ -67,7 +67,7 @@ func (r *reader) object(s *object, pointer string, name typeName) goType {
 	for _, p := range m.list {
 		st.fields = append(st.fields, r.field(p, names, m.required[p.name], name))
 	}
-	if isOpen(s) || m.hasOthers {
+	if m.hasOthers = m.hasOthers || m.namesOthers(s); isOpen(s) || m.hasOthers {
 		st.fields = append(st.fields, &structField{
 			name: names.take("Extra"), doc: "Extra has the members that have no field.", tag: jsonTag(",embed"), isRequired: true,
 			typ: r.rest(s, &m, pointer, name),
@@ -104,7 +104,32 @@ type members struct {
 	hasOthers bool // some properties cannot have a field
 	seen      map[string]bool
 	required  map[string]bool
+
+	// named has the properties that an alternative or a condition names, and isOpen reports
+	// whether one of them, or of the combined schemas, explicitly allows others.
+	named  map[string]bool
+	isOpen bool
 }
+
+// namesOthers reports whether the schema s of the object allows members without a field that
+// it names, or that a part of it explicitly allows.
+func (m *members) namesOthers(s *object) bool {
+	if s.values["additionalProperties"] == false {
+		return false
+	}
+	for name := range m.required {
+		m.named[name] = true
+	}
+	for name := range m.named {
+		if !m.seen[name] {
+			return true
+		}
+	}
+	return m.isOpen
+}
+
+// visitCost is the cost of visiting a schema or a property; see spend.
+const visitCost = 16
 
 // collect adds the properties of a schema, and of the schemas in its allOf and $ref.
 func (r *reader) collect(s *object, pointer string, m *members, visited map[string]bool) {
@@ -112,12 +137,12 @@ func (r *reader) collect(s *object, pointer string, m *members, visited map[stri
 		return
 	}
 	visited[pointer] = true
-	if m.seen == nil {
-		m.seen, m.required = map[string]bool{}, map[string]bool{}
-	}
+	m.isOpen = m.isOpen || len(visited) > 1 && isOpen(s)
 	properties := asObject(s.values["properties"])
 	for _, name := range properties.names {
 		switch {
+		case !r.g.spend(visitCost):
+			return
 		case !hasTag(name):
 			m.hasOthers = true
 		case !m.seen[name]:
@@ -131,10 +156,53 @@ func (r *reader) collect(s *object, pointer string, m *members, visited map[stri
 	for i, sub := range s.list("allOf") {
 		r.collect(asObject(sub), pointer+"/allOf/"+strconv.Itoa(i), m, visited)
 	}
-	if at, ok := schematree.LocalRef(s.text("$ref")); ok && s.has("$ref") {
-		if target, found := lookup(r.root, at); found {
-			r.collect(asObject(target), at, m, visited)
+	r.eachAlternative(s, pointer, func(sub *object, at string) { r.collectNames(sub, at, m, visited) })
+	if target, at, ok := r.target(s); ok {
+		r.collect(asObject(target), at, m, visited)
+	}
+}
+
+// eachAlternative calls visit for the schemas that may apply to the same value as s.
+func (r *reader) eachAlternative(s *object, pointer string, visit func(sub *object, at string)) {
+	for _, keyword := range []string{"anyOf", "oneOf"} {
+		for i, sub := range s.list(keyword) {
+			visit(asObject(sub), pointer+"/"+keyword+"/"+strconv.Itoa(i))
 		}
+	}
+	for _, keyword := range []string{"if", "then", "else"} {
+		if s.has(keyword) {
+			visit(asObject(s.values[keyword]), pointer+"/"+keyword)
+		}
+	}
+	for _, keyword := range []string{"dependentSchemas", "dependencies"} {
+		schemas := asObject(s.values[keyword])
+		for _, name := range schemas.names {
+			visit(asObject(schemas.values[name]), pointer+"/"+keyword+"/"+schematree.Escape(name))
+		}
+	}
+}
+
+// collectNames adds the names that a schema, which may apply to the object, has for its
+// members.
+func (r *reader) collectNames(s *object, pointer string, m *members, visited map[string]bool) {
+	if visited[pointer] || !r.g.spend(visitCost) {
+		return
+	}
+	visited[pointer] = true
+	m.isOpen = m.isOpen || isOpen(s)
+	names := append(s.strings("required"), asObject(s.values["properties"]).names...)
+	if !r.g.spend(visitCost * len(names)) {
+		return
+	}
+	for _, name := range names {
+		m.named[name] = true
+	}
+	for i, sub := range s.list("allOf") {
+		r.collectNames(asObject(sub), pointer+"/allOf/"+strconv.Itoa(i), m, visited)
+	}
+	r.eachAlternative(s, pointer, func(sub *object, at string) { r.collectNames(sub, at, m, visited) })
+	if target, at, ok := r.target(s); ok {
+		r.collectNames(asObject(target), at, m, visited)
 	}
 }
 
@@ -155,6 +223,8 @@ func (r *reader) field(p property, names scope, isRequired bool, parent typeName
 		f.doc = sentence(f.doc) + "\n"
 	}
 	f.doc += notes
+	const line = 64 // besides its names
+	r.g.spend(line + len(f.name) + len(f.tag) + min(len(f.doc), maxComment))
 	return f
 }
 

@@ -47,6 +47,7 @@ type reader struct {
 	origin   string // for comments, such as: the input of the tool "add"
 	isOutput bool
 	made     map[string]goType // structs and enums, by pointer
+	kinds    map[string]string // see kindOf, by pointer
 	visiting map[string]bool   // pointers of schemas being expanded in place
 }
 
@@ -55,7 +56,7 @@ func (g *generator) newReader(raw json.RawMessage, tool, suffix, origin string) 
 	if _, err := jsonschema.Compile(raw, nil); err != nil { // also limits its depth and size
 		return nil
 	}
-	return &reader{g: g, root: parse(raw), tool: tool, suffix: suffix, origin: origin, isOutput: suffix == outputSuffix, made: map[string]goType{}, visiting: map[string]bool{}}
+	return &reader{g: g, root: parse(raw), tool: tool, suffix: suffix, origin: origin, isOutput: suffix == outputSuffix, made: map[string]goType{}, kinds: map[string]string{}, visiting: map[string]bool{}}
 }
 
 // Suffixes that follow the name of the tool in the names of types.
@@ -95,7 +96,7 @@ func (r *reader) typeOf(v any, pointer string, name typeName) goType {
 	if t, ok := r.made[pointer]; ok {
 		return t
 	}
-	if r.visiting[pointer] { // it contains itself, but neither a struct nor an enum
+	if r.visiting[pointer] || !r.g.spend(visitCost) { // it contains itself, but neither a struct nor an enum
 		return r.anyType("")
 	}
 	r.visiting[pointer] = true
@@ -131,8 +132,10 @@ func (r *reader) newType(v any, pointer string, name typeName) goType {
 		t = r.alternatives(s, "anyOf", pointer, name)
 	case s.has("oneOf"):
 		t = r.alternatives(s, "oneOf", pointer, name)
-	case s.has("properties") || s.has("allOf"):
+	case s.has("properties"):
 		t = r.object(s, pointer, name)
+	case s.has("allOf"):
+		t = r.combined(s, pointer, name)
 	case s.has("items"):
 		t = r.typed("array", s, pointer, name)
 	default:
@@ -187,9 +190,8 @@ func (r *reader) items(s *object, pointer string, name typeName) goType {
 
 // reference returns the type of a schema that refers to another schema.
 func (r *reader) reference(s *object) goType {
-	pointer, ok := schematree.LocalRef(s.text("$ref"))
-	target, found := lookup(r.root, pointer)
-	if !ok || !found {
+	target, pointer, ok := r.target(s)
+	if !ok {
 		return r.anyType("")
 	}
 	name := ""
