@@ -224,3 +224,20 @@ func TestConcurrentValidations(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// A recursive reference leads to the outermost schema with a recursive anchor, which extends
+// the one that contains the reference.
+func TestRecursiveReferenceToTheRoot(t *testing.T) {
+	s := compile(t, `{"$schema":"https://json-schema.org/draft/2019-09/schema","$id":"https://example.com/node","$recursiveAnchor":true,
+		"$ref":"base","required":["name"],
+		"$defs":{"base":{"$id":"base","$recursiveAnchor":true,"type":"object","additionalProperties":{"anyOf":[{"type":"string"},{"$recursiveRef":"#"}]}}}}`, nil)
+	for value, valid := range map[string]bool{
+		`{"name":"a","child":{"name":"b","child":{"name":"c"}}}`: true,
+		`{"name":"a","child":{"name":"b","child":{}}}`:           false,
+		`{"child":{"name":"b"}}`:                                 false,
+	} {
+		if err := s.Validate(t.Context(), []byte(value)); (err == nil) != valid || errors.Is(err, jsonschema.ErrTooMuchWork) {
+			t.Errorf("%s: %v", value, err)
+		}
+	}
+}

@@ -161,6 +161,7 @@ type run struct {
 	outcomes  map[visit]*santhosh.ValidationError
 	first     int // budget at the start
 	depth     int // number of gates passed
+	isStarted bool
 }
 
 const (
@@ -199,9 +200,16 @@ func (v *validator) validate(b *budget, value any) (failed *santhosh.ValidationE
 	return failed, nil
 }
 
-// Validate implements [santhosh.SchemaExt] for the schema that starts a run.
-func (r *run) Validate(ctx *santhosh.ValidatorContext, _ any) {
-	if failed := ctx.Validate(r.validator.root, r.value, []string{r.token}); failed != nil {
+// Validate implements [santhosh.SchemaExt] for the schema that starts a run. The library
+// resolves $recursiveRef to the outermost schema, which is this one. It then stands for the
+// root.
+func (r *run) Validate(ctx *santhosh.ValidatorContext, value any) {
+	var at []string
+	if !r.isStarted {
+		r.isStarted = true
+		value, at = r.value, []string{r.token}
+	}
+	if failed := ctx.Validate(r.validator.root, value, at); failed != nil {
 		ctx.AddErr(failed)
 	}
 }
