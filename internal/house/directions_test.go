@@ -26,7 +26,7 @@ const leaf = "internal leaves"
 
 // notLeaves lists the directories of internal that are not leaves because they use psi.
 var notLeaves = []string{
-	"internal/compare", "internal/conformance", "internal/chaos", "internal/cluster", "internal/figures", "internal/house", "internal/interop", "internal/lint", "internal/model", "internal/soak", "internal/tools",
+	"internal/compare", "internal/conformance", "internal/chaos", "internal/cluster", "internal/figures", "internal/house", "internal/interop", "internal/lint", "internal/model", "internal/schemas", "internal/soak", "internal/tools",
 	"internal/serving", "internal/legacyserver", // the server sides of transports
 	"internal/inflight", "internal/legacyclient", // parts of the client
 }
