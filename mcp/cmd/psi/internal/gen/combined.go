@@ -50,7 +50,7 @@ func (r *reader) combined(s *object, pointer string, name typeName) goType {
 				continue
 			}
 			isNullable = isNullable && r.allowsNull(sub)
-			if says := r.says(sub, at); given == kind && says > most {
+			if says := r.says(sub); given == kind && says > most {
 				best, most = i, says
 			}
 		}
@@ -176,15 +176,8 @@ func (r *reader) commonKind(list []any, pointer string) string {
 }
 
 // says ranks schemas of the same kind by how much their Go types say.
-func (r *reader) says(v any, pointer string) int {
-	s := asObject(v)
-	for range 8 { // a bound on references
-		target, at, ok := r.target(s)
-		if !ok {
-			break
-		}
-		s, pointer = asObject(target), at
-	}
+func (r *reader) says(v any) int {
+	s := r.resolved(v)
 	switch {
 	case s.has("enum") || s.has("const"):
 		return 3
@@ -196,17 +189,24 @@ func (r *reader) says(v any, pointer string) int {
 	return 0
 }
 
-// allowsNull reports whether a schema with a type lists null, following references.
+// allowsNull reports whether a schema with a type lists null.
 func (r *reader) allowsNull(v any) bool {
+	s := r.resolved(v)
+	isNull := func(sub any) bool { return asObject(sub).text("type") == "null" }
+	return slices.Contains(s.strings("type"), "null") || !s.has("type") && slices.Contains(s.list("enum"), nil) ||
+		slices.ContainsFunc(s.list("anyOf"), isNull) || slices.ContainsFunc(s.list("oneOf"), isNull)
+}
+
+// resolved returns the schema v, or what it refers to.
+func (r *reader) resolved(v any) *object {
+	const hops = 8 // a bound on references
 	s := asObject(v)
-	for range 8 { // a bound on references
+	for range hops {
 		target, _, ok := r.target(s)
 		if !ok {
 			break
 		}
 		s = asObject(target)
 	}
-	isNull := func(sub any) bool { return asObject(sub).text("type") == "null" }
-	return slices.Contains(s.strings("type"), "null") || !s.has("type") && slices.Contains(s.list("enum"), nil) ||
-		slices.ContainsFunc(s.list("anyOf"), isNull) || slices.ContainsFunc(s.list("oneOf"), isNull)
+	return s
 }
