@@ -53,8 +53,8 @@ func Compile(raw []byte, opts *Options) (*Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	if locations := sumLocations(doc, 1); locations > maxLocations*s.options.MaxBytes {
-		return nil, fmt.Errorf("jsonschema: the locations of the schema's values have more than %d bytes; shorten the names of properties and definitions that contain many schemas", maxLocations*s.options.MaxBytes)
+	if limit := max(maxLocations, 4*s.options.MaxBytes); sumLocations(doc, 1) > limit {
+		return nil, fmt.Errorf("jsonschema: the JSON pointers to the values of the schema have more than %d bytes; shorten names with many schemas below them", limit)
 	}
 	s.document, s.patterns = doc, newPatterns()
 	s.validator = sync.OnceValues(s.newValidator)
@@ -71,10 +71,10 @@ func Compile(raw []byte, opts *Options) (*Schema, error) {
 	return s, nil
 }
 
-// maxLocations bounds the length of all JSON pointers to values of a schema together, as a
-// multiple of Options.MaxBytes. The library keeps several copies of them, and a long name
-// is a part of every pointer below it.
-const maxLocations = 4
+// maxLocations bounds the length of the JSON pointers to all values of a schema together, or
+// four times Options.MaxBytes does, if that is more. The library keeps several copies of
+// them, and a long name is a part of every pointer below it.
+const maxLocations = 4 << 20
 
 // sumLocations returns the length of the JSON pointers to v and the values in it. The
 // pointer to v has the given length.

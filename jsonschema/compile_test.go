@@ -4,6 +4,7 @@
 package jsonschema_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -103,6 +104,38 @@ func TestUnchecked(t *testing.T) {
 	}
 	if got := compile(t, order, nil).Unchecked(); got != nil {
 		t.Errorf("unchecked: %q", got)
+	}
+}
+
+// Regular expressions are those of ECMAScript, where \s is not limited to ASCII.
+func TestWhiteSpaceInPatterns(t *testing.T) {
+	for _, tt := range []struct {
+		pattern, text string
+		matches       bool
+	}{
+		{`^a\sb$`, "a\u00a0b", true},
+		{`^a\sb$`, "a b", true},
+		{`^a\sb$`, "asb", false},
+		{`^a\\sb$`, `a\sb`, true},
+		{`^\S+$`, "a\u2003b", false},
+		{`^[\sx]+$`, "x\u3000\ufeff", true},
+		{`^[^\s]+$`, "a\u00a0b", false},
+		{`^[\s\S]+$`, "a\u00a0b\n", true},
+		{`^[\]\s]\s$`, "]\u00a0", true},
+		{`^[[]\s$`, "[\u00a0", true},
+		{`\`, "a", true}, // not a regular expression, and so not checked
+	} {
+		schema, err := json.Marshal(map[string]string{"pattern": tt.pattern})
+		if err != nil {
+			t.Fatal(err)
+		}
+		value, err := json.Marshal(tt.text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := compile(t, string(schema), nil).Validate(t.Context(), value); (err == nil) != tt.matches {
+			t.Errorf("%s for %s: %v", value, schema, err)
+		}
 	}
 }
 

@@ -91,6 +91,9 @@
 // for each problem: where it is, what was expected, what was found, what is allowed, and
 // what was probably meant.
 //
+// Regular expressions have the syntax of ECMAScript, as far as package regexp supports it.
+// [Schema.Unchecked] lists those that it does not support.
+//
 // The work is bounded for any schema and value ([Options.MaxWork]) and stops when the
 // context is done. It grows with the size of the value, not exponentially with its depth,
 // because the outcome of each schema for each part of the value is cached. There is no

@@ -8,6 +8,7 @@ import (
 	"math"
 	"regexp"
 	"regexp/syntax"
+	"strings"
 
 	santhosh "github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -50,12 +51,13 @@ func (p *patterns) compile(text string) (*pattern, error) {
 		return known, nil
 	}
 	made := &pattern{text: text, size: 1}
-	if tree, err := syntax.Parse(text, syntax.Perl); err == nil {
+	expr := inGo(text)
+	if tree, err := syntax.Parse(expr, syntax.Perl); err == nil {
 		made.size = patternSize(tree)
 		if p.left -= made.size; p.left < 0 {
 			return nil, errPatterns
 		}
-		made.Regexp, _ = regexp.Compile(text)
+		made.Regexp, _ = regexp.Compile(expr)
 	}
 	p.known[text] = made
 	return made, nil
@@ -69,6 +71,45 @@ func (p *patterns) engine(text string) (santhosh.Regexp, error) {
 		return nil, err
 	}
 	return made, nil
+}
+
+// whiteSpace are the characters that \s matches in ECMAScript, as part of a class. In Go, \s
+// only matches those in ASCII.
+const whiteSpace = `\s\v\x{feff}\p{Z}`
+
+// inGo returns the regular expression with \s and \S as they are defined in ECMAScript. An
+// \S in a class keeps its meaning in Go, which matches more.
+func inGo(text string) string {
+	var b strings.Builder
+	inClass := false
+	for i := 0; i < len(text); i++ {
+		rest := text[i:]
+		switch {
+		case inClass && strings.HasPrefix(rest, `\s`):
+			b.WriteString(whiteSpace)
+			i++
+		case strings.HasPrefix(rest, `\s`):
+			b.WriteString("[" + whiteSpace + "]")
+			i++
+		case !inClass && strings.HasPrefix(rest, `\S`):
+			b.WriteString("[^" + whiteSpace + "]")
+			i++
+		case rest[0] == '\\' && len(rest) > 1:
+			b.WriteString(rest[:2])
+			i++
+		case !inClass && rest[0] == '[':
+			inClass = true
+			start := len("[")
+			start += len(rest[start:]) - len(strings.TrimPrefix(rest[start:], "^"))
+			start += len(rest[start:]) - len(strings.TrimPrefix(rest[start:], "]")) // stands for itself
+			b.WriteString(rest[:start])
+			i += start - 1
+		default:
+			inClass = inClass && rest[0] != ']'
+			b.WriteByte(rest[0])
+		}
+	}
+	return b.String()
 }
 
 // patternSize estimates the number of instructions of a regular expression.
