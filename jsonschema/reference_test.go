@@ -4,6 +4,8 @@
 package jsonschema_test
 
 import (
+	"encoding/json"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -198,4 +200,81 @@ func TestLocationsAreBounded(t *testing.T) {
 	if _, err := jsonschema.Compile([]byte(long), nil); err == nil || !strings.Contains(err.Error(), "names") {
 		t.Errorf("got %v, want an error about names", err)
 	}
+}
+
+// Whatever the schema, a value that is valid with a regular expression is valid if Go cannot
+// compile it, and what is relaxed is listed.
+func TestFindingR7RandomSchemasAcceptMore(t *testing.T) {
+	relaxed := 0
+	for seed := range uint64(800) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		raw, err := json.Marshal(map[string]any{
+			"allOf": []any{randomSchema(r, 3), map[string]any{"$ref": "#/x/a"}},
+			"x":     map[string]any{"a": randomSchema(r, 3), "b": randomSchema(r, 2)},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		exact := compile(t, string(raw), nil)
+		loose := compile(t, strings.ReplaceAll(string(raw), "^a", "(?=)^a"), nil)
+		isUnchecked := loose.Unchecked() != nil
+		for _, value := range []string{`1`, `"a"`, `"b"`, `{}`, `{"a":"a"}`, `{"a":"b","b":"a"}`, `{"b":1,"c":"b"}`, `[]`, `["a","a"]`, `["b","a",1]`, `[{"a":"a"},"b"]`} {
+			isValid := exact.Validate(t.Context(), []byte(value)) == nil
+			err := loose.Validate(t.Context(), []byte(value))
+			if isValid && err != nil {
+				t.Fatalf("seed %d: %s is rejected by\n%s\n%v", seed, value, raw, err)
+			}
+			if !isValid && err == nil {
+				relaxed++
+				if !isUnchecked {
+					t.Fatalf("seed %d: %s is accepted, and nothing is listed:\n%s", seed, value, raw)
+				}
+			}
+		}
+	}
+	if relaxed < 200 {
+		t.Errorf("only %d results depend on a regular expression", relaxed)
+	}
+}
+
+func randomSchema(r *rand.Rand, depth int) any {
+	pick := func(list ...any) any { return list[r.IntN(len(list))] }
+	sub := func() any { return randomSchema(r, depth-1) }
+	list := func() any { return []any{sub(), sub()} }
+	s := map[string]any{}
+	for range 1 + r.IntN(3) {
+		if depth == 0 {
+			s[pick("pattern", "const", "type").(string)] = nil
+			continue
+		}
+		switch keyword := pick("pattern", "patternProperties", "properties", "items", "prefixItems", "contains", "not", "oneOf", "anyOf", "allOf", "if",
+			"unevaluatedProperties", "unevaluatedItems", "additionalProperties", "dependentSchemas", "required", "$ref", "propertyNames").(string); keyword {
+		case "pattern":
+			s[keyword] = nil
+		case "patternProperties":
+			s[keyword] = map[string]any{pick("^a", "^b").(string): sub()}
+		case "properties", "dependentSchemas":
+			s[keyword] = map[string]any{pick("a", "b").(string): sub()}
+		case "prefixItems", "oneOf", "anyOf", "allOf":
+			s[keyword] = list()
+		case "contains":
+			s[keyword], s["maxContains"] = sub(), r.IntN(2)
+		case "if":
+			s["if"], s["then"], s["else"] = sub(), sub(), sub()
+		case "required":
+			s[keyword] = []any{pick("a", "b")}
+		case "$ref":
+			s[keyword] = "#/x/b"
+		case "unevaluatedProperties", "unevaluatedItems", "additionalProperties":
+			s[keyword] = pick(false, sub())
+		default:
+			s[keyword] = sub()
+		}
+	}
+	for keyword, value := range s {
+		if value == nil {
+			s[keyword] = map[string]any{"pattern": pick("^a", "^b"), "const": pick("a", "b", 1), "type": pick("string", "object", "array", "integer")}[keyword]
+		}
+	}
+	return s
 }
