@@ -143,6 +143,9 @@ func TestFindingR7WhatIsUncheckedRejectsNothing(t *testing.T) {
 		"unevaluatedProperties": {
 			`{"allOf":[{"patternProperties":{"(?=x)":true}}],"unevaluatedProperties":false}`,
 			[]string{"/allOf/0/patternProperties/(?=x)", "/unevaluatedProperties"}, []string{`{"x":1}`}, nil},
+		"what only else evaluates": {
+			`{"properties":{"a":true},"if":{"required":["a"],"properties":{"a":{"pattern":"(?=x)"}}},"else":{"properties":{"b":true}},"unevaluatedProperties":false}`,
+			[]string{"/if", "/if/properties/a/pattern", "/unevaluatedProperties"}, []string{`{"a":"y","b":1}`}, nil},
 		"what has nothing unchecked": {
 			`{"not":{"pattern":"^x"},"properties":{"a":{"pattern":"(?=x)"}}}`,
 			[]string{"/properties/a/pattern"}, []string{`"y"`}, []string{`"x"`}},
