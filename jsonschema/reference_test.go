@@ -209,7 +209,7 @@ func TestLocationsAreBounded(t *testing.T) {
 // compile it, and what is relaxed is listed.
 func TestFindingR7RandomSchemasAcceptMore(t *testing.T) {
 	relaxed := 0
-	for seed := range uint64(800) {
+	for seed := range uint64(400) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		raw, err := json.Marshal(map[string]any{
 			"allOf": []any{randomSchema(r, 3), map[string]any{"$ref": "#/x/a"}},
@@ -235,7 +235,7 @@ func TestFindingR7RandomSchemasAcceptMore(t *testing.T) {
 			}
 		}
 	}
-	if relaxed < 200 {
+	if relaxed < 100 {
 		t.Errorf("only %d results depend on a regular expression", relaxed)
 	}
 }
