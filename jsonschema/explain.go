@@ -80,8 +80,8 @@ func (e *explainer) explain(f *failure) {
 		}
 	case *kind.AnyOf:
 		keyword := "anyOf"
-		if _, ok := schematree.Lookup(e.document, append(slices.Clone(f.schema), keyword)); !ok {
-			keyword = "oneOf" // relaxed
+		if schema, _ := schematree.Lookup(e.document, f.schema); isRelaxed(schema) {
+			keyword = "oneOf"
 		}
 		e.alternatives(f, keyword)
 	case *kind.OneOf:
@@ -104,6 +104,12 @@ func (e *explainer) explain(f *failure) {
 	default:
 		e.add(f, leafProblem(k))
 	}
+}
+
+// isRelaxed reports whether the anyOf of a schema is its oneOf; see relaxer.
+func isRelaxed(schema any) bool {
+	obj, _ := schema.(map[string]any)
+	return obj["oneOf"] != nil && obj["anyOf"] == nil
 }
 
 // add adds p, with its Pointer and Got filled in if they are empty.

@@ -5,6 +5,7 @@ package jsonschema_test
 
 import (
 	"encoding/json"
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -164,6 +165,15 @@ func TestFindingR7WhatIsUncheckedRejectsNothing(t *testing.T) {
 				t.Errorf("%s: %s is accepted", name, data)
 			}
 		}
+	}
+}
+
+// A relaxed oneOf is explained as what the author wrote.
+func TestRelaxedKeywordIsExplained(t *testing.T) {
+	err := compile(t, `{"oneOf":[{"type":"string","pattern":"^(?!a)"},{"type":"null"}]}`, nil).Validate(t.Context(), []byte(`7`))
+	invalid, ok := errors.AsType[*jsonschema.ValidationError](err)
+	if !ok || invalid.Problems[0].Keyword != "oneOf" || invalid.Problems[0].Expected != "null or string" {
+		t.Errorf("got %v", err)
 	}
 }
 

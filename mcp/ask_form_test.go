@@ -6,6 +6,7 @@ package mcp_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -67,15 +68,21 @@ func TestNullInAForm(t *testing.T) {
 	type profile struct {
 		Name string `json:"name"`
 		Nick string `json:"nick,omitempty"`
+		Age  *int   `json:"age"` // which is optional, too
 	}
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("ask", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
 		p, err := mcp.Elicit[profile](ctx, "k", "Who are you?")
+		if p.Age != nil {
+			p.Nick += fmt.Sprint(*p.Age)
+		}
 		return p.Name + "/" + p.Nick, err
 	}, nil))
 	for content, want := range map[string]string{
 		`{"name":"Ann","nick":"A"}`:  `"text":"Ann/A"`,
 		`{"name":"Ann","nick":null}`: `"text":"Ann/"`,
+		`{"name":"Ann","age":null}`:  `"text":"Ann/"`,
+		`{"name":"Ann","age":7}`:     `"text":"Ann/7"`,
 		`{"name":null}`:              "does not fit the form",
 	} {
 		p := newPeer(t, mux, eras[0])
