@@ -57,9 +57,7 @@ func (c *Conn) sendAndAnswer(ctx context.Context, req *Request) (Result, error) 
 		if !c.answersAll(asked) {
 			return asked, nil
 		}
-		resume := callclock.Pause(ctx)
 		answers, err := c.answerAll(ctx, asked)
-		resume()
 		if err != nil {
 			return c.unanswered(ctx, req, err)
 		}
@@ -68,7 +66,11 @@ func (c *Conn) sendAndAnswer(ctx context.Context, req *Request) (Result, error) 
 		}
 		questions = len(answers)
 	}
-	return nil, Errorf(CodeInternalError, "the server asked in %d rounds without coming to an end", c.client.opts.MaxRounds)
+	return nil, c.errTooManyRounds()
+}
+
+func (c *Conn) errTooManyRounds() error {
+	return Errorf(CodeInternalError, "the server asked in %d rounds without coming to an end", c.client.opts.MaxRounds)
 }
 
 // checkAsked returns an error if the server asks too many questions at once or, for a
@@ -98,10 +100,11 @@ func (c *Conn) answersAll(asked *InputRequired) bool {
 	return true
 }
 
-// answerAll answers the questions, at most maxAsking concurrently. If a question cannot be
-// answered, the call fails and no further questions are asked, because the error cannot be
-// reported to the server (client/sampling).
+// answerAll answers the questions, at most maxAsking concurrently. Meanwhile, the timeout of
+// the call is paused. If a question cannot be answered, the call fails and no further
+// questions are asked, because the error cannot be reported to the server (client/sampling).
 func (c *Conn) answerAll(ctx context.Context, asked *InputRequired) (map[string]json.RawMessage, error) {
+	defer callclock.Pause(ctx)()
 	var (
 		mu      sync.Mutex
 		wg      sync.WaitGroup

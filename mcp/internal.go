@@ -111,9 +111,25 @@ func (internals) ProgressOf(ctx context.Context, req *Request) func(*ProgressPar
 	return progressOf(ctx, req)
 }
 
-// Answer lets the client of a connection answer a question of the server.
-func (internals) Answer(ctx context.Context, c *Conn, q InputRequest) (json.RawMessage, error) {
-	return c.answer(ctx, q)
+// CheckAsked returns an error if the client of a connection must not answer or pass on
+// questions about req: because the server asked in as many rounds before as the client
+// allows, asks too much at once, or asks something that the sender of req does not support.
+func (internals) CheckAsked(c *Conn, req *Request, questions map[string]InputRequest, rounds int) error {
+	if rounds >= c.client.opts.MaxRounds {
+		return c.errTooManyRounds()
+	}
+	return c.checkAsked(req, &InputRequired{InputRequests: questions})
+}
+
+// AnswerAll lets the client of a connection answer questions of the server about one request.
+func (internals) AnswerAll(ctx context.Context, c *Conn, questions map[string]InputRequest) (map[string]json.RawMessage, error) {
+	return c.answerAll(ctx, &InputRequired{InputRequests: questions})
+}
+
+// Logger returns the logger of the client of a connection.
+func (internals) Logger(c *Conn) *slog.Logger {
+	c.mustBeMade()
+	return c.client.opts.Logger
 }
 
 // PassesQuestions reports whether questions about req, which is sent on c, are passed on to

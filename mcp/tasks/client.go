@@ -8,11 +8,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/go-psi/psi/internal/callclock"
 	"github.com/go-psi/psi/internal/made"
-	"github.com/go-psi/psi/internal/strictjson"
 	"github.com/go-psi/psi/internal/transient"
 	"github.com/go-psi/psi/mcp"
 )
@@ -45,7 +45,7 @@ func (extension) Middleware(c *mcp.Conn) mcp.Middleware {
 			if err != nil || !isTask(req, res) || ctx.Value(startKey{}) != nil || core.PassesTasks(c, req) {
 				return res, err
 			}
-			task, err := created(res)
+			task, err := created(c, res)
 			if err != nil {
 				return nil, err
 			}
@@ -74,50 +74,46 @@ func isTask(req *mcp.Request, res mcp.Result) bool {
 }
 
 // created returns the task in a server's response to a call.
-func created(res mcp.Result) (Task, error) {
-	c, ok := res.(*CreateResult)
-	if !ok {
-		c = new(CreateResult)
-		if err := convert(res, c); err != nil {
-			return Task{}, err
-		}
+func created(c *mcp.Conn, res mcp.Result) (Task, error) {
+	if r, ok := res.(*CreateResult); ok && r.ID != "" {
+		return r.Task, nil
 	}
-	if c.ResultType != ResultTask || c.ID == "" {
-		return Task{}, fmt.Errorf("tasks: the server's answer to %s is neither a result nor a task: %w", mcp.MethodCallTool, mcp.ErrUnreadable)
-	}
-	return c.Task, nil
-}
-
-// convert decodes a result into a type of this package. The result has another type if it
-// was created by middleware, or by a server that violates the specification.
-func convert(res mcp.Result, dst any) error {
-	raw, err := strictjson.Marshal(res)
-	if err == nil {
-		err = strictjson.Unmarshal(raw, dst)
+	t, err := newReader(c).read(res)
+	if err == nil && (core.Base(res).ResultType != ResultTask || t.ID == "") {
+		err = mcp.ErrUnreadable
 	}
 	if err != nil {
-		return fmt.Errorf("tasks: the server's answer: %w: %w", mcp.ErrUnreadable, err)
+		return Task{}, fmt.Errorf("tasks: the server's answer to %s is neither a result nor a task: %w", mcp.MethodCallTool, err)
 	}
-	return nil
+	return t.Task, nil
 }
 
 // A driver waits for one task to end.
 type driver struct {
-	conn     *mcp.Conn
-	source   *pushSource
-	next     mcp.Handler                // sends requests
-	req      *mcp.Request               // tools/call
-	task     Task                       // as last seen
-	polled   bool                       // the task has been polled
-	pushes   *pushes                    // nil if not subscribed
+	conn    *mcp.Conn
+	source  *pushSource
+	next    mcp.Handler  // sends requests
+	req     *mcp.Request // tools/call
+	reader  *reader
+	task    Task    // as last seen
+	polled  bool    // the task has been polled
+	pushes  *pushes // nil if not subscribed
+	message string  // the last one reported
+	reports float64
+
 	answers  map[string]json.RawMessage // by question key
-	message  string                     // the last one reported
-	reports  float64
-	failures int // consecutive failed requests
+	rounds   int                        // states with new questions
+	repeatAt time.Time                  // when to repeat the answers; zero means now
+	patience time.Duration              // the pause before repeatAt
+
+	failedPolls, failedUpdates int // consecutive ones
 }
 
 func newDriver(c *mcp.Conn, source *pushSource, req *mcp.Request, task Task) *driver {
-	return &driver{conn: c, source: source, next: onBehalf(req, source.next), req: req, task: task}
+	return &driver{
+		conn: c, source: source, next: onBehalf(req, source.next), req: req, reader: newReader(c), task: task,
+		answers: map[string]json.RawMessage{},
+	}
 }
 
 const (
@@ -127,29 +123,28 @@ const (
 	firstPoll = 20 * time.Millisecond
 	minPoll   = 20 * time.Millisecond
 	maxPoll   = time.Minute
-	// maxFailures bounds the consecutive requests that may fail because of the connection.
+	// maxFailures bounds the consecutive polls, and the consecutive attempts to send
+	// answers, that may fail for a reason that may pass.
 	maxFailures = 10
 	// cancelTime bounds how long a caller that gives up waits for the cancellation to be
 	// acknowledged.
 	cancelTime = 5 * time.Second
 )
 
-// drive follows the task until it has ended. If the caller gives up or a question cannot be
-// answered, it cancels the task.
+// drive follows the task until it has ended. If it stops earlier, for whatever reason, it
+// cancels the task.
 func (d *driver) drive(ctx context.Context) (mcp.Result, error) {
 	defer d.stop()
 	for {
 		t, err := d.await(ctx)
-		if err != nil {
+		if t == nil && err == nil {
+			t, err = d.poll(ctx)
+		}
+		switch {
+		case err != nil:
 			d.cancel(ctx)
 			return nil, err
-		}
-		if t == nil {
-			if t, err = d.poll(ctx); err != nil {
-				return nil, err
-			}
-		}
-		if t == nil {
+		case t == nil:
 			continue
 		}
 		d.task = t.Task
@@ -162,7 +157,7 @@ func (d *driver) drive(ctx context.Context) (mcp.Result, error) {
 		case Cancelled:
 			return nil, mcp.Errorf(mcp.CodeInternalError, "the task was cancelled")
 		case InputRequired:
-			if res, err := d.answerAll(ctx, t.InputRequests); res != nil || err != nil {
+			if res, err := d.answer(ctx, t.InputRequests); res != nil || err != nil {
 				return res, err
 			}
 		}
@@ -173,7 +168,7 @@ func (d *driver) drive(ctx context.Context) (mcp.Result, error) {
 // listen subscribes to the task, unless it is already subscribed.
 func (d *driver) listen(ctx context.Context) {
 	if d.pushes == nil {
-		d.pushes = d.source.listen(ctx, d.task.ID)
+		d.pushes = d.source.listen(ctx, d.task.ID, d.reader)
 	}
 }
 
@@ -184,17 +179,33 @@ func (d *driver) stop() {
 	}
 }
 
-// answerAll answers the questions of the task, or passes them on to the caller. If that is
-// not possible, it cancels the task and returns the outcome of the call.
-func (d *driver) answerAll(ctx context.Context, questions map[string]mcp.InputRequest) (mcp.Result, error) {
-	if core.PassesQuestions(d.conn, d.req, questions) {
-		return d.forwardQuestions(questions), nil
+// answer answers the questions of the task that are new, or passes them on to the caller. If
+// that is not possible, it cancels the task and returns the outcome of the call.
+func (d *driver) answer(ctx context.Context, questions map[string]mcp.InputRequest) (mcp.Result, error) {
+	unanswered := maps.Clone(questions)
+	maps.DeleteFunc(unanswered, func(key string, _ mcp.InputRequest) bool { return d.answers[key] != nil })
+	if len(unanswered) > 0 {
+		if err := core.CheckAsked(d.conn, d.req, unanswered, d.rounds); err != nil {
+			d.cancel(ctx)
+			return nil, err
+		}
+		d.rounds++
+		if core.PassesQuestions(d.conn, d.req, unanswered) {
+			return d.passOn(unanswered), nil
+		}
+		answers, err := core.AnswerAll(ctx, d.conn, unanswered)
+		if err != nil {
+			d.cancel(ctx)
+			return core.Unanswered(ctx, d.req, err)
+		}
+		maps.Copy(d.answers, answers)
+		d.repeatAt, d.patience = time.Time{}, 0
 	}
-	if err := d.answer(ctx, questions); err != nil {
-		d.cancel(ctx)
-		return core.Unanswered(ctx, d.req, err)
+	answers := map[string]json.RawMessage{}
+	for key := range questions {
+		answers[key] = d.answers[key]
 	}
-	if err := d.update(ctx, questions); err != nil {
+	if err := d.update(ctx, answers); err != nil {
 		d.cancel(ctx)
 		return nil, err
 	}
@@ -203,10 +214,13 @@ func (d *driver) answerAll(ctx context.Context, questions map[string]mcp.InputRe
 
 // failure returns the error of a failed task.
 func failure(t *DetailedTask) error {
-	if t.Error == nil {
-		return mcp.Errorf(mcp.CodeInternalError, "the task failed: %s", t.StatusMessage)
+	switch {
+	case t.Error != nil:
+		return t.Error
+	case t.StatusMessage == "":
+		return mcp.Errorf(mcp.CodeInternalError, "the task failed; the server does not say why")
 	}
-	return t.Error
+	return mcp.Errorf(mcp.CodeInternalError, "the task failed: %s", t.StatusMessage)
 }
 
 // await waits for a new state pushed by the server, and returns nil when it is time to
@@ -230,7 +244,7 @@ func (d *driver) await(ctx context.Context) (*DetailedTask, error) {
 	for {
 		select {
 		case t := <-states:
-			if t.Status != d.task.Status || t.LastUpdatedAt.After(d.task.LastUpdatedAt) {
+			if t.Status != d.task.Status || t.LastUpdatedAt.IsZero() || t.LastUpdatedAt.After(d.task.LastUpdatedAt) {
 				return t, nil
 			}
 		case <-timer.C:
@@ -266,37 +280,38 @@ func (d *driver) interval() time.Duration {
 }
 
 // poll returns the state of the task. It returns nil if the request failed and polling
-// continues (see failed), or if ctx is done, which await detects.
+// continues (see isFinal), or if ctx is done, which await detects.
 func (d *driver) poll(ctx context.Context) (*DetailedTask, error) {
-	t, err := get(ctx, d.next, d.task.ID)
+	t, err := d.reader.get(ctx, d.next, d.task.ID)
 	d.polled = true
 	switch {
 	case err == nil:
-		d.failures = 0
-		return &t.DetailedTask, nil
+		d.failedPolls = 0
+		return t, nil
 	case ctx.Err() != nil:
 		return nil, nil //nolint:nilnil,nilerr // see above
 	}
-	return nil, d.failed(err)
+	if d.failedPolls++; d.isFinal(err, d.failedPolls) {
+		return nil, err
+	}
+	return nil, nil //nolint:nilnil // see above
 }
 
-// failed returns the error of a request about the task, or nil if polling continues because
-// the connection failed or the server is busy or shutting down.
-func (d *driver) failed(err error) error {
-	if d.failures++; d.failures > maxFailures || errors.Is(err, mcp.ErrClosed) {
-		return err
+// isFinal reports whether the last of several consecutive failed requests about the task
+// ends the call. It does not if the request may succeed later, because the connection failed,
+// the answer was unreadable, or the server has a problem.
+func (d *driver) isFinal(err error, failures int) bool {
+	if failures > maxFailures || errors.Is(err, mcp.ErrClosed) {
+		return true
 	}
 	select {
 	case <-d.conn.Done():
-		return err
+		return true
 	default:
 	}
-	_, refused := errors.AsType[*mcp.Error](err)
+	refused, ok := errors.AsType[*mcp.Error](err)
 	_, busy := mcp.RetryAfter(err)
-	if refused && !busy && !transient.Is(err) {
-		return err
-	}
-	return nil
+	return ok && refused.Code != mcp.CodeInternalError && !busy && !transient.Is(err)
 }
 
 // report reports a new status message as progress.
@@ -311,37 +326,24 @@ func (d *driver) report(ctx context.Context, t *DetailedTask) {
 	}
 }
 
-// answer answers new questions with the functions of the client.
-func (d *driver) answer(ctx context.Context, questions map[string]mcp.InputRequest) error {
-	if d.answers == nil {
-		d.answers = map[string]json.RawMessage{}
-	}
-	for key, q := range questions {
-		if d.answers[key] != nil {
-			continue
-		}
-		resume := callclock.Pause(ctx)
-		answer, err := core.Answer(ctx, d.conn, q)
-		resume()
-		if err != nil {
-			return err
-		}
-		d.answers[key] = answer
-	}
-	return nil
-}
-
-// update sends the answers to all open questions, including answers sent before: the server
-// may not have received them, and ignores answers that it already has.
-func (d *driver) update(ctx context.Context, questions map[string]mcp.InputRequest) error {
-	answers := map[string]json.RawMessage{}
-	for key := range questions {
-		answers[key] = d.answers[key]
+// update sends answers to open questions. The server may not have received those that were
+// sent before, and ignores those that it already has. So it gets them again as long as the
+// questions are open: with the next state if it did not acknowledge them, otherwise at
+// growing intervals, because it may acknowledge them before it has processed them.
+func (d *driver) update(ctx context.Context, answers map[string]json.RawMessage) error {
+	if len(answers) == 0 || time.Now().Before(d.repeatAt) {
+		return nil
 	}
 	_, err := send(ctx, d.next, MethodUpdate, &UpdateParams{TaskID: d.task.ID, InputResponses: answers})
 	if err != nil {
-		return d.failed(err)
+		if d.failedUpdates++; d.isFinal(err, d.failedUpdates) {
+			return err
+		}
+		return nil
 	}
+	d.failedUpdates = 0
+	d.patience = min(max(2*d.patience, defaultPoll), maxPoll)
+	d.repeatAt = time.Now().Add(d.patience)
 	return nil
 }
 
@@ -358,18 +360,6 @@ func send(ctx context.Context, h mcp.Handler, method string, params any) (mcp.Re
 		return nil, err
 	}
 	return h.ServeMCP(ctx, req)
-}
-
-func get(ctx context.Context, h mcp.Handler, id string) (*GetResult, error) {
-	res, err := send(ctx, h, MethodGet, &GetParams{TaskID: id})
-	if err != nil {
-		return nil, err
-	}
-	if t, ok := res.(*GetResult); ok {
-		return t, nil
-	}
-	t := new(GetResult)
-	return t, convert(res, t)
 }
 
 // A Handle is a task of a server, for programs that manage tasks themselves. It must be
@@ -396,7 +386,7 @@ func Start(ctx context.Context, c *mcp.Conn, p *mcp.CallToolParams) (*Handle, *m
 	case *mcp.InputRequired:
 		return nil, nil, &mcp.InputRequiredError{InputRequired: *r}
 	}
-	task, err := created(res)
+	task, err := created(c, res)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -417,14 +407,11 @@ func (h *Handle) sender() mcp.Handler {
 	return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) { return core.Send(ctx, h.conn, req) })
 }
 
-// Get returns the state of the task (tasks/get).
+// Get returns the state of the task (tasks/get). Members that the server does not need to
+// send, and that cannot be read, are left out with a warning: a date is the zero time.
 func (h *Handle) Get(ctx context.Context) (*DetailedTask, error) {
 	h.mustBeMade()
-	t, err := get(ctx, h.sender(), h.ID)
-	if err != nil {
-		return nil, err
-	}
-	return &t.DetailedTask, nil
+	return newReader(h.conn).get(ctx, h.sender(), h.ID)
 }
 
 // Update answers questions of the task, by their keys in InputRequests (tasks/update).

@@ -19,16 +19,10 @@ import (
 // statePrefix is the prefix of such a state.
 const statePrefix = "psi-task:"
 
-// forwardQuestions returns the unanswered questions of the task as questions about the call,
-// or nil if there are none.
-func (d *driver) forwardQuestions(questions map[string]mcp.InputRequest) mcp.Result {
-	open := maps.Clone(questions)
-	maps.DeleteFunc(open, func(key string, _ mcp.InputRequest) bool { return d.answers[key] != nil })
-	if len(open) == 0 {
-		return nil
-	}
+// passOn returns questions of the task as questions about the call.
+func (d *driver) passOn(questions map[string]mcp.InputRequest) mcp.Result {
 	state := statePrefix + d.task.ID
-	return &mcp.InputRequired{ResultBase: mcp.ResultBase{ResultType: mcp.ResultInputRequired}, InputRequests: open, RequestState: &state}
+	return &mcp.InputRequired{ResultBase: mcp.ResultBase{ResultType: mcp.ResultInputRequired}, InputRequests: questions, RequestState: &state}
 }
 
 // onBehalf returns a handler that sends requests on behalf of the sender of a call.
@@ -64,13 +58,10 @@ func (d *driver) resume(ctx context.Context) (mcp.Result, error) {
 	if err := d.req.Decode(&p); err != nil {
 		return nil, err
 	}
-	if len(p.InputResponses) > 0 {
-		params := &UpdateParams{TaskID: d.task.ID, InputResponses: p.InputResponses}
-		if _, err := send(ctx, d.next, MethodUpdate, params); err != nil {
-			d.cancel(ctx)
-			return nil, err
-		}
+	if err := d.update(ctx, p.InputResponses); err != nil {
+		d.cancel(ctx)
+		return nil, err
 	}
-	d.answers = maps.Clone(p.InputResponses)
+	maps.Copy(d.answers, p.InputResponses)
 	return d.drive(ctx)
 }

@@ -35,7 +35,7 @@ func newPushSource(next mcp.Handler) *pushSource {
 
 // listen subscribes to a task until ctx is done or the subscription is ended. It returns
 // nil if there are too many subscriptions or the server does not push tasks.
-func (p *pushSource) listen(ctx context.Context, id string) *pushes {
+func (p *pushSource) listen(ctx context.Context, id string, r *reader) *pushes {
 	if p.refused.Load() {
 		return nil
 	}
@@ -45,7 +45,7 @@ func (p *pushSource) listen(ctx context.Context, id string) *pushes {
 		return nil
 	}
 	ctx, end := context.WithCancel(ctx)
-	s := &pushes{id: id, states: make(chan *DetailedTask, 1), ended: make(chan struct{}), end: end}
+	s := &pushes{id: id, reader: r, states: make(chan *DetailedTask, 1), ended: make(chan struct{}), end: end}
 	s.declined = func() {
 		p.refused.Store(true)
 		end()
@@ -72,6 +72,7 @@ func (p *pushSource) listen(ctx context.Context, id string) *pushes {
 // received is replaced by the next one.
 type pushes struct {
 	id       string
+	reader   *reader
 	states   chan *DetailedTask
 	accepted atomic.Bool   // the server pushes the task
 	ended    chan struct{} // closed when the subscription has ended
@@ -92,15 +93,15 @@ func (s *pushes) Notify(_ context.Context, method string, params json.RawMessage
 			s.declined()
 		}
 	case NotificationTask:
-		var p NotificationParams
-		if strictjson.Unmarshal(params, &p) != nil || p.ID != s.id {
+		t, err := s.reader.decode(params)
+		if err != nil || t.ID != s.id {
 			return nil //nolint:nilerr // polling finds out
 		}
 		select {
 		case <-s.states:
 		default:
 		}
-		s.states <- &p.DetailedTask // the only sender
+		s.states <- t // the only sender
 	}
 	return nil
 }

@@ -214,3 +214,27 @@ func TestProcessEndsWhileATaskRuns(t *testing.T) {
 		}
 	})
 }
+
+// A client listens to at most 16 tasks at once, and to the next ones when those have ended.
+func TestClientListensAgainAndAgain(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newReplica(t, store.NewMemory(nil), &tasks.Options{PollInterval: time.Hour, Lease: time.Hour}, nil)
+		c, sent := connectCounting(t, r.mux)
+		r.tool("slow", func(context.Context) (string, error) { <-time.After(time.Minute); return "done", nil })
+		const rounds, atOnce = 3, 20
+		for range rounds {
+			var calls sync.WaitGroup
+			for range atOnce {
+				calls.Go(func() {
+					if got, err := mcp.Call[string](t.Context(), c, "slow", nil); got != "done" || err != nil {
+						t.Errorf("%q, %v", got, err)
+					}
+				})
+			}
+			calls.Wait()
+		}
+		if n := sent(mcp.MethodListen); n != rounds*16 {
+			t.Errorf("subscriptions/listen was sent %d times, want %d", n, rounds*16)
+		}
+	})
+}

@@ -127,8 +127,12 @@ func listNext(ctx context.Context, next mcp.Handler, req *mcp.Request, page *tas
 		return nil, err
 	}
 	var more tasking.List
-	if err := convert(res, &more); err != nil {
-		return nil, err
+	raw, err := strictjson.Marshal(res)
+	if err == nil {
+		err = strictjson.Unmarshal(raw, &more)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("tasks: the list of a mounted server: %w: %w", mcp.ErrUnreadable, err)
 	}
 	page.Tasks = append(page.Tasks, more.Tasks...)
 	if more.NextCursor != nil {

@@ -154,7 +154,7 @@ func TestOlderAfter(t *testing.T) {
 func TestOlderTTL(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		c := dialOlder(t, newOlder(t).mux, nil, r202511)
-		for terms, want := range map[string]int64{`{}`: 60_000, `{"ttl":1000}`: 1000, `{"ttl":1e300}`: 60_000, `{"ttl":null}`: 60_000, `{"ttl":0}`: 1} {
+		for terms, want := range map[string]int64{`{}`: 60_000, `{"ttl":1000}`: 1000, `{"ttl":61000}`: 60_000, `{"ttl":1e300}`: 60_000, `{"ttl":null}`: 60_000, `{"ttl":0}`: 1} {
 			if s := c.state(c.start("wait", terms)); s.TTL == nil || *s.TTL != want || *s.PollInterval != 100 {
 				t.Errorf("%s: %+v", terms, s)
 			}
