@@ -121,13 +121,14 @@ const grace = 10 * time.Millisecond
 // startTask makes the call a task from its start.
 func (b *background) startTask(ctx context.Context, req *mcp.Request, ttl time.Duration) (mcp.Result, error) {
 	m := b.manager
-	reserved := m.reserve()
+	slot := callerOf(req.Principal)
+	reserved := m.reserve(slot)
 	rec, err := m.newRecord(ctx, req, ttl, reserved)
 	switch {
 	case !reserved && err == nil:
 		err = m.insert(ctx, rec, requestOf(ctx, req))
 	case reserved && err != nil:
-		m.release()
+		m.release(slot)
 	}
 	if err != nil {
 		return nil, clientError(err)
@@ -137,6 +138,7 @@ func (b *background) startTask(ctx context.Context, req *mcp.Request, ttl time.D
 		return &CreateResult{ResultBase: mcp.ResultBase{ResultType: ResultTask}, Task: rec.Task}, nil
 	}
 	r := m.newFirstRun(rec, requestOf(ctx, req))
+	r.slot = slot
 	running := r.contextFor(ctx)
 	m.launch(r, func() (mcp.Result, error) { return r.serve(running, b.next, req) })
 	return r.awaitTask(ctx)

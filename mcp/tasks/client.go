@@ -21,8 +21,10 @@ import (
 // it, [mcp.Conn.CallTool] and [mcp.Call] return the result of a tool that runs in the
 // background like the result of any other tool. They poll the task, or listen to it if the
 // server pushes its state, answer its questions with the functions of the client, report
-// its status messages as progress ([mcp.WithProgress]), and cancel it if their context is
-// done. Use [Start] to get the task itself.
+// its status messages as progress ([mcp.WithProgress]), and cancel it if they return before
+// it has ended, for example because their context is done. MaxRounds and MaxQuestions of
+// [mcp.ClientOptions] apply to the questions of a task, too. Use [Start] to get the task
+// itself.
 func Client() mcp.ClientExtension { return extension{} }
 
 type extension struct{}

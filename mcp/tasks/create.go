@@ -30,7 +30,7 @@ func (m *Manager) newRecord(ctx context.Context, req *mcp.Request, ttl time.Dura
 	if reserved {
 		rec.Owner, rec.Epoch, rec.Attempts = m.owner, 1, 1
 	}
-	if err := m.addToIndex(ctx, rec.Caller, rec.Task.ID, rec.rest()); err != nil {
+	if err := m.addToIndex(ctx, rec, len(requestOf(ctx, req))); err != nil {
 		return nil, err
 	}
 	return rec, nil
@@ -70,6 +70,10 @@ func (m *Manager) attach(ctx context.Context, rec *record, request json.RawMessa
 	if len(request) <= maxInline {
 		rec.Request = request
 		return nil
+	}
+	rec.Apart = len(request)
+	if err := m.count(ctx, rec); err != nil {
+		return err
 	}
 	rec.Parts, err = m.putParts(ctx, "request", rec.Task.ID, request, rec.rest())
 	return err
@@ -120,9 +124,7 @@ func (m *Manager) remove(ctx context.Context, rec *record) error {
 	}
 	_ = m.unlist(ctx, id, rec.Round)
 	_ = m.removeFromIndex(ctx, rec.Caller, id)
-	for i := range rec.Parts {
-		_, _ = m.store.Take(ctx, m.key("request", fmt.Sprintf("%s/%d", id, i)))
-	}
+	m.takeParts(ctx, "request", id, rec.Parts)
 	return nil
 }
 

@@ -5,6 +5,7 @@ package tasks
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -12,6 +13,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"iter"
+	"math"
 	"strconv"
 	"time"
 
@@ -20,20 +22,21 @@ import (
 )
 
 // A store cannot be searched, so it holds a list of the working tasks of all processes: the
-// tasks that a process must run. The list is sharded by a hash of the IDs, so that
-// processes seldom change the same shard concurrently. A task is listed before its record
-// says that it is working, and unlisted after the record says otherwise.
+// tasks that a process must run. A task is listed before its record says that it is working,
+// and unlisted after the record says otherwise. Other lists bound what is kept for a caller:
+// its tasks, and those among them that are large, with their sizes.
 
-// An index is a value of the store that lists tasks, each with a number. It has one line
-// for each task: the ID, a space, and the number. Malformed lines are skipped. Lines are
-// found and changed in place, because an index is changed more often than it is read.
+// An index is a value of the store that lists tasks, each with a number and perhaps a size.
+// It has one line for each task: the ID, a space, the number, and for a size another space
+// and the size in bytes. Malformed lines are skipped. Lines are found and changed in place,
+// because an index is changed more often than it is read.
 type index []byte
 
 // all returns the entries. The IDs alias the index.
 func (x index) all() iter.Seq2[[]byte, int64] {
 	return func(yield func([]byte, int64) bool) {
 		for line := range bytes.Lines(x) {
-			id, number, ok := entryOf(line)
+			id, number, _, ok := entryOf(line)
 			if ok && !yield(id, number) {
 				return
 			}
@@ -41,17 +44,40 @@ func (x index) all() iter.Seq2[[]byte, int64] {
 	}
 }
 
-func entryOf(line []byte) (id []byte, number int64, ok bool) {
+func entryOf(line []byte) (id []byte, number, size int64, ok bool) {
 	if len(line) <= idLength+2 || line[idLength] != ' ' || line[len(line)-1] != '\n' {
-		return nil, 0, false
+		return nil, 0, 0, false
 	}
-	for _, digit := range line[idLength+1 : len(line)-1] {
-		if digit < '0' || digit > '9' || number > 1<<58 {
-			return nil, 0, false
+	first, second, hasSize := bytes.Cut(line[idLength+1:len(line)-1], []byte{' '})
+	number, ok = numberOf(first)
+	if ok && hasSize {
+		size, ok = numberOf(second)
+	}
+	return line[:idLength], number, size, ok
+}
+
+func numberOf(digits []byte) (n int64, ok bool) {
+	for _, digit := range digits {
+		if digit < '0' || digit > '9' || n > 1<<58 {
+			return 0, false
 		}
-		number = 10*number + int64(digit-'0')
+		n = 10*n + int64(digit-'0')
 	}
-	return line[:idLength], number, true
+	return n, len(digits) > 0
+}
+
+// sizes returns the size of a task, and of all other tasks together.
+func (x index) sizes(id string) (own, others int64) {
+	for line := range bytes.Lines(x) {
+		switch other, _, size, ok := entryOf(line); {
+		case !ok:
+		case string(other) == id:
+			own = size
+		default:
+			others += size
+		}
+	}
+	return own, others
 }
 
 // find returns the number of a task.
@@ -67,17 +93,22 @@ func (x index) find(id string) (number int64, ok bool) {
 // count returns the number of lines.
 func (x index) count() int { return bytes.Count(x, []byte{'\n'}) }
 
-// add returns the index with an entry for a task, which must not have one yet.
-func (x index) add(id string, number int64) index {
+// add returns the index with an entry for a task, which must not have one yet. A size of 0
+// is left out.
+func (x index) add(id string, number, size int64) index {
 	x = append(append(x, id...), ' ')
-	return append(strconv.AppendInt(x, number, 10), '\n')
+	x = strconv.AppendInt(x, number, 10)
+	if size > 0 {
+		x = strconv.AppendInt(append(x, ' '), size, 10)
+	}
+	return append(x, '\n')
 }
 
 // since returns the index starting with its first entry whose number is at least number.
 func (x index) since(number int64) index {
 	at := 0
 	for line := range bytes.Lines(x) {
-		if _, n, ok := entryOf(line); ok && n >= number {
+		if _, n, _, ok := entryOf(line); ok && n >= number {
 			break
 		}
 		at += len(line)
@@ -94,7 +125,7 @@ func (x index) without(id string) index {
 func (x index) keep(fn func(id []byte, number int64) bool) index {
 	kept := x[:0]
 	for line := range bytes.Lines(x) {
-		if id, number, ok := entryOf(line); ok && fn(id, number) {
+		if id, number, _, ok := entryOf(line); ok && fn(id, number) {
 			kept = append(kept, line...)
 		}
 	}
@@ -111,39 +142,125 @@ func updateIndex(ctx context.Context, s store.Values, key string, ttl time.Durat
 	return err
 }
 
-// The number of shards of the list, and of the tasks of unauthenticated callers.
+// A list that many processes change is spread over shards by a hash of the IDs, so that
+// processes seldom change the same shard concurrently. Each shard has a share of the limit of
+// the list. What is too much for a shard is in one of the next shards, because the hashes are
+// not even.
+type shards struct {
+	key   func(shard int) string // in the store
+	n     int
+	limit int
+}
+
 const (
-	shards          = 32
+	// The maximum number of shards of the list of working tasks, and of the tasks of
+	// unauthenticated callers.
+	workingShards   = 32
 	anonymousShards = 256
+	// minShare is the minimum share of a shard. With smaller shares, a list would refuse
+	// entries long before it has reached its limit.
+	minShare = 128
+	// maxPlaces is the number of shards that can have the entry of a task.
+	maxPlaces = 8
 )
 
-func shardOf(id string, shards uint32) string {
-	return strconv.FormatUint(uint64(crc32.ChecksumIEEE([]byte(id))%shards), 10)
+// shardsFor returns how a list with a limit is spread.
+func shardsFor(limit, most int, key func(int) string) shards {
+	return shards{key, min(max(limit/minShare, 1), most), limit}
+}
+
+// places returns the shards that can have the entry of a task, in the order in which they
+// are searched.
+func (s shards) places(id string) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		first := int(crc32.ChecksumIEEE([]byte(id)) % uint32(s.n))
+		for i := range min(s.n, maxPlaces) {
+			if !yield((first + i) % s.n) {
+				return
+			}
+		}
+	}
+}
+
+// share returns the share of a shard in the limit. The shares add up to the limit.
+func (s shards) share(shard int) int {
+	share := s.limit / s.n
+	if shard < s.limit%s.n {
+		share++
+	}
+	return share
+}
+
+// errElsewhere means that an entry is in another shard or does not fit into this one.
+var errElsewhere = errors.New("tasks: not in this shard")
+
+// change calls change with the shards that can have the entry of a task, until it does not
+// return errElsewhere.
+func (s shards) change(ctx context.Context, st store.Values, id string, ttl time.Duration, change func(shard int, x index) (index, error)) error {
+	err := errElsewhere
+	for shard := range s.places(id) {
+		err = updateIndex(ctx, st, s.key(shard), ttl, func(x index) (index, error) { return change(shard, x) })
+		if !errors.Is(err, errElsewhere) {
+			break
+		}
+	}
+	return err
+}
+
+func (m *Manager) working() shards {
+	return shardsFor(m.opts.MaxWorking, workingShards, func(shard int) string { return m.key("working", strconv.Itoa(shard)) })
+}
+
+func (m *Manager) anonymous() shards {
+	return shardsFor(m.opts.MaxAnonymous, anonymousShards, func(shard int) string { return m.key("caller", "/"+strconv.Itoa(shard)) })
 }
 
 // list adds a working task to the list, with its round. A round ends when the task waits
-// for answers or has ended. list fails if the task has no owner and too many tasks are
-// working. Entries do not expire, because clocks can be wrong; the sweeper removes stale
+// for answers or has ended. list fails if the task is new, has no owner, and too many tasks
+// are working. Entries do not expire, because clocks can be wrong; the sweeper removes stale
 // entries.
 func (m *Manager) list(ctx context.Context, rec *record) error {
-	id := rec.Task.ID
-	return updateIndex(ctx, m.store, m.key("working", shardOf(id, shards)), 0, func(x index) (index, error) {
-		if rec.Owner == "" && x.count() >= max(m.opts.MaxWorking/shards, 1) {
-			return nil, mcp.NewRateLimitedError(m.opts.PollInterval, "too many tasks are working; try again later")
+	id, working := rec.Task.ID, m.working()
+	resumes := rec.Round > 0
+	err := working.change(ctx, m.store, id, 0, func(shard int, x index) (index, error) {
+		_, listed := x.find(id)
+		if !listed && (resumes || rec.Owner == "" && x.count() >= working.share(shard)) {
+			return nil, errElsewhere
 		}
-		return x.without(id).add(id, int64(rec.Round)), nil
+		return x.without(id).add(id, int64(rec.Round), 0), nil
+	})
+	switch {
+	case !errors.Is(err, errElsewhere):
+		return err
+	case !resumes:
+		return mcp.NewRateLimitedError(m.opts.PollInterval, "too many tasks are working; try again later")
+	}
+	return working.change(ctx, m.store, id, 0, func(_ int, x index) (index, error) { // whatever the limit
+		return x.without(id).add(id, int64(rec.Round), 0), nil
 	})
 }
 
 // unlist removes a task from the list when its round has ended. A later round stays listed,
 // because the client may have answered in the meantime.
 func (m *Manager) unlist(ctx context.Context, id string, round uint64) error {
-	return updateIndex(ctx, m.store, m.key("working", shardOf(id, shards)), 0, func(x index) (index, error) {
-		if listed, ok := x.find(id); !ok || uint64(listed) > round {
-			return nil, errUnchanged
-		}
-		return x.without(id), nil
-	})
+	return except(m.working().change(ctx, m.store, id, 0, func(_ int, x index) (index, error) {
+		return x.unlisted(id, round)
+	}), errElsewhere)
+}
+
+// unlistFrom is unlist for a task that was found in a shard: by its hash, it may belong to
+// another one, if a replica has or had other options.
+func (m *Manager) unlistFrom(ctx context.Context, shard int, id string, round uint64) error {
+	return except(updateIndex(ctx, m.store, m.working().key(shard), 0, func(x index) (index, error) {
+		return x.unlisted(id, round)
+	}), errElsewhere)
+}
+
+func (x index) unlisted(id string, round uint64) (index, error) {
+	if listed, ok := x.find(id); !ok || uint64(listed) > round {
+		return nil, errElsewhere
+	}
+	return x.without(id), nil
 }
 
 // listed returns the working tasks of one shard.
@@ -155,47 +272,149 @@ func (m *Manager) listed(ctx context.Context, shard int) (index, error) {
 	return x, err
 }
 
-// addToIndex counts a new task for its caller. It fails if the caller has too many unexpired
-// tasks. Unauthenticated callers cannot be told apart and are counted together.
-func (m *Manager) addToIndex(ctx context.Context, caller *mcp.Principal, id string, ttl time.Duration) error {
-	limit, now := m.maxTasks(caller), time.Now()
-	return m.updateCaller(ctx, caller, id, func(x index) (index, error) {
-		x = x.since(now.Unix())
-		if x.count() >= limit { // some may have had a shorter TTL than those before them
-			x = x.keep(func(_ []byte, expires int64) bool { return expires >= now.Unix() })
-		}
-		switch n := x.count(); {
-		case n < limit:
-			return x.add(id, now.Add(ttl).Unix()), nil
-		case caller == nil:
-			return nil, mcp.NewRateLimitedError(m.opts.PollInterval, "callers that are not authenticated have too many tasks; they are kept until their TTL has passed")
-		default:
-			return nil, mcp.NewRateLimitedError(m.opts.PollInterval, "the caller has %d tasks, which is the limit; they are kept until their TTL has passed", n)
-		}
-	})
-}
-
-// maxTasks returns the maximum number of tasks in the index of a caller.
-func (m *Manager) maxTasks(caller *mcp.Principal) int {
-	if caller == nil {
-		return max(m.opts.MaxAnonymous/anonymousShards, 1)
+// addToIndex counts a new task, whose request has a size, for its caller. It fails if the
+// caller has too many unexpired tasks, or if they are too large. Unauthenticated callers
+// cannot be told apart and are counted together.
+func (m *Manager) addToIndex(ctx context.Context, rec *record, size int) error {
+	if err := m.checkRoom(ctx, rec.Caller, size); err != nil {
+		return err
 	}
-	return m.opts.MaxPerCaller
+	id, now, expires := rec.Task.ID, time.Now().Unix(), rec.expires()
+	add := func(limit int, x index) (index, error) {
+		x = x.since(now)
+		if x.count() >= limit { // some may have had a shorter TTL than those before them
+			x = x.unexpired()
+		}
+		if x.count() >= limit {
+			return nil, errElsewhere
+		}
+		return x.add(id, expires, 0), nil
+	}
+	err := m.changeCaller(ctx, rec.Caller, id, add)
+	switch {
+	case !errors.Is(err, errElsewhere):
+		return err
+	case rec.Caller == nil:
+		return mcp.NewRateLimitedError(m.opts.PollInterval, "callers that are not authenticated have too many tasks; they are kept until their TTL has passed")
+	}
+	return mcp.NewRateLimitedError(m.opts.PollInterval, "the caller has %d tasks, which is the limit; they are kept until their TTL has passed", m.opts.MaxPerCaller)
 }
 
 // removeFromIndex removes a task that was counted but could not be stored.
 func (m *Manager) removeFromIndex(ctx context.Context, caller *mcp.Principal, id string) error {
-	return m.updateCaller(ctx, caller, id, func(x index) (index, error) { return x.without(id), nil })
+	remove := func(x index) (index, error) {
+		if _, ok := x.find(id); !ok {
+			return nil, errElsewhere
+		}
+		return x.without(id), nil
+	}
+	err := m.changeCaller(ctx, caller, id, func(_ int, x index) (index, error) { return remove(x) })
+	bytesErr := updateIndex(ctx, m.store, m.bytesKey(caller), m.indexTTL(), remove)
+	return cmp.Or(except(err, errElsewhere), except(bytesErr, errElsewhere))
 }
 
-// updateCaller changes the index of a caller, which has the expiry times of its tasks in
-// Unix seconds.
-func (m *Manager) updateCaller(ctx context.Context, caller *mcp.Principal, id string, change func(index) (index, error)) error {
-	key := m.key("caller", "/"+shardOf(id, anonymousShards))
-	if caller != nil {
-		key = m.key("caller", callerOf(caller))
+// except returns err, or nil if it is the other error.
+func except(err, other error) error {
+	if errors.Is(err, other) {
+		return nil
 	}
-	return updateIndex(ctx, m.store, key, m.longestTTL()+time.Hour, change)
+	return err
+}
+
+// changeCaller changes the index of a caller, which has the expiry times of its tasks in
+// Unix seconds. limit is the maximum number of tasks. If change returns errElsewhere, it is
+// called with another index that may have the task, or changeCaller returns that error.
+func (m *Manager) changeCaller(ctx context.Context, caller *mcp.Principal, id string, change func(limit int, x index) (index, error)) error {
+	if caller == nil {
+		all := m.anonymous()
+		return all.change(ctx, m.store, id, m.indexTTL(), func(shard int, x index) (index, error) { return change(all.share(shard), x) })
+	}
+	return updateIndex(ctx, m.store, m.key("caller", callerOf(caller)), m.indexTTL(), func(x index) (index, error) {
+		return change(m.opts.MaxPerCaller, x)
+	})
+}
+
+// indexTTL returns how long an index of tasks is kept after its last change: longer than
+// any task.
+func (m *Manager) indexTTL() time.Duration {
+	if ttl := m.longestTTL() + time.Hour; ttl > 0 {
+		return ttl
+	}
+	return math.MaxInt64
+}
+
+// smallTask is the size of a task, in bytes, up to which it is not counted in Options.MaxBytes.
+// Most tasks are smaller and are written to one index only. The number of tasks bounds them.
+const smallTask = 2 << 10
+
+// bytesKey returns the key of the index of the large tasks of a caller, with their sizes.
+func (m *Manager) bytesKey(caller *mcp.Principal) string {
+	return m.key("bytes", cmp.Or(callerOf(caller), "/"))
+}
+
+// checkRoom returns an error if the tasks of a caller leave no room for a new one, so that
+// it is refused before it has done its work. A sixteenth of Options.MaxBytes is left for
+// results.
+func (m *Manager) checkRoom(ctx context.Context, caller *mcp.Principal, size int) error {
+	x, _, err := m.store.Get(ctx, m.bytesKey(caller))
+	if errors.Is(err, store.ErrNotFound) {
+		x, err = nil, nil
+	}
+	if err != nil {
+		return err
+	}
+	if size <= smallTask {
+		size = 0
+	}
+	_, kept := index(x).unexpired().sizes("")
+	switch {
+	case size > m.opts.MaxBytes:
+		return tooLarge("the request has %d bytes; the tasks of a caller may have %d", size, m.opts.MaxBytes)
+	case kept > int64(m.opts.MaxBytes-max(size, m.opts.MaxBytes/16)):
+		return mcp.NewRateLimitedError(m.opts.PollInterval, "the tasks of the caller have %d bytes; the limit is %d, and they are kept until their TTL has passed", kept, m.opts.MaxBytes)
+	}
+	return nil
+}
+
+// count counts the size of a task for its caller, before the task is written. It fails if the
+// tasks of the caller become too large.
+func (m *Manager) count(ctx context.Context, rec *record) error {
+	id, size := rec.Task.ID, rec.size()
+	if size <= max(rec.Counted, smallTask) {
+		return nil
+	}
+	var counted int64
+	err := updateIndex(ctx, m.store, m.bytesKey(rec.Caller), m.indexTTL(), func(x index) (index, error) {
+		x = x.unexpired()
+		own, others := x.sizes(id)
+		room := int64(m.opts.MaxBytes) - others
+		switch {
+		case own >= int64(size):
+			counted = own
+			return nil, errUnchanged
+		case room < int64(size):
+			return nil, tooLarge("the task has %d bytes, and other tasks of the caller have %d; the limit is %d, and tasks are kept until their TTL has passed", size, others, m.opts.MaxBytes)
+		}
+		counted = min(int64(size+min(size/4, maxInline)), room) // a record grows in many steps
+		return x.without(id).add(id, rec.expires(), counted), nil
+	})
+	if err == nil {
+		rec.Counted = int(counted)
+	}
+	return err
+}
+
+// tooLarge returns an error for the client that is also a [store.ErrTooLarge].
+func tooLarge(format string, args ...any) error {
+	err := mcp.Errorf(mcp.CodeTooLarge, format, args...)
+	err.Cause = store.ErrTooLarge
+	return err
+}
+
+// unexpired returns the entries whose number is not in the past. It overwrites x.
+func (x index) unexpired() index {
+	now := time.Now().Unix()
+	return x.keep(func(_ []byte, expires int64) bool { return expires >= now })
 }
 
 // callerOf returns a name of a caller for store keys and for turns in the queue, or "" for

@@ -39,11 +39,13 @@ type Options struct {
 	// means 5.
 	MaxAttempts int
 	// MaxRunning is the maximum number of tasks that this process runs concurrently. Others
-	// wait for this process or another replica. 0 means 64.
+	// wait for this process or another replica. A caller, or all unauthenticated callers
+	// together, get at most three times as many as are free for others: three quarters, if
+	// no one else has any. 0 means 64.
 	MaxRunning int
 	// MaxWorking is the approximate maximum number of tasks, across all replicas, that are
 	// running or waiting to run. Beyond it, a call that would have to wait is rejected. 0
-	// means 10,000. Tasks that wait for answers are not counted.
+	// means 10,000. Tasks that wait for answers are not counted, and go on once they have them.
 	MaxWorking int
 	// MaxPerCaller is the maximum number of tasks kept for one authenticated caller,
 	// including finished tasks. 0 means 1000.
@@ -51,7 +53,14 @@ type Options struct {
 	// MaxAnonymous is the approximate maximum number of tasks kept for all unauthenticated
 	// callers together, including finished tasks. 0 means 10,000.
 	MaxAnonymous int
-	// MaxResult is the maximum size of a result, in bytes of JSON. 0 means 16 MiB.
+	// MaxBytes is the maximum size, in bytes, of the tasks kept for one authenticated
+	// caller, and for all unauthenticated callers together: their requests, results,
+	// answers, and values of Once. Tasks of up to 2 KiB do not count. Beyond it, calls are
+	// rejected, and a task whose result does not fit fails. 0 means 12 MiB, less than a
+	// quarter of a [store.Memory] with default options, or MaxResult if that is more.
+	MaxBytes int
+	// MaxResult is the maximum size of a result, in bytes of JSON. 0 means 16 MiB, or
+	// MaxBytes if that is less.
 	MaxResult int
 	// Logger receives diagnostic messages. Nil means slog.Default.
 	Logger *slog.Logger
@@ -73,7 +82,8 @@ func (o *Options) withDefaults() Options {
 	opts.MaxWorking = cmp.Or(opts.MaxWorking, 10_000)
 	opts.MaxPerCaller = cmp.Or(opts.MaxPerCaller, 1000)
 	opts.MaxAnonymous = cmp.Or(opts.MaxAnonymous, 10_000)
-	opts.MaxResult = cmp.Or(opts.MaxResult, 16<<20)
+	opts.MaxBytes = cmp.Or(opts.MaxBytes, max(12<<20, opts.MaxResult))
+	opts.MaxResult = cmp.Or(opts.MaxResult, min(16<<20, opts.MaxBytes))
 	if opts.Logger == nil {
 		opts.Logger = slog.Default()
 	}
@@ -97,7 +107,8 @@ type Manager struct {
 	handler  *mcp.Mux        // runs tasks again; nil before Register
 	running  map[string]*run // by task
 	slots    int             // number of slots in use
-	queue    queue           // tasks that wait for a slot; empty while one is free
+	slotsOf  map[string]int  // number of slots that each caller has; no value is 0
+	queue    queue           // tasks that wait for a slot; empty while their callers may have one
 	longest  time.Duration   // the longest TTL of a task
 	closed   bool
 	watchers map[string]map[*watcher]struct{} // by task
@@ -112,12 +123,12 @@ type Manager struct {
 // use the same store must use another one. New panics if an option is negative.
 func New(name string, opts *Options) *Manager {
 	o := opts.withDefaults()
-	if min(o.TTL, o.PollInterval, o.Lease) < 0 || min(o.MaxAttempts, o.MaxRunning, o.MaxWorking, o.MaxPerCaller, o.MaxAnonymous, o.MaxResult) < 0 {
+	if min(o.TTL, o.PollInterval, o.Lease) < 0 || min(o.MaxAttempts, o.MaxRunning, o.MaxWorking, o.MaxPerCaller, o.MaxAnonymous, o.MaxBytes, o.MaxResult) < 0 {
 		panic("tasks: New with a negative option")
 	}
 	m := &Manager{
 		name: name, opts: o, store: bound(o.Store, o.Lease/3), owner: rand.Text(), longest: o.TTL,
-		running: map[string]*run{}, watchers: map[string]map[*watcher]struct{}{},
+		running: map[string]*run{}, slotsOf: map[string]int{}, watchers: map[string]map[*watcher]struct{}{},
 		abandoned: map[string]abandoned{}, seen: map[string]sighting{},
 	}
 	m.ctx, m.cancel = context.WithCancelCause(context.Background())

@@ -147,8 +147,12 @@ func (r *run) complete(ctx context.Context, res mcp.Result) error {
 			return nil
 		})
 	}
-	parts := 0
+	parts, large := 0, *r.record
+	large.Apart += len(raw)
 	err = r.persist(ctx, func() (err error) {
+		if err = r.manager.count(ctx, &large); err != nil {
+			return err
+		}
 		parts, err = r.manager.putParts(ctx, "result", resultID(r.record), raw, r.record.rest())
 		return err
 	})
@@ -158,6 +162,7 @@ func (r *run) complete(ctx context.Context, res mcp.Result) error {
 	return r.settle(ctx, func(rec *record) error {
 		rec.setStatus(Completed, rec.Task.StatusMessage)
 		rec.Results, rec.IsError = parts, isError
+		rec.Apart += len(raw)
 		return nil
 	})
 }

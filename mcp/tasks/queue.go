@@ -6,6 +6,7 @@ package tasks
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/go-psi/psi/internal/digest"
@@ -44,11 +45,17 @@ func (q *queue) add(c candidate) {
 	q.waiting[c.caller] = append(q.waiting[c.caller], c)
 }
 
-// next removes and returns the task whose turn it is.
-func (q *queue) next() candidate {
-	caller := q.turns[0]
+// next removes and returns the task whose turn it is, passing over callers for whom mayRun
+// returns false.
+func (q *queue) next(mayRun func(caller string) bool) (c candidate, ok bool) {
+	turn := slices.IndexFunc(q.turns, mayRun)
+	if turn < 0 {
+		return candidate{}, false
+	}
+	caller := q.turns[turn]
+	copy(q.turns[1:], q.turns[:turn]) // few: most have no slot, and those may run
 	q.turns = q.turns[1:]
-	c := q.waiting[caller][0]
+	c = q.waiting[caller][0]
 	delete(q.ids, c.id)
 	if rest := q.waiting[caller][1:]; len(rest) > 0 {
 		q.waiting[caller] = rest
@@ -56,7 +63,7 @@ func (q *queue) next() candidate {
 	} else {
 		delete(q.waiting, caller)
 	}
-	return c
+	return c, true
 }
 
 // retain removes the tasks for which fn returns false.
@@ -72,24 +79,39 @@ func (q *queue) retain(fn func(candidate) bool) {
 	}
 }
 
-// reserve takes a slot for the run of a new task and reports whether one was free. While
-// tasks are queued, no slot is free.
-func (m *Manager) reserve() bool {
+// mayRunLocked reports whether a caller may have another slot. A task cannot be interrupted,
+// so slots are held back for callers who have none: a caller can have three times as many as
+// are free.
+func (m *Manager) mayRunLocked(caller string) bool {
+	return !m.closed && m.slotsOf[caller] < 3*(m.opts.MaxRunning-m.slots)
+}
+
+func (m *Manager) takeSlotLocked(caller string) {
+	m.slots++
+	m.slotsOf[caller]++
+	m.done.Add(1)
+}
+
+// reserve takes a slot for the run of a new task and reports whether the caller could have
+// one. While tasks of the caller are queued, it cannot.
+func (m *Manager) reserve(caller string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.closed || m.slots >= m.opts.MaxRunning {
+	if !m.mayRunLocked(caller) || len(m.queue.waiting[caller]) > 0 {
 		return false
 	}
-	m.slots++
-	m.done.Add(1)
+	m.takeSlotLocked(caller)
 	return true
 }
 
-// release passes a slot on to the next queued task, or frees it.
-func (m *Manager) release() {
+// release passes the slot of a caller on to the next queued task, or frees it.
+func (m *Manager) release(caller string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.slots--
+	if m.slotsOf[caller]--; m.slotsOf[caller] == 0 {
+		delete(m.slotsOf, caller)
+	}
 	m.dispatchLocked()
 	m.done.Done()
 }
@@ -111,10 +133,13 @@ func (m *Manager) schedule(candidates ...candidate) (idle bool) {
 
 // dispatchLocked assigns the free slots to queued tasks.
 func (m *Manager) dispatchLocked() {
-	for !m.closed && m.slots < m.opts.MaxRunning && len(m.queue.turns) > 0 {
-		m.slots++
-		m.done.Add(1)
-		go m.resume(m.queue.next())
+	for m.slots < m.opts.MaxRunning {
+		c, ok := m.queue.next(m.mayRunLocked)
+		if !ok {
+			return
+		}
+		m.takeSlotLocked(c.caller)
+		go m.resume(c)
 	}
 }
 
@@ -149,7 +174,7 @@ func (r *run) handOver(o outcome) bool {
 func (r *run) end(o outcome) {
 	r.finish(o.res, o.err)
 	r.detach()
-	r.manager.release()
+	r.manager.release(r.slot)
 }
 
 // An outcome is what a handler returned.
@@ -166,10 +191,11 @@ var errExited = errors.New("tasks: the handler called runtime.Goexit")
 func (m *Manager) resume(c candidate) {
 	rec, err := m.acquire(context.WithoutCancel(m.ctx), c.id, c.gone)
 	if err != nil {
-		m.release()
+		m.release(c.caller)
 		return
 	}
 	r := m.newRun(rec)
+	r.slot = c.caller
 	r.created = rec.Task
 	ctx := r.contextFor(context.Background())
 	r.startRenewal()

@@ -33,6 +33,9 @@ type record struct {
 	IsError bool                `json:"isError,omitzero"` // the result says that the tool failed
 	Error   *mcp.Error          `json:"error,omitzero"`
 
+	Apart   int `json:"apart,omitzero"`   // size of what is stored separately
+	Counted int `json:"counted,omitzero"` // the size that is counted for the caller; 0 for a small task
+
 	Cancelled bool   `json:"cancelled,omitzero"` // the client has cancelled the task
 	Owner     string `json:"owner,omitempty"`    // the process that runs the handler; "" if none does
 	Epoch     uint64 `json:"epoch,omitzero"`     // counts owners; a former owner must not write
@@ -100,6 +103,34 @@ func (r *record) rest() time.Duration {
 	return min(max(time.Until(r.Task.CreatedAt.Add(ttl)), min(ttl, time.Minute)), ttl)
 }
 
+// expires returns when the record expires, in Unix seconds.
+func (r *record) expires() int64 { return time.Now().Add(r.rest()).Unix() }
+
+// size returns the size of what the caller and the handler have put into the task. Status
+// messages, which are bounded, and the bookkeeping are not part of it: the renewal of a lease
+// must not fail because the tasks of the caller are too large.
+func (r *record) size() int {
+	n := r.Apart + len(r.Request) + len(r.Result)
+	if r.State != nil {
+		n += len(*r.State)
+	}
+	if r.Error != nil {
+		n += len(r.Error.Message) + len(r.Error.Data)
+	}
+	for key, q := range r.Asked {
+		n += len(key) + len(q.Key) + len(q.Request.Params) + len(q.Answer)
+	}
+	if r.Memory != nil {
+		for key, a := range r.Memory.Answers {
+			n += len(key) + len(a.Answer)
+		}
+		for key, value := range r.Memory.Once {
+			n += len(key) + len(value)
+		}
+	}
+	return n
+}
+
 func (m *Manager) key(kind, id string) string { return "tasks/" + m.name + "/" + kind + "/" + id }
 
 // errGone is the error for a task that does not exist, no longer exists, or belongs to
@@ -144,6 +175,9 @@ func (r *record) check(id string) error {
 
 // put writes a record, replacing the given version.
 func (m *Manager) put(ctx context.Context, r *record, version uint64) error {
+	if err := m.count(ctx, r); err != nil {
+		return err
+	}
 	raw, err := strictjson.Marshal(r)
 	if err != nil {
 		return err
@@ -194,11 +228,21 @@ func (m *Manager) putParts(ctx context.Context, kind, id string, data []byte, tt
 		if errors.Is(err, store.ErrConflict) { // an earlier attempt was not confirmed
 			err = store.Update(ctx, m.store, key, ttl, func([]byte) ([]byte, error) { return part, nil })
 		}
+		if errors.Is(err, store.ErrFull) { // what is left would fill it up to its TTL
+			m.takeParts(ctx, kind, id, n)
+		}
 		if err != nil {
 			return n, err
 		}
 	}
 	return n, nil
+}
+
+// takeParts removes what putParts has stored.
+func (m *Manager) takeParts(ctx context.Context, kind, id string, n int) {
+	for i := range n {
+		_, _ = m.store.Take(ctx, m.key(kind, fmt.Sprintf("%s/%d", id, i))) // it expires
+	}
 }
 
 // parts reads what putParts has stored.

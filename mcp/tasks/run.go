@@ -30,6 +30,7 @@ type run struct {
 	cancel   context.CancelCauseFunc
 	ctx      context.Context // of the handler
 
+	slot        string        // the caller for whom the run has a slot
 	record      *record       // as it was when the run began; nil before the call is a task
 	poked       chan struct{} // wakes renew; nil before startRenewal
 	stopRenewal func()        // undoes startRenewal; nil before that
@@ -74,6 +75,19 @@ func (m *Manager) newFirstRun(rec *record, request json.RawMessage) *run {
 func (r *run) lockFirst() (unlock func(), decided bool) {
 	r.creating <- struct{}{}
 	return func() { <-r.creating }, r.stored || r.unstored != nil
+}
+
+// isUndecided reports whether r is a first run whose record is not stored yet.
+func (r *run) isUndecided() bool {
+	if r.decided == nil {
+		return false
+	}
+	select {
+	case <-r.decided:
+		return false
+	default:
+		return true
+	}
 }
 
 // errUnstored is the error of all store operations of a run whose record could not be
@@ -164,12 +178,12 @@ func (r *run) detach() {
 // convertToTask turns an ordinary call, whose handler is running, into a task. It fails if
 // that is not possible now.
 func (m *Manager) convertToTask(ctx context.Context, r *run, req *mcp.Request, ttl time.Duration) error {
-	if !m.reserve() {
+	if r.slot = callerOf(req.Principal); !m.reserve(r.slot) {
 		return errBusy
 	}
 	memory, ok := r.replay.Offer()
 	if !ok {
-		m.release()
+		m.release(r.slot)
 		return errBusy
 	}
 	rec, err := m.newRecord(ctx, req, ttl, true)
@@ -179,7 +193,7 @@ func (m *Manager) convertToTask(ctx context.Context, r *run, req *mcp.Request, t
 	}
 	if err != nil {
 		r.replay.Decide(nil)
-		m.release()
+		m.release(r.slot)
 		m.opts.Logger.WarnContext(ctx, "tasks: a call does not become a task", "tool", req.Name(), "error", err)
 		return err
 	}
@@ -295,6 +309,10 @@ func (r *run) persist(ctx context.Context, fn func() error) error {
 	deadline := time.Now().Add(r.manager.opts.Lease)
 	for delay := 10 * time.Millisecond; ; delay = min(2*delay, time.Second) {
 		err := fn()
+		if errors.Is(err, store.ErrFull) && r.isUndecided() {
+			r.manager.opts.Logger.WarnContext(ctx, "tasks: a call does not become a task", "error", err)
+			return fmt.Errorf("%w: %w", errUnstored, err)
+		}
 		if err == nil || isFinal(err) || time.Now().After(deadline) || pause.For(ctx, delay) != nil {
 			return err
 		}

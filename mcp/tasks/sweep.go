@@ -51,13 +51,13 @@ func (m *Manager) sweep(ctx context.Context) {
 	begun, seen, listed := time.Now(), map[string]sighting{}, map[string]struct{}{}
 	var all []found
 	var failed error
-	for shard := range shards {
+	for shard := range workingShards {
 		tasks, err := m.listed(ctx, shard)
 		failed = cmp.Or(failed, err)
 		for raw, round := range tasks.all() {
 			id := string(raw)
 			listed[id] = struct{}{}
-			if f, ok := m.examine(ctx, id, round, seen); ok {
+			if f, ok := m.examine(ctx, shard, id, round, seen); ok {
 				all = append(all, f)
 			}
 		}
@@ -86,8 +86,9 @@ func (m *Manager) forgetQueued(listed map[string]struct{}, at time.Time) {
 	})
 }
 
-// examine examines a listed task and reports whether this process could run it.
-func (m *Manager) examine(ctx context.Context, id string, round int64, seen map[string]sighting) (f found, ok bool) {
+// examine examines a task that is listed in a shard and reports whether this process could
+// run it.
+func (m *Manager) examine(ctx context.Context, shard int, id string, round int64, seen map[string]sighting) (f found, ok bool) {
 	before, known := m.seen[id]
 	if m.knows(id) {
 		return f, false
@@ -112,7 +113,7 @@ func (m *Manager) examine(ctx context.Context, id string, round int64, seen map[
 	unchanged := time.Since(now.since) > m.opts.Lease
 	switch {
 	case now.missing && unchanged:
-		_ = m.unlist(ctx, id, uint64(round)) // if it fails, the next sweep tries again
+		_ = m.unlistFrom(ctx, shard, id, uint64(round)) // if it fails, the next sweep tries again
 		return f, false
 	case now.missing, rec.Owner != "" && !unchanged:
 		return f, false
