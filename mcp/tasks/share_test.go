@@ -121,7 +121,7 @@ func TestFindingK13LongestTTL(t *testing.T) {
 // One caller cannot fill the store: its tasks have a limit in bytes, whatever makes them
 // large. Other callers notice nothing.
 func TestFindingX8OneCallerCannotFillTheStore(t *testing.T) {
-	const piece = 256 << 10
+	const piece = 64 << 10
 	large := strings.Repeat("x", piece)
 	for name, test := range map[string]struct {
 		tool      string
@@ -138,7 +138,7 @@ func TestFindingX8OneCallerCannotFillTheStore(t *testing.T) {
 		for _, caller := range []*mcp.Principal{hostile, nil} {
 			t.Run(fmt.Sprintf("%s/authenticated=%v", name, caller != nil), func(t *testing.T) {
 				inBubble(t, func(t *testing.T) {
-					const limit = 1 << 20
+					const calls, limit = 100, 512 << 10
 					shared := store.NewMemory(nil)
 					opts := &tasks.Options{TTL: time.Hour, Lease: time.Minute, MaxBytes: limit, MaxRunning: 2000, MaxPerCaller: 2000}
 					r := newReplica(t, shared, opts, nil)
@@ -162,13 +162,13 @@ func TestFindingX8OneCallerCannotFillTheStore(t *testing.T) {
 					}, nil))
 					c := r.connectAs(t, caller)
 					refused := 0
-					for range 400 {
+					for range calls {
 						h, _, err := tasks.Start(t.Context(), c, &mcp.CallToolParams{Name: test.tool, Arguments: json.RawMessage(test.arguments)})
 						_, limited := mcp.RetryAfter(err)
 						switch {
 						case limited:
 							refused++
-							if !strings.Contains(err.Error(), "the limit is 1048576") {
+							if !strings.Contains(err.Error(), "the limit is 524288") {
 								t.Fatal(err)
 							}
 						case err != nil:
@@ -178,8 +178,8 @@ func TestFindingX8OneCallerCannotFillTheStore(t *testing.T) {
 						}
 					}
 					<-time.After(5 * time.Second)
-					if kept := sizeOf(t, shared); kept > limit+400*(smallTask+1000) || kept < limit/2 {
-						t.Errorf("the store keeps %d bytes of 400 calls, of which %d were refused", kept, refused)
+					if kept := sizeOf(t, shared); kept > limit+calls*(smallTask+1000) || kept < limit/2 {
+						t.Errorf("the store keeps %d bytes of %d calls, of which %d were refused", kept, calls, refused)
 					}
 					if refused == 0 && (strings.HasPrefix(name, "small") || name == "requests") {
 						t.Error("no call was refused")
