@@ -2,7 +2,10 @@ module github.com/go-psi/psi/internal/schemas
 
 go 1.26.0
 
-require github.com/go-psi/psi v0.0.0
+require (
+	github.com/go-psi/psi v0.0.0
+	github.com/google/jsonschema-go v0.4.3
+)
 
 require (
 	github.com/bahlo/generic-list-go v0.2.0 // indirect
