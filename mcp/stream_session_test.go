@@ -140,6 +140,48 @@ func TestMaxInFlightOfEachEra(t *testing.T) {
 	}
 }
 
+// The requests in flight of a stream are bounded in bytes as well: 64 MiB, or one request of
+// any size.
+func TestFindingX1BytesInFlightOfEachEra(t *testing.T) {
+	large := `"name":"slow","arguments":{"x":"` + strings.Repeat("x", 33<<20) + `"}`
+	for _, era := range eras {
+		t.Run(era.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				release := make(chan struct{})
+				mux := mcp.NewMux("m", "v1", quiet())
+				mux.Tool("slow", mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
+					<-release
+					return mcp.TextResult(""), nil
+				}))
+				p := servePeer(t, mux, era, nil)
+				for i := range 2 {
+					p.send(era.request(fmt.Sprint(i), "tools/call", large))
+				}
+				if r := p.read(); r.ID != mcp.IntID(1) || r.Error == nil || r.Error.Code != mcp.CodeInternalError {
+					t.Errorf("the first answer is %v of %s, want a refusal of the second call", r.Error, r.ID)
+				}
+				close(release)
+				synctest.Wait()
+				p.send(era.request("2", "tools/call", large))
+				if said := p.finish(); len(said) != 2 || strings.Contains(said[1], "error") {
+					t.Errorf("then came %.300q", said)
+				}
+			})
+		})
+	}
+}
+
+// A session of a stream keeps at most 16 KiB of a handshake.
+func TestFindingX1HandshakesOfStreamsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPeer(t, mcp.NewMux("m", "v1", quiet()), eras[0])
+		p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":%q,"version":"1"}}}`, strings.Repeat("n", 16<<10)))
+		if said := p.finish(); len(said) != 1 || !strings.Contains(said[0], `"code":-32602`) {
+			t.Errorf("answered with %.300q", said)
+		}
+	})
+}
+
 // If a client does not support one of the questions of a round, it is asked none, because
 // nothing would wait for its answers.
 func TestQuestionsThatCannotAllBeAsked(t *testing.T) {

@@ -108,8 +108,9 @@ func (s *streamServer) addInFlight(req *mcp.Request, a *arrival) (context.Contex
 	if s.inflight[id] != nil {
 		return nil, serving.DuplicateID(req.ID)
 	}
-	if len(s.inflight) >= s.opts.MaxInFlight {
-		return nil, serving.TooMany(s.opts.MaxInFlight)
+	size := len(req.Params())
+	if err := serving.CheckLoad(len(s.inflight), s.opts.MaxInFlight, s.inflightBytes, size); err != nil {
+		return nil, err
 	}
 	base := s.ctx
 	if req.Method == mcp.MethodListen {
@@ -117,11 +118,13 @@ func (s *streamServer) addInFlight(req *mcp.Request, a *arrival) (context.Contex
 	}
 	ctx, cancel := context.WithCancelCause(base)
 	s.inflight[id] = cancel
+	s.inflightBytes += size
 	a.done = func() {
 		cancel(nil)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		delete(s.inflight, id)
+		s.inflightBytes -= size
 	}
 	return ctx, nil
 }

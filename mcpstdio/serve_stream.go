@@ -91,11 +91,12 @@ type streamServer struct {
 	ended   chan struct{} // closed when nothing more will be read
 	endedBy error         // read after ended
 
-	mu       sync.Mutex
-	inflight map[mcp.ID]context.CancelCauseFunc // requests of the newest revision
-	active   int                                // messages being served
-	leaders  bool                               // a leader reads, or is about to
-	idle     chan struct{}                      // closed when active is 0 while draining; nil before
+	mu            sync.Mutex
+	inflight      map[mcp.ID]context.CancelCauseFunc // requests of the newest revision
+	inflightBytes int                                // of the params of inflight
+	active        int                                // messages being served
+	leaders       bool                               // a leader reads, or is about to
+	idle          chan struct{}                      // closed when active is 0 while draining; nil before
 }
 
 func newStreamServer(ctx context.Context, h mcp.Handler, stream transport.Stream, opts *StreamOptions) *streamServer {

@@ -21,6 +21,7 @@ type Call struct {
 	ctx     context.Context //nolint:containedctx // a Call is accepted in one place and served in another
 	cancel  context.CancelCauseFunc
 	id      mcp.ID             // of a request
+	size    int                // of the params of a request in flight, in bytes
 	req     *mcp.Request       // nil for responses and unreadable messages
 	answer  *transport.Message // a response to a question, or nil
 	batch   []*Call            // nil for a single message
@@ -80,14 +81,17 @@ func (s *Session) addInFlight(c *Call) error {
 	if s.inFlightLocked(c.req.ID) != nil {
 		return serving.DuplicateID(c.req.ID)
 	}
-	if len(s.inflight) >= s.server.MaxInFlight {
-		return serving.TooMany(s.server.MaxInFlight)
+	size := len(c.req.Params())
+	if err := serving.CheckLoad(len(s.inflight), s.server.MaxInFlight, s.inflightBytes, size); err != nil {
+		return err
 	}
 	c.ctx, c.cancel = context.WithCancelCause(c.ctx)
 	if s.isClosed() {
 		c.cancel(mcp.ErrClosed)
 	}
 	s.inflight = append(s.inflight, c)
+	c.size = size
+	s.inflightBytes += size
 	s.describeLocked(c.req)
 	return nil
 }
@@ -111,6 +115,7 @@ func (c *Call) removeInFlight() {
 	defer s.mu.Unlock()
 	i := slices.Index(s.inflight, c)
 	s.inflight = slices.Delete(s.inflight, i, i+1)
+	s.inflightBytes -= c.size
 	if len(s.inflight) == 0 {
 		s.inflight = nil // an idle session should use little memory
 	}

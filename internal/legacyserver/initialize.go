@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/go-psi/psi/internal/digest"
 	"github.com/go-psi/psi/internal/revision"
 	"github.com/go-psi/psi/internal/strictjson"
 	"github.com/go-psi/psi/mcp"
@@ -50,6 +51,10 @@ func (s *Session) initialize(ctx context.Context, req *mcp.Request) (mcp.Result,
 	if rev == revision.None {
 		rev = revision.Newest
 	}
+	p.Capabilities = translation{rev}.clientCapabilities(p.Capabilities)
+	if err := s.boundHandshake(ctx, &p); err != nil {
+		return nil, err
+	}
 	if err := s.open(rev, &p, req); err != nil {
 		return nil, err
 	}
@@ -68,6 +73,30 @@ func (s *Session) initialize(ctx context.Context, req *mcp.Request) (mcp.Result,
 	}, nil
 }
 
+// maxHandshake limits clientInfo and capabilities together, in bytes, because a session
+// keeps both for as long as it lives. Those of the known clients have less than 2 KiB, and
+// the 10,000 sessions that an HTTP endpoint has by default fit into 160 MiB.
+const maxHandshake = 16 << 10
+
+// boundHandshake returns an error if the session would keep too much of p. If the icons of
+// the client are what is too much, it removes them instead: no request needs them.
+func (s *Session) boundHandshake(ctx context.Context, p *initializeParams) error {
+	if len(p.ClientInfo)+len(p.Capabilities) <= maxHandshake {
+		return nil
+	}
+	var info map[string]json.RawMessage
+	if strictjson.Unmarshal(p.ClientInfo, &info) == nil && info["icons"] != nil {
+		s.server.Logger.WarnContext(ctx, "mcp: the icons in clientInfo are not kept: clientInfo and capabilities are too large",
+			"session", digest.Session(s.details.ID), "bytes", len(p.ClientInfo)+len(p.Capabilities), "limit", maxHandshake)
+		delete(info, "icons")
+		p.ClientInfo = strictjson.MustMarshal(info)
+	}
+	if size := len(p.ClientInfo) + len(p.Capabilities); size > maxHandshake {
+		return mcp.Errorf(mcp.CodeInvalidParams, "params.clientInfo and params.capabilities have %d bytes; at most %d are accepted", size, maxHandshake)
+	}
+	return nil
+}
+
 // open records the revision and the client's details, and describes req by them. It returns
 // an error if the handshake is done or in progress.
 func (s *Session) open(rev revision.Revision, p *initializeParams, req *mcp.Request) error {
@@ -76,7 +105,7 @@ func (s *Session) open(rev revision.Revision, p *initializeParams, req *mcp.Requ
 	if s.rev != revision.None {
 		return mcp.Errorf(mcp.CodeInvalidRequest, "the session is initialized already")
 	}
-	s.rev, s.info, s.caps = rev, p.ClientInfo, translation{rev}.clientCapabilities(p.Capabilities)
+	s.rev, s.info, s.caps = rev, p.ClientInfo, p.Capabilities
 	s.describeLocked(req)
 	return nil
 }

@@ -85,6 +85,10 @@ type Details struct {
 	// Withdrawn is called when a question that was sent ends without an answer. It may be
 	// nil.
 	Withdrawn func(question mcp.ID)
+	// Reserve is called before the session keeps n more bytes of subscriptions, or, if n is
+	// negative, when it keeps fewer. If it returns false, the subscription is refused. It
+	// must not wait. Nil means that only the limits of a single session apply.
+	Reserve func(n int) bool
 }
 
 // A Session is the server side of a session with a client of an older revision. Transports
@@ -104,9 +108,11 @@ type Session struct {
 	level         mcp.LoggingLevel
 	ended         []endedTask                       // calls that were answered immediately
 	inflight      []*Call                           // requests
+	inflightBytes int                               // of the params of inflight
 	questions     map[mcp.ID]chan transport.Message // closed by HangUp
 	asked         int64
 	subscriptions map[string]struct{}
+	subscribed    int                    // bytes of subscriptions, as counted by subscriptionSize
 	feed          *feed                  // of the Listen started last, or nil
 	accepted      mcp.SubscriptionFilter // changes that the handler sends
 }
@@ -146,6 +152,9 @@ func (s *Session) close(cause error) {
 	s.cancel(cause)
 	if s.details.Closed != nil {
 		go s.details.Closed()
+	}
+	if s.details.Reserve != nil {
+		s.details.Reserve(-s.subscribed)
 	}
 	for _, c := range s.inflight {
 		c.cancel(mcp.ErrClosed)

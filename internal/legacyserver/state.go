@@ -40,10 +40,8 @@ func (s *Session) State() State {
 func (s *Session) restore(state *State) {
 	s.rev, s.info, s.caps, s.level = revision.Parse(state.Version), state.ClientInfo, state.Capabilities, state.Level
 	s.tasks = state.Tasks
-	s.asked = mathrand.Int64N(1 << 52) //nolint:gosec // ids must differ from those of other processes that serve the session
-	for _, uri := range state.Subscriptions {
-		_, _ = s.addSubscription(uri)
-	}
+	s.asked = mathrand.Int64N(1 << 52)            //nolint:gosec // ids must differ from those of other processes that serve the session
+	s.setSubscriptionsLocked(state.Subscriptions) // no other goroutine knows the session
 }
 
 // Adopt applies changes that another process has made to the state of the session: the log
@@ -51,23 +49,33 @@ func (s *Session) restore(state *State) {
 // sends the updates of new subscriptions from then on, and one update for each new
 // subscription, because updates may have been missed.
 func (s *Session) Adopt(ctx context.Context, state *State) error {
-	now := map[string]struct{}{}
-	for _, uri := range state.Subscriptions {
-		now[uri] = struct{}{}
-	}
 	s.mu.Lock()
-	before, f := s.subscriptions, s.feed
-	s.level, s.subscriptions = state.Level, now
+	s.level = state.Level
+	added, f := s.setSubscriptionsLocked(state.Subscriptions), s.feed
 	s.mu.Unlock()
 	if err := s.resubscribe(ctx); err != nil || f == nil {
 		return err
 	}
-	for _, uri := range state.Subscriptions {
-		if _, known := before[uri]; !known {
-			_ = sendChange(ctx, f.out, mcp.NotificationResourceUpdated, uri) // if it fails, the client is gone
-		}
+	for _, uri := range added {
+		_ = sendChange(ctx, f.out, mcp.NotificationResourceUpdated, uri) // if it fails, the client is gone
 	}
 	return nil
+}
+
+// setSubscriptionsLocked replaces the subscriptions and returns the new ones. Those beyond
+// the limits of this process are left out.
+func (s *Session) setSubscriptionsLocked(uris []string) (added []string) {
+	for uri := range s.subscriptions {
+		if !slices.Contains(uris, uri) {
+			s.removeSubscriptionLocked(uri)
+		}
+	}
+	for _, uri := range uris {
+		if known, err := s.addSubscriptionLocked(uri); err == nil && !known {
+			added = append(added, uri)
+		}
+	}
+	return added
 }
 
 // ApplyTo applies the effect of the call on its session to state, such as a state stored by

@@ -54,21 +54,45 @@ func (s *Session) unsubscribe(ctx context.Context, req *mcp.Request) (mcp.Result
 	return &mcp.EmptyResult{}, nil
 }
 
-// maxSubscriptions limits the subscriptions of a session.
-const maxSubscriptions = 1000
+// Limits on the subscriptions of a session: their number, and their size in bytes.
+const (
+	maxSubscriptions = 1000
+	maxSubscribed    = 256 << 10
+)
+
+// subscriptionOverhead is what an entry of the map of subscriptions costs beside the URI.
+const subscriptionOverhead = 64
+
+func subscriptionSize(uri string) int { return len(uri) + subscriptionOverhead }
 
 // addSubscription adds a subscription and reports whether it already existed.
 func (s *Session) addSubscription(uri string) (known bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.addSubscriptionLocked(uri)
+}
+
+func (s *Session) addSubscriptionLocked(uri string) (known bool, err error) {
+	if _, known = s.subscriptions[uri]; known {
+		return true, nil
+	}
+	size := subscriptionSize(uri)
+	switch {
+	case s.isClosed():
+		return false, mcp.ErrClosed
+	case len(s.subscriptions) >= maxSubscriptions:
+		return false, mcp.Errorf(mcp.CodeInvalidParams, "the session has %d subscriptions, which is the limit", maxSubscriptions)
+	case s.subscribed+size > maxSubscribed:
+		return false, mcp.Errorf(mcp.CodeInvalidParams, "the subscriptions of the session have %d bytes, and this one has %d more; the limit is %d", s.subscribed, size, maxSubscribed)
+	case s.details.Reserve != nil && !s.details.Reserve(size):
+		return false, mcp.Errorf(mcp.CodeInternalError, "the sessions have too many subscriptions; cancel some, or try again later")
+	}
 	if s.subscriptions == nil {
 		s.subscriptions = map[string]struct{}{}
 	}
-	if _, known = s.subscriptions[uri]; !known && len(s.subscriptions) >= maxSubscriptions {
-		return false, mcp.Errorf(mcp.CodeInvalidParams, "the session has %d subscriptions, which is the limit", maxSubscriptions)
-	}
 	s.subscriptions[uri] = struct{}{}
-	return known, nil
+	s.subscribed += size
+	return false, nil
 }
 
 // subscribedURIs returns the sorted URIs that the session is subscribed to.
@@ -81,7 +105,19 @@ func (s *Session) subscribedURIs() []string {
 func (s *Session) removeSubscription(uri string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.removeSubscriptionLocked(uri)
+}
+
+func (s *Session) removeSubscriptionLocked(uri string) {
+	if _, known := s.subscriptions[uri]; !known || s.isClosed() { // close has released everything
+		return
+	}
 	delete(s.subscriptions, uri)
+	size := subscriptionSize(uri)
+	s.subscribed -= size
+	if s.details.Reserve != nil {
+		s.details.Reserve(-size)
+	}
 }
 
 // isAccepted reports whether the handler accepts a subscription to uri. It subscribes, and

@@ -123,9 +123,22 @@ func DuplicateID(id mcp.ID) error {
 	return mcp.Errorf(mcp.CodeInvalidRequest, "the id %s belongs to a request that is not answered yet", id)
 }
 
-// TooMany returns the error for a request that exceeds the limit of requests in flight.
-func TooMany(limit int) error {
-	return mcp.Errorf(mcp.CodeInternalError, "%d requests are being served, which is the limit; send this one again later", limit)
+// maxInFlightBytes limits the params of the requests of a connection or session that are
+// served concurrently, in bytes. It is the size of the longest message of stdio; over HTTP,
+// it is four times that.
+const maxInFlightBytes = 64 << 20
+
+// CheckLoad returns an error if a request whose params have size bytes must not be served
+// concurrently with count others, whose params have bytes bytes in total. A single request
+// may have any size.
+func CheckLoad(count, limit, bytes, size int) error {
+	switch {
+	case count >= limit:
+		return mcp.Errorf(mcp.CodeInternalError, "%d requests are being served, which is the limit; send this one again later", limit)
+	case count > 0 && bytes+size > maxInFlightBytes:
+		return mcp.Errorf(mcp.CodeInternalError, "requests with %d bytes are being served, and this one has %d more; the limit is %d; send it again later", bytes, size, maxInFlightBytes)
+	}
+	return nil
 }
 
 // AsMessageError returns err as a [transport.MessageError], by default with the code for

@@ -243,6 +243,10 @@ func (l *listener) detachClient() {
 		return
 	}
 	l.stream.detach(l.out)
+	if headerSize(l.request) > maxDetachedHeader {
+		l.cancel(context.Canceled)
+		return
+	}
 	after := l.handler.newListener(l.request, l.session)
 	after.isDetached = true
 	if !l.session.replaceListener(l, after) {
@@ -250,6 +254,22 @@ func (l *listener) detachClient() {
 		return
 	}
 	go after.runDetached(l) // for listenerGrace, or until the session or the server ends
+}
+
+// maxDetachedHeader limits the header of a GET whose client has disconnected, in bytes: a
+// detached listener keeps the request, because handlers may read its header. A client with
+// a larger one is told, when it reconnects, that everything may have changed.
+const maxDetachedHeader = 16 << 10
+
+// headerSize returns the size of the header of a request, without separators.
+func headerSize(r *http.Request) int {
+	size := len(r.RequestURI) + len(r.Host)
+	for key, values := range r.Header {
+		for _, v := range values {
+			size += len(key) + len(v)
+		}
+	}
+	return size
 }
 
 // runDetached listens in place of the previous listener, which ends when the subscription

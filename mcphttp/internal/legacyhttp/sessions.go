@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-psi/psi/internal/digest"
@@ -74,7 +75,7 @@ func newSessions(h mcp.Handler, opts *Options) *sessions {
 	}
 	replica := rand.Text()[:13] // unique among replicas, and short, because every event names it
 	return &sessions{
-		server: opts.server(h), opts: opts, replica: replica, byID: map[string]*session{}, callers: callers{},
+		server: opts.server(h), opts: opts, replica: replica, byID: map[string]*session{}, callers: newCallers(),
 		events: &eventLog{
 			store: shared, retention: opts.Replay, perCaller: opts.ReplayPerCaller,
 			shared: opts.Store != nil, replica: replica, presence: newPresence(replica), askTimeout: opts.questionLifetime(),
@@ -95,7 +96,7 @@ func (ss *sessions) open(r *http.Request) (*session, error) {
 
 func (ss *sessions) addLocked(id string, r *http.Request, state *legacyserver.State) *session {
 	s := &session{events: ss.events, caller: ss.callers.add(callerOf(r))}
-	details := legacyserver.Details{ID: id, Principal: endpoint.PrincipalOf(r), Closed: func() { ss.cleanUp(s) }}
+	details := legacyserver.Details{ID: id, Principal: endpoint.PrincipalOf(r), Closed: func() { ss.cleanUp(s) }, Reserve: s.caller.subscribed.reserve}
 	if ss.opts.Store != nil {
 		details.Withdrawn = func(question mcp.ID) { ss.removeQuestion(s, question) }
 	}
@@ -280,10 +281,10 @@ func (ss *sessions) closeAll() {
 func (ss *sessions) leftovers() string {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	if len(ss.byID) == 0 && len(ss.callers) == 0 && ss.sweepTimer == nil && ss.stopReceiving == nil {
+	if len(ss.byID) == 0 && len(ss.callers.byKey) == 0 && ss.sweepTimer == nil && ss.stopReceiving == nil {
 		return ""
 	}
-	return fmt.Sprintf("%d sessions, %d callers; sweeping: %v; receiving: %v", len(ss.byID), len(ss.callers), ss.sweepTimer != nil, ss.stopReceiving != nil)
+	return fmt.Sprintf("%d sessions, %d callers; sweeping: %v; receiving: %v", len(ss.byID), len(ss.callers.byKey), ss.sweepTimer != nil, ss.stopReceiving != nil)
 }
 
 // endListeners ends the standalone streams of all sessions without waiting for them.
@@ -329,37 +330,68 @@ func networkOf(remote string) string {
 
 // caller is a caller that has sessions.
 type caller struct {
-	key      callerKey
-	sessions int
-	kept     keptLogs
+	key        callerKey
+	sessions   int
+	kept       keptLogs
+	subscribed budget // bytes of the subscriptions of its sessions
 }
 
 // callers are the callers that have sessions, guarded by the lock of sessions or SSEHandler.
-type callers map[callerKey]*caller
+type callers struct {
+	byKey      map[callerKey]*caller
+	subscribed budget // bytes of the subscriptions of all sessions
+}
+
+// Limits on the subscriptions of sessions, in bytes. A single session may have 256 KiB.
+const (
+	maxSubscribed          = 64 << 20
+	maxSubscribedPerCaller = 4 << 20
+)
+
+func newCallers() callers {
+	return callers{byKey: map[callerKey]*caller{}, subscribed: budget{limit: maxSubscribed}}
+}
 
 // add counts a session of a caller; remove undoes it.
-func (cs callers) add(key callerKey) *caller {
-	c := cs[key]
+func (cs *callers) add(key callerKey) *caller {
+	c := cs.byKey[key]
 	if c == nil {
-		c = &caller{key: key}
-		cs[key] = c
+		c = &caller{key: key, subscribed: budget{limit: maxSubscribedPerCaller, parent: &cs.subscribed}}
+		cs.byKey[key] = c
 	}
 	c.sessions++
 	return c
 }
 
-func (cs callers) remove(c *caller) {
+func (cs *callers) remove(c *caller) {
 	if c.sessions--; c.sessions == 0 {
-		delete(cs, c.key)
+		delete(cs.byKey, c.key)
 	}
 }
 
 // count returns the number of sessions of a caller.
-func (cs callers) count(key callerKey) int {
-	if c := cs[key]; c != nil {
+func (cs *callers) count(key callerKey) int {
+	if c := cs.byKey[key]; c != nil {
 		return c.sessions
 	}
 	return 0
+}
+
+// A budget is a number of bytes that may be used. It is safe for concurrent use.
+type budget struct {
+	limit  int64
+	used   atomic.Int64
+	parent *budget // from which the bytes are reserved too; may be nil
+}
+
+// reserve uses n bytes, or returns them if n is negative, and reports whether there were
+// enough. If it returns false, it has no effect.
+func (b *budget) reserve(n int) bool {
+	if used := b.used.Add(int64(n)); n > 0 && used > b.limit || b.parent != nil && !b.parent.reserve(n) {
+		b.used.Add(int64(-n))
+		return false
+	}
+	return true
 }
 
 var errTooManySessions = mcp.Errorf(mcp.CodeInternalError, "there are too many sessions; try again later")

@@ -33,7 +33,7 @@ type SSEHandler struct {
 // NewSSEHandler returns an SSEHandler for the endpoint e. Options for sessions that outlive
 // a connection have no effect.
 func NewSSEHandler(e *endpoint.Endpoint, opts Options) *SSEHandler {
-	return &SSEHandler{Endpoint: e, opts: opts, server: opts.server(e.MCP), sessions: map[string]*sseSession{}, callers: callers{}}
+	return &SSEHandler{Endpoint: e, opts: opts, server: opts.server(e.MCP), sessions: map[string]*sseSession{}, callers: newCallers()}
 }
 
 // sseSession is an event stream and its session.
@@ -109,10 +109,10 @@ func (h *SSEHandler) Sessions() []*mcp.Session {
 func (h *SSEHandler) Leftovers() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.sessions) == 0 && len(h.callers) == 0 {
+	if len(h.sessions) == 0 && len(h.callers.byKey) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d sessions, %d callers", len(h.sessions), len(h.callers))
+	return fmt.Sprintf("%d sessions, %d callers", len(h.sessions), len(h.callers.byKey))
 }
 
 // sessionParam is the query parameter that names a session in the URL for messages.
@@ -127,18 +127,17 @@ func (h *SSEHandler) serveStream(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	defer context.AfterFunc(h.Killed, cancel)()
 	defer endpoint.AfterExpiry(r, cancel)()
-	id := rand.Text()
 	out := h.NewEventWriter(w, r)
 	defer out.Close()
-	s := newSSESession(h.server.NewSession(legacyserver.Details{ID: id, Principal: endpoint.PrincipalOf(r)}, nil), out, cancel)
-	defer s.legacy.Close()
-	defer context.AfterFunc(s.legacy.Context(), cancel)()
-	c := h.addSession(id, s, callerOf(r))
-	if c == nil {
+	id := rand.Text()
+	s, c := h.addSession(id, r, out, cancel)
+	if s == nil {
 		writeUnavailable(w, mcp.ID{}, errTooManySessions)
 		return
 	}
 	defer h.removeSession(id, c)
+	defer s.legacy.Close()
+	defer context.AfterFunc(s.legacy.Context(), cancel)()
 	h.runSession(ctx, endpoint.OriginOf(r), s, id)
 }
 
@@ -160,14 +159,18 @@ func (h *SSEHandler) runSession(ctx context.Context, from serving.Origin, s *sse
 
 // addSession adds a session. It returns nil if there are too many. No session can make
 // room, because all of them are in use by their streams.
-func (h *SSEHandler) addSession(id string, s *sseSession, key callerKey) *caller {
+func (h *SSEHandler) addSession(id string, r *http.Request, out *endpoint.EventWriter, cancel context.CancelFunc) (*sseSession, *caller) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	key := callerOf(r)
 	if len(h.sessions) >= h.opts.MaxSessions || h.callers.count(key) >= h.opts.MaxSessionsPerCaller {
-		return nil
+		return nil, nil
 	}
+	c := h.callers.add(key)
+	details := legacyserver.Details{ID: id, Principal: endpoint.PrincipalOf(r), Reserve: c.subscribed.reserve}
+	s := newSSESession(h.server.NewSession(details, nil), out, cancel)
 	h.sessions[id] = s
-	return h.callers.add(key)
+	return s, c
 }
 
 func (h *SSEHandler) removeSession(id string, c *caller) {
