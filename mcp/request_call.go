@@ -179,7 +179,10 @@ func serveSafely(ctx context.Context, h Handler, req *Request, logger *slog.Logg
 		}
 	}()
 	res, err = h.ServeMCP(contextWithRequest(ctx, req), req)
-	if res == nil && err == nil && !req.IsNotification() {
+	switch {
+	case err != nil:
+		_ = asError(err) // calls the methods of err here, where a panic of theirs, as of a nil pointer, is recovered
+	case res == nil && !req.IsNotification():
 		err = errNoOutcome(req.Method)
 	}
 	return res, err

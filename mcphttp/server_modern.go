@@ -39,7 +39,7 @@ func serveModern(e *endpoint.Endpoint, w http.ResponseWriter, r *http.Request, r
 	if isListen {
 		defer endpoint.AfterExpiry(r, func() { cancel(context.DeadlineExceeded) })()
 	}
-	c := &modernReply{EventWriter: endpoint.EventWriter{Writer: w, Request: r, Timeout: e.WriteTimeout}, accepted: accepted}
+	c := &modernReply{EventWriter: endpoint.EventWriter{Writer: w, Request: r, Timeout: e.WriteTimeout, Logger: e.Logger}, accepted: accepted}
 	if accepted.Stream {
 		defer e.StartHeartbeat(c).Stop()
 	}

@@ -60,12 +60,12 @@ func (s *Session) ask(ctx context.Context, req *mcp.Request, asked *mcp.InputReq
 	if err := core.CheckQuestions(req, asked.InputRequests); err != nil {
 		return nil, err
 	}
-	return s.askAll(ctx, asked.InputRequests, out)
+	return s.askAll(ctx, req, asked.InputRequests, out)
 }
 
 // askAll asks each question in its own goroutine and waits for all of them. If several
 // fail, it returns the error with the smallest key.
-func (s *Session) askAll(ctx context.Context, questions map[string]mcp.InputRequest, out serving.Sender) (map[string]json.RawMessage, error) {
+func (s *Session) askAll(ctx context.Context, req *mcp.Request, questions map[string]mcp.InputRequest, out serving.Sender) (map[string]json.RawMessage, error) {
 	var (
 		mu       sync.Mutex
 		wg       sync.WaitGroup
@@ -74,7 +74,7 @@ func (s *Session) askAll(ctx context.Context, questions map[string]mcp.InputRequ
 	)
 	for key, q := range questions {
 		wg.Go(func() {
-			answer, err := s.askOne(ctx, out, q)
+			answer, err := s.askSafely(ctx, req, out, q)
 			mu.Lock()
 			defer mu.Unlock()
 			answers[key] = answer
@@ -88,6 +88,17 @@ func (s *Session) askAll(ctx context.Context, questions map[string]mcp.InputRequ
 		return nil, problems[slices.Min(slices.Collect(maps.Keys(problems)))]
 	}
 	return answers, nil
+}
+
+// askSafely is like askOne, and recovers from a panic of out, which may write to what belongs
+// to the application.
+func (s *Session) askSafely(ctx context.Context, req *mcp.Request, out serving.Sender, q mcp.InputRequest) (answer json.RawMessage, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = core.Panicked(ctx, req, v, s.server.Logger)
+		}
+	}()
+	return s.askOne(ctx, out, q)
 }
 
 func (s *Session) askOne(ctx context.Context, out serving.Sender, q mcp.InputRequest) (json.RawMessage, error) {

@@ -127,7 +127,7 @@ func (c *Call) Serve(out serving.Sender) {
 	case c.batch != nil:
 		var all sync.WaitGroup
 		for _, item := range c.batch {
-			all.Go(func() { item.Serve(out) })
+			all.Go(func() { item.serveSafely(out) })
 		}
 		all.Wait()
 	case c.answer != nil:
@@ -139,6 +139,17 @@ func (c *Call) Serve(out serving.Sender) {
 		defer c.removeInFlight()
 		c.res, c.err = c.session.serveRequest(c.ctx, c.req, out)
 	}
+}
+
+// serveSafely is like Serve, for an item of a batch, which has its own goroutine: a panic,
+// such as one of out, fails only this item.
+func (c *Call) serveSafely(out serving.Sender) {
+	defer func() {
+		if v := recover(); v != nil && c.req != nil {
+			c.res, c.err = nil, core.Panicked(c.ctx, c.req, v, c.session.server.Logger)
+		}
+	}()
+	c.Serve(out)
 }
 
 // Err implements [serving.Call]. It returns nil for a batch, because the failure of one

@@ -59,9 +59,21 @@ func canFlush(w http.ResponseWriter) bool {
 	}
 }
 
+// middlewareWriter returns the innermost writer that w wraps: the one that hides those below
+// it, or that of net/http.
+func middlewareWriter(w http.ResponseWriter) http.ResponseWriter {
+	for {
+		outer, ok := w.(interface{ Unwrap() http.ResponseWriter })
+		if !ok {
+			return w
+		}
+		w = outer.Unwrap()
+	}
+}
+
 func cannotStream(w http.ResponseWriter) error {
 	return mcp.Errorf(mcp.CodeInternalError,
-		"this request needs an event stream, but the response writer %T can neither flush nor be unwrapped: the middleware that made it needs an Unwrap method", w)
+		"this request needs an event stream, but the response writer %T can neither flush nor be unwrapped: the middleware that made it needs an Unwrap method", middlewareWriter(w))
 }
 
 // accepted parses the Accept headers. Without one, every format is accepted.

@@ -76,11 +76,11 @@ func (c *writerCheck) check(w http.ResponseWriter, r *http.Request, logger *slog
 	case !canFlush(w):
 		logger.WarnContext(r.Context(), "mcphttp: progress, log messages, changes and questions in a session cannot be sent: "+
 			"the response writer can neither flush nor be unwrapped: the middleware that made it needs an Unwrap method",
-			"writer", fmt.Sprintf("%T", w))
+			"writer", fmt.Sprintf("%T", middlewareWriter(w)))
 	case server != nil && server.WriteTimeout > 0 && !hasDeadlines(w):
 		logger.WarnContext(r.Context(), "mcphttp: http.Server.WriteTimeout will cut off streams and slow answers: "+
 			"the response writer has no Unwrap method, which the middleware that made it should add",
-			"writer", fmt.Sprintf("%T", w), "WriteTimeout", server.WriteTimeout)
+			"writer", fmt.Sprintf("%T", middlewareWriter(w)), "WriteTimeout", server.WriteTimeout)
 	}
 }
 

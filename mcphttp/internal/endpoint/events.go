@@ -5,7 +5,10 @@ package endpoint
 
 import (
 	"errors"
+	"fmt"
+	"log/slog"
 	"net/http"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -25,6 +28,7 @@ type EventWriter struct {
 	Writer  http.ResponseWriter
 	Request *http.Request
 	Timeout time.Duration // of each write
+	Logger  *slog.Logger  // receives panics of Writer
 
 	mu      sync.Mutex
 	started bool  // the header has been written
@@ -32,9 +36,30 @@ type EventWriter struct {
 	err     error // of the first write that failed
 }
 
+// ErrPanicked is wrapped by the error of a write during which the response writer panicked.
+// The response is lost, and a client that reconnects would not help.
+var ErrPanicked = errors.New("mcphttp: the response writer panicked")
+
+// recoverLocked, which must be deferred, turns a panic of the response writer into an error.
+// The writer may belong to middleware, and many goroutines write events: those of questions,
+// heartbeats and changes, on which net/http does not recover. After a panic, nothing more is
+// written.
+func (o *EventWriter) recoverLocked(err *error) {
+	v := recover()
+	if v == nil {
+		return
+	}
+	o.err = fmt.Errorf("%w: %v", ErrPanicked, v)
+	if err != nil {
+		*err = o.err
+	}
+	o.Logger.ErrorContext(o.Request.Context(), "mcphttp: the response writer panicked", "writer", fmt.Sprintf("%T", middlewareWriter(o.Writer)),
+		"panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+}
+
 // NewEventWriter returns an EventWriter for the response to r.
 func (e *Endpoint) NewEventWriter(w http.ResponseWriter, r *http.Request) *EventWriter {
-	return &EventWriter{Writer: w, Request: r, Timeout: e.WriteTimeout}
+	return &EventWriter{Writer: w, Request: r, Timeout: e.WriteTimeout, Logger: e.Logger}
 }
 
 // MessageEvent returns an event with a message. If id is empty, the event has no ID.
@@ -53,7 +78,7 @@ func (o *EventWriter) Start() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.closed {
-		o.startLocked()
+		_ = o.startLocked() // the first write returns the error again
 	}
 }
 
@@ -120,6 +145,7 @@ func (o *EventWriter) Replace(write func(w http.ResponseWriter)) bool {
 func (o *EventWriter) AnnounceClose() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	defer o.recoverLocked(nil)
 	if !o.started && !o.isHTTP2() {
 		o.Writer.Header().Set("Connection", "close")
 	}
@@ -129,7 +155,8 @@ func (o *EventWriter) AnnounceClose() {
 func (o *EventWriter) Disconnect() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.startLocked()
+	defer o.recoverLocked(nil)
+	_ = o.startLocked()
 	_ = o.flushLocked() // a disconnected client needs nothing
 	o.err = mcp.ErrNotDelivered
 	conn, rw, err := o.control().Hijack()
@@ -148,10 +175,11 @@ func (o *EventWriter) isHTTP2() bool { return o.Request.ProtoMajor > 1 }
 func (o *EventWriter) control() *http.ResponseController { return http.NewResponseController(o.Writer) }
 
 // startLocked writes the response header, unless it has been written.
-func (o *EventWriter) startLocked() {
+func (o *EventWriter) startLocked() (err error) {
 	if o.started {
-		return
+		return nil
 	}
+	defer o.recoverLocked(&err)
 	o.started = true
 	h := o.Writer.Header()
 	h.Set("Content-Type", header.EventStream)
@@ -159,6 +187,7 @@ func (o *EventWriter) startLocked() {
 	h.Set("X-Accel-Buffering", "no")
 	h.Set("X-Content-Type-Options", "nosniff")
 	o.Writer.WriteHeader(http.StatusOK)
+	return nil
 }
 
 // writeLocked writes an event without flushing it. When the handler returns, net/http sends
@@ -166,7 +195,8 @@ func (o *EventWriter) startLocked() {
 //
 // Every write has its own deadline, so that neither http.Server.WriteTimeout nor a client
 // that has stopped reading determines how long a stream lives.
-func (o *EventWriter) writeLocked(event *sse.Message) error {
+func (o *EventWriter) writeLocked(event *sse.Message) (err error) {
+	defer o.recoverLocked(&err)
 	switch {
 	case o.closed:
 		return mcp.ErrNotDelivered
@@ -175,7 +205,9 @@ func (o *EventWriter) writeLocked(event *sse.Message) error {
 	case o.started:
 		_ = o.control().SetWriteDeadline(time.Now().Add(o.Timeout)) // not all writers support deadlines
 	}
-	o.startLocked()
+	if err := o.startLocked(); err != nil {
+		return err
+	}
 	buf := bufpool.Get() // WriteTo writes an event in many parts
 	defer buf.Put()
 	_, _ = event.WriteTo(buf) // writing to a buffer never fails
@@ -186,7 +218,8 @@ func (o *EventWriter) writeLocked(event *sse.Message) error {
 // flushLocked sends what has been written. On HTTP/2, a write deadline that passes resets
 // an idle stream, so the deadline is removed. On HTTP/1, it does not affect an idle stream,
 // and remains for what net/http writes at the end of the response.
-func (o *EventWriter) flushLocked() error {
+func (o *EventWriter) flushLocked() (err error) {
+	defer o.recoverLocked(&err)
 	if o.err == nil {
 		o.err = o.control().Flush()
 	}

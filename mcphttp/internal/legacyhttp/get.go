@@ -226,7 +226,7 @@ func (st *stream) takeOver(l *listener) (before *listener, err error) {
 	}
 	if !l.isDetached {
 		st.dropClientLocked()
-		st.out, st.onDetach = l.out, l.detachClient
+		st.out, st.onDetach, st.broken = l.out, l.detachClient, nil
 		if l.position == nil {
 			st.isPrimed = false // the client has received no event
 		}

@@ -37,6 +37,7 @@ type stream struct {
 
 	mu         sync.Mutex
 	out        *endpoint.EventWriter // nil while no client is attached
+	broken     error                 // of a response writer that panicked, until the client reconnects
 	onDetach   func()                // called in its own goroutine when nothing more is written to out; may be nil
 	firstKept  uint64                // position of the first event that was kept; 0 before that
 	registered bool                  // clients can resume the stream from this process
@@ -127,7 +128,8 @@ func (st *stream) keepLocked(ctx context.Context, kind byte, message []byte) (id
 }
 
 // sendLocked stores a message and writes it to the attached response. It returns an error
-// if neither was possible.
+// if neither was possible, or if the response writer panicked: unlike a client that has
+// disconnected, the client of that response will not come back for the message.
 func (st *stream) sendLocked(ctx context.Context, kind byte, message []byte) error {
 	id, err := "", st.primeLocked(ctx)
 	if err == nil {
@@ -137,10 +139,10 @@ func (st *stream) sendLocked(ctx context.Context, kind byte, message []byte) err
 		st.opts.Logger.WarnContext(ctx, "mcphttp: an event was not kept for a client that reconnects; further ones within a minute are not reported", "session", st.session.logID(), "error", err)
 	}
 	if st.out == nil {
-		return err
+		return cmp.Or(err, st.broken)
 	}
 	if st.writeLocked((*endpoint.EventWriter).Send, endpoint.MessageEvent(id, message)) != nil {
-		return err
+		return cmp.Or(err, st.broken)
 	}
 	return nil
 }
@@ -153,6 +155,9 @@ func (st *stream) writeLocked(write func(*endpoint.EventWriter, *sse.Message) er
 	err := write(st.out, event)
 	if err != nil {
 		st.dropClientLocked()
+	}
+	if errors.Is(err, endpoint.ErrPanicked) {
+		st.broken = err
 	}
 	return err
 }
@@ -216,10 +221,8 @@ func (st *stream) Beat() {
 		return
 	}
 	st.registerLocked()
-	_ = st.primeLocked(context.Background()) // the next event tries again
-	if st.out != nil && st.out.SendComment() != nil {
-		st.dropClientLocked()
-	}
+	_ = st.primeLocked(context.Background())                                                                // the next event tries again
+	_ = st.writeLocked(func(o *endpoint.EventWriter, _ *sse.Message) error { return o.SendComment() }, nil) // a disconnected client needs none
 }
 
 // attach replays to out the events after position and makes out the response of the stream,
@@ -232,7 +235,7 @@ func (st *stream) attach(ctx context.Context, out *endpoint.EventWriter, positio
 		return err
 	}
 	st.dropClientLocked()
-	st.out, st.onDetach = out, onDetach
+	st.out, st.onDetach, st.broken = out, onDetach, nil
 	if st.done {
 		st.dropClientLocked()
 	}
