@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -88,18 +89,19 @@ func TestRequestFromIsNeverNilOverSSE(t *testing.T) {
 	}
 	defer res.Body.Close()
 	lines := bufio.NewScanner(res.Body)
-	endpoint := ""
-	for endpoint == "" && lines.Scan() {
-		endpoint, _ = strings.CutPrefix(lines.Text(), "data: ")
-		if !strings.HasPrefix(endpoint, "?") {
-			endpoint = ""
+	var endpoint *url.URL
+	for endpoint == nil && lines.Scan() {
+		if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
+			if endpoint, err = res.Request.URL.Parse(data); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	for _, message := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"test","version":"v1"}}}`,
 		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
 	} {
-		posted, err := http.Post(server.URL+endpoint, "application/json", strings.NewReader(message))
+		posted, err := http.Post(endpoint.String(), "application/json", strings.NewReader(message))
 		if err != nil {
 			t.Fatal(err)
 		}

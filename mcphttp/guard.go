@@ -52,6 +52,9 @@ func (g *guard) check(r *http.Request) string {
 	case local:
 		return fmt.Sprintf("the host %q is not allowed on a loopback address; behind a proxy on the same machine, list it (Options.AllowedHosts)", r.Host)
 	}
+	if n := len(r.Header["Origin"]); n > 1 {
+		return fmt.Sprintf("the header Origin appears %d times", n)
+	}
 	origin := r.Header.Get("Origin")
 	if origin == "" || matchesAny(g.origins, origin) || originAllowed(r) {
 		return ""
@@ -79,15 +82,24 @@ func matchesAny(patterns []string, value string) bool {
 }
 
 // matches reports whether a host or an origin matches a pattern. The port "*" matches any
-// port, and so does a host pattern without a port.
+// port, and so does a host pattern without a port. The first label "*" matches any label.
 func matches(pattern, value string) bool {
 	if pattern == "*" || strings.EqualFold(pattern, value) {
 		return true
+	}
+	if scheme, domain, ok := strings.Cut(pattern, "*."); ok {
+		label, rest, ok := strings.Cut(value[min(len(scheme), len(value)):], ".")
+		return ok && isLabel(label) && strings.EqualFold(scheme, value[:len(scheme)]) && matches(scheme+domain, scheme+rest)
 	}
 	if base, ok := strings.CutSuffix(pattern, ":*"); ok {
 		return strings.EqualFold(base, withoutPort(value))
 	}
 	return !strings.Contains(pattern, "://") && withoutPort(pattern) == pattern && strings.EqualFold(pattern, withoutPort(value))
+}
+
+// isLabel reports whether s is one label of a host name.
+func isLabel(s string) bool {
+	return s != "" && strings.Trim(strings.ToLower(s), "abcdefghijklmnopqrstuvwxyz0123456789-_") == ""
 }
 
 // withoutPort returns a host or an origin without its port.

@@ -25,11 +25,23 @@ func mustBeHosts(field string, patterns []string) {
 			continue
 		}
 		host := strings.TrimSuffix(p, ":*")
+		if domain, ok := strings.CutPrefix(host, "*."); ok && isDomain(domain) {
+			host = domain
+		}
 		if u, err := url.Parse("//" + host); err == nil && u.Host == host && host != "" && !strings.Contains(host, "*") {
 			continue
 		}
 		panic(fmt.Sprintf("mcphttp: %s: %q is not a host%s", field, p, insteadOf(p, `"mcp.example.com" or "mcp.example.com:8443"`)))
 	}
+}
+
+// isDomain reports whether a pattern may allow all names below a domain, which may have a
+// port: a domain of at least two labels that is neither a part of an IP address nor of
+// localhost.
+func isDomain(domain string) bool {
+	name := withoutPort(domain)
+	last := name[strings.LastIndexByte(name, '.')+1:]
+	return last != name && strings.Trim(last, "0123456789") != "" && !isLoopback(name)
 }
 
 // mustBeOrigins panics if a pattern can never match an origin. Pages with an opaque origin
@@ -40,6 +52,9 @@ func mustBeOrigins(field string, patterns []string) {
 			continue
 		}
 		origin := strings.TrimSuffix(p, ":*")
+		if scheme, domain, ok := strings.Cut(origin, "://*."); ok && isDomain(domain) {
+			origin = scheme + "://" + domain
+		}
 		if u, err := url.Parse(origin); err == nil && u.Host != "" && u.Scheme+"://"+u.Host == origin && !strings.Contains(origin, "*") {
 			continue
 		}
@@ -53,7 +68,9 @@ func insteadOf(pattern, examples string) string {
 	case pattern == "":
 		return ": it is empty; leave it out, or write one such as " + examples
 	case strings.Contains(pattern, "*"):
-		return `: "*" must be the whole name or the port, not a part of a name; write one such as ` + examples
+		return `: "*" must be the whole name, the port, or the first label before a domain of two or more; write one such as ` + examples
+	case strings.HasPrefix(examples, `"https:`) && strings.HasPrefix(pattern, "file:"):
+		return `: browsers send the origin "null" for pages of files; write "null"`
 	case strings.HasPrefix(examples, `"https:`) && err == nil && u.Host != "":
 		return fmt.Sprintf(`: write "%s://%s"`, u.Scheme, u.Host)
 	case strings.HasPrefix(examples, `"https:`):

@@ -5,6 +5,7 @@ package mcphttp_test
 
 import (
 	"net"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -108,5 +109,66 @@ func TestGuardOffLoopback(t *testing.T) {
 				t.Errorf("%d %s, want %d naming %q", res.status, res.body, c.status, c.names)
 			}
 		})
+	}
+}
+
+// A request with several Origins is refused, whichever of them is allowed.
+func TestFindingY13DuplicateOrigin(t *testing.T) {
+	for name, opts := range map[string]*mcphttp.Options{"default": {}, "all": {AllowedOrigins: []string{"*"}}} {
+		for _, origins := range [][]string{
+			{"http://localhost", "https://evil.example.com"}, {"https://evil.example.com", "http://localhost"}, {"http://localhost", "http://localhost"}, {"", "http://localhost"},
+		} {
+			s := serve(t, newHandler(t, tools(), opts))
+			body, h := callModern("hello")
+			r := s.request(t.Context(), http.MethodPost, body, h)
+			r.Header["Origin"] = origins
+			if res := whole(t, s.do(r)); res.status != http.StatusForbidden || !strings.Contains(res.body, "Origin appears 2 times") {
+				t.Errorf("%s, %q: %d %s", name, origins, res.status, res.body)
+			}
+		}
+	}
+}
+
+// The first label of an allowed host or origin may be "*", which stands for exactly one label.
+func TestFindingRM13WildcardDomains(t *testing.T) {
+	lists := map[string]*mcphttp.Options{
+		"hosts":   {AllowedHosts: []string{"*.example.com", "*.example.org:8443", "*.example.net:*"}},
+		"origins": {AllowedOrigins: []string{"https://*.example.com", "http://*.example.org:*"}},
+	}
+	for _, c := range []struct {
+		options, host, origin string
+		status                int
+	}{
+		{"hosts", "a.example.com", "", 200},
+		{"hosts", "A-1.Example.COM:8443", "", 200},
+		{"hosts", "a.example.com", "https://a.example.com", 200},
+		{"hosts", "a.example.com", "https://b.example.com", 403},
+		{"hosts", "a.example.org:8443", "", 200},
+		{"hosts", "a.example.org", "", 403},
+		{"hosts", "a.example.net:1", "", 200},
+		{"hosts", "example.com", "", 403},
+		{"hosts", ".example.com", "", 403},
+		{"hosts", "a.b.example.com", "", 403},
+		{"hosts", "evilexample.com", "", 403},
+		{"hosts", "a.example.com.evil.net", "", 403},
+		{"hosts", "a.example.com:80.evil.net", "", 403},
+		{"origins", "localhost", "https://a.example.com", 200},
+		{"origins", "localhost", "HTTPS://a.example.com", 200},
+		{"origins", "localhost", "https://a.example.com:444", 403},
+		{"origins", "localhost", "http://a.example.com", 403},
+		{"origins", "localhost", "https://example.com", 403},
+		{"origins", "localhost", "https://evil.com/.example.com", 403},
+		{"origins", "localhost", "https://a@b.example.com", 403},
+		{"origins", "localhost", "https://a.b.example.com", 403},
+		{"origins", "localhost", "https://a.example.com.evil.net", 403},
+		{"origins", "localhost", "https://", 403},
+		{"origins", "localhost", "http", 403},
+		{"origins", "localhost", "http://a.example.org:3000", 200},
+	} {
+		s := serve(t, newHandler(t, tools(), lists[c.options]))
+		body, h := callModern("hello")
+		if res := whole(t, s.post(body, with(h, header{"Host": c.host, "Origin": c.origin}))); res.status != c.status {
+			t.Errorf("%s, host %s, origin %s: %d %s, want %d", c.options, c.host, c.origin, res.status, res.body, c.status)
+		}
 	}
 }

@@ -61,7 +61,7 @@ func TestLegacyErrors(t *testing.T) {
 		{"unknown version", "POST", call(1, "hello"), with(h, header{"MCP-Protocol-Version": "1999-01-01"}), 400},
 		{"no version", "POST", call(1, "hello"), with(h, header{"MCP-Protocol-Version": ""}), 200},
 		{"second initialize", "POST", initialize("2025-11-25"), h, 200},
-		{"initialize in an unknown session", "POST", initialize("2025-11-25"), header{"Mcp-Session-Id": "forged"}, 404},
+		{"initialize in an unknown session", "POST", initialize("2025-11-25"), header{"Mcp-Session-Id": "forged"}, 200},
 		{"batch", "POST", "[" + call(1, "hello") + "]", h, 400},
 		{"batch without session", "POST", "[" + initialize("2025-03-26") + "]", nil, 400},
 		{"PUT", "PUT", "", h, 405},
@@ -95,6 +95,40 @@ func TestLegacyErrors(t *testing.T) {
 	}
 	if got := whole(t, s.post(call(1, "none"), h)); got.status != 200 || got.code(t) != mcp.CodeInvalidParams {
 		t.Errorf("an unknown tool: %d %s", got.status, got.body)
+	}
+}
+
+// A client that repeats initialize with the ID of a session that has ended gets a new one, as
+// does a caller who names the session of another. The new session has nothing of the old one:
+// its ID is new, and it belongs to the sender of the request.
+func TestFindingR29InitializeWithADeadSession(t *testing.T) {
+	inner := newHandler(t, tools(), nil)
+	s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		inner.ServeHTTP(w, mcphttp.WithPrincipal(r, &mcp.Principal{Issuer: "test", Subject: r.Header.Get("X-User")}))
+	}))
+	initialize := func(user, session string) reply {
+		return whole(t, s.post(initialize("2025-11-25"), header{"X-User": user, "Mcp-Session-Id": session}))
+	}
+	first := initialize("ann", "").header.Get("Mcp-Session-Id")
+	if res := initialize("ann", first); res.code(t) != mcp.CodeInvalidRequest || res.header.Get("Mcp-Session-Id") != "" {
+		t.Errorf("in a session that goes on: %d %s", res.status, res.body)
+	}
+	other := initialize("bob", first).header.Get("Mcp-Session-Id")
+	s.do(s.request(t.Context(), http.MethodDelete, "", header{"X-User": "ann", "Mcp-Session-Id": first}))
+	second := initialize("ann", first).header.Get("Mcp-Session-Id")
+	for id, user := range map[string]string{other: "bob", second: "ann"} {
+		if id == "" || id == first {
+			t.Fatalf("%s got the session %q", user, id)
+		}
+		for _, caller := range []string{"ann", "bob"} {
+			want := http.StatusNotFound
+			if caller == user {
+				want = http.StatusOK
+			}
+			if res := s.post(call(1, "hello"), header{"X-User": caller, "Mcp-Session-Id": id}); res.StatusCode != want {
+				t.Errorf("a call of %s in the session of %s: %d, want %d", caller, user, res.StatusCode, want)
+			}
+		}
 	}
 }
 

@@ -120,13 +120,51 @@ func TestSSEEndsEarly(t *testing.T) {
 			h := newSSEHandler(t, tools())
 			w := &brokenWriter{ResponseRecorder: httptest.NewRecorder(), written: make(chan string, 10)}
 			go h.ServeHTTP(w, (&site{t: t}).request(t.Context(), http.MethodGet, "", nil))
-			_, query, _ := strings.Cut(<-w.written, "data: ?")
+			_, query, _ := strings.Cut(<-w.written, "data: mcp?")
 			query, _, _ = strings.Cut(query, "\n")
 			w.isBroken.Store(true)
 			end(t, h, query)
 			synctest.Wait()
 			if n := len(slices.Collect(h.Sessions())); n != 0 {
 				t.Errorf("%d sessions are open", n)
+			}
+		})
+	}
+}
+
+// The URL for messages can be resolved by the rules of RFC 3986 and by those of RFC 2396,
+// which Java follows: a URL that is only a query replaces the last segment of the path.
+func TestFindingR21EndpointEventHasTheLastSegment(t *testing.T) {
+	for path, want := range map[string]string{
+		"/sse": "sse?sessionId=", "/prefix/sse": "sse?sessionId=", "/prefix/sse?key=value": "sse?sessionId=", "/prefix/sse/": "./?sessionId=",
+		"/": "./?sessionId=", "/prefix/a%2Fb": "a%2Fb?sessionId=", "/prefix/a:b": "./a:b?sessionId=",
+	} {
+		t.Run(path, func(t *testing.T) {
+			h := newSSEHandler(t, tools())
+			s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if strings.HasPrefix(r.URL.Path, "/prefix/sse") {
+					http.StripPrefix("/prefix/sse", h).ServeHTTP(w, r) // leaves nothing of the path
+					return
+				}
+				h.ServeHTTP(w, r)
+			}))
+			req := s.request(t.Context(), http.MethodGet, "", header{"Accept": "text/event-stream"})
+			var err error
+			if req.URL, err = req.URL.Parse(path); err != nil {
+				t.Fatal(err)
+			}
+			first, _ := read(t, s.do(req)).next()
+			if !strings.HasPrefix(first.Data, want) {
+				t.Fatalf("the endpoint is %q, want %s...", first.Data, want)
+			}
+			messages, err := req.URL.Parse(first.Data)
+			if err != nil || messages.EscapedPath() != req.URL.EscapedPath() {
+				t.Fatalf("%q resolves to %s, %v", first.Data, messages, err)
+			}
+			post := s.request(t.Context(), http.MethodPost, initialize("2024-11-05"), nil)
+			post.URL = messages
+			if res := s.do(post); res.StatusCode != http.StatusAccepted {
+				t.Errorf("a message: %d", res.StatusCode)
 			}
 		})
 	}

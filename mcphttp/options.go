@@ -37,6 +37,8 @@ type Options struct {
 	// headers. Hosts have the form "mcp.example.com", which matches any port, or
 	// "mcp.example.com:8443". Origins have the form "https://app.example.com", followed by
 	// a port or ":*" if the port is not the default of the scheme. "*" allows every value.
+	// In "*.example.com" and "https://*.example.com", "*" stands for exactly one label: list
+	// only domains below which all names are yours, not those of a hosting service.
 	//
 	// Without AllowedHosts, a request that arrives on a loopback address must name a
 	// loopback host, so that a web page cannot reach the server by resolving its own name

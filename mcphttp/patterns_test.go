@@ -25,7 +25,8 @@ func TestPatterns(t *testing.T) {
 			"", "*", "null", ":*", "/", "mcp.example.com", "mcp.example.com:8443", "mcp.example.com:*", "MCP.example.com", "mcp.example.com/", "mcp.example.com/mcp",
 			"*.example.com", "mcp.example.*", "user@mcp.example.com", "[::1]", "[::1]:*", "::1", "a b", "%zz", "?", "//mcp.example.com",
 			"https://app.example.com", "https://app.example.com:443", "https://app.example.com:*", "https://app.example.com/", "https://app.example.com/page",
-			"https://*.example.com", "https://*", "https://", "://app.example.com", "https:app.example.com", "https://user@app.example.com", "https://[::1]:*", "https://%zz",
+			"https://*.example.com", "https://*.example.com:*", "*.example.com:8443", "https://*", "*.com", "*.localhost", "*.app.localhost", "https://*.0.0.1", "*.*.example.com",
+			"a.*.example.com", "file://", "https://", "://app.example.com", "https:app.example.com", "https://user@app.example.com", "https://[::1]:*", "https://%zz",
 			"http://localhost:*", "app://local", "https://app.example.com?", "file:///",
 		} {
 			fmt.Fprintf(&text, "%q: %s\n", p, panicOf(func() { newHandler(t, tools(), options(p)) }))
@@ -43,4 +44,14 @@ func panicOf(f func()) (text string) {
 	}()
 	f()
 	return "ok"
+}
+
+// Pages of files send the origin "null", whatever scheme they were loaded with.
+func TestFindingR28OriginOfFiles(t *testing.T) {
+	defer func() {
+		if text := fmt.Sprint(recover()); !strings.Contains(text, `write "null"`) {
+			t.Errorf("panicked with %s", text)
+		}
+	}()
+	mcphttp.NewHandler(tools(), &mcphttp.Options{AllowedOrigins: []string{"file://"}})
 }

@@ -19,16 +19,19 @@ import (
 type RouterOptions struct {
 	// Options configure both handlers.
 	Options *Options
-	// Middleware is applied to the handlers at /mcp and /sse, outermost first.
+	// Middleware is applied to the handlers at /mcp and /sse, outermost first. A handler at
+	// any other path does not have it.
 	Middleware []func(http.Handler) http.Handler
 }
 
-// A Router is an [http.Handler] with the endpoints of one server: streamable HTTP at /mcp,
-// HTTP+SSE at /sse, and a health check at /healthz, which answers 200 until Shutdown is
-// called. For other paths, mount the handlers of [NewHandler] and [NewSSEHandler] on your
-// own router. Use [NewRouter] to create a Router.
+// A Router is an [http.Handler] with the endpoints of one server: streamable HTTP at /mcp
+// and /mcp/, HTTP+SSE at /sse and /sse/, and a health check at /healthz, which answers 200
+// until Shutdown is called. For other paths, mount the handlers of [NewHandler] and
+// [NewSSEHandler] on your own router. Use [NewRouter] to create a Router.
 type Router struct {
-	// MCP is the handler at /mcp, and SSE the handler at /sse.
+	// MCP is the handler at /mcp, and SSE the handler at /sse, both without
+	// RouterOptions.Middleware: to serve one at a second path, wrap it again, or it is not
+	// authenticated there.
 	MCP *Handler
 	SSE *SSEHandler
 
@@ -50,9 +53,12 @@ func NewRouter(h mcp.Handler, opts *RouterOptions) *Router {
 	}
 	r := &Router{MCP: NewHandler(h, o.Options), SSE: NewSSEHandler(h, o.Options), routes: chi.NewRouter()}
 	r.routes.Get("/healthz", r.serveHealth)
+	r.routes.Head("/healthz", r.serveHealth) // what wget --spider sends
 	endpoints := r.routes.With(o.Middleware...)
-	endpoints.Handle("/mcp", r.MCP)
-	endpoints.Handle("/sse", r.SSE)
+	for _, end := range []string{"", "/"} { // clients do not follow redirects
+		endpoints.Handle("/mcp"+end, r.MCP)
+		endpoints.Handle("/sse"+end, r.SSE)
+	}
 	return r
 }
 

@@ -59,3 +59,33 @@ func TestSlowReaderOfAnAnswer(t *testing.T) {
 		}
 	}
 }
+
+// A compressed body is refused as such, in both eras, rather than as malformed JSON.
+func TestFindingY17ContentEncoding(t *testing.T) {
+	s := serve(t, newHandler(t, tools(), nil))
+	body, h := callModern("hello")
+	for encoding, want := range map[string]int{"": 200, "identity": 200, "Identity": 200, "gzip": 415, "br": 415, "gzip, identity": 415} {
+		for era, res := range map[string]reply{
+			"modern": whole(t, s.post(body, with(h, header{"Content-Encoding": encoding}))),
+			"legacy": whole(t, s.post(initialize("2025-11-25"), header{"Content-Encoding": encoding})),
+		} {
+			if res.status != want || want == 415 && (!strings.Contains(res.body, "Content-Encoding") || res.header.Get("Accept-Encoding") != "identity") {
+				t.Errorf("%s, %q: %d %v %s, want %d", era, encoding, res.status, res.header, res.body, want)
+			}
+		}
+	}
+}
+
+// The error about a response writer that cannot flush names the writer of the middleware, not
+// one of psi.
+func TestFindingR28WriterOfMiddlewareIsNamed(t *testing.T) {
+	h := newHandler(t, tools(), nil)
+	s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.ServeHTTP(dullWriter{w}, r) }))
+	body, head := modern("subscriptions/listen", "", `"notifications":{}`)
+	if res := whole(t, s.post(body, head)); res.status != http.StatusInternalServerError || !strings.Contains(res.body, "the response writer mcphttp_test.dullWriter") {
+		t.Errorf("%d %s", res.status, res.body)
+	}
+}
+
+// dullWriter is a ResponseWriter of middleware that hides what the writer below it can do.
+type dullWriter struct{ http.ResponseWriter }

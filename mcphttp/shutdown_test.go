@@ -122,3 +122,56 @@ func TestRouter(t *testing.T) {
 		t.Errorf("/healthz after Shutdown: %d", got)
 	}
 }
+
+// A Router serves its endpoints also with a slash at the end, inside the same middleware and
+// without a redirect, which clients do not follow.
+func TestFindingR25RouterServesTrailingSlashes(t *testing.T) {
+	guarded := func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Authorization") == "" {
+				w.WriteHeader(http.StatusUnauthorized)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+	r := mcphttp.NewRouter(tools(), &mcphttp.RouterOptions{Options: &mcphttp.Options{Logger: quiet}, Middleware: []func(http.Handler) http.Handler{guarded}})
+	s := serve(t, r)
+	body, h := callModern("hello")
+	for path, want := range map[string]int{"/mcp": 200, "/mcp/": 200, "/mcp//": 404, "/mcp/x": 404, "/sse": 404, "/sse/": 404} { // 404: there is no such session
+		for _, token := range []string{"", "Bearer x"} {
+			req := s.request(t.Context(), http.MethodPost, body, with(h, header{"Authorization": token}))
+			req.URL.Path = path
+			want := want
+			if isEndpoint := strings.Count(path, "/") < 3 && path != "/mcp/x"; token == "" && isEndpoint {
+				want = http.StatusUnauthorized
+			}
+			if res := s.do(req); res.StatusCode != want {
+				t.Errorf("%s, token %q: %d, want %d", path, token, res.StatusCode, want)
+			}
+		}
+	}
+	if err := r.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// A health check may send HEAD, as wget --spider does.
+func TestFindingR26HealthHEAD(t *testing.T) {
+	r := mcphttp.NewRouter(tools(), &mcphttp.RouterOptions{Options: &mcphttp.Options{Logger: quiet}})
+	s := serve(t, r)
+	health := func() int {
+		req := s.request(t.Context(), http.MethodHead, "", nil)
+		req.URL.Path = "/healthz"
+		return s.do(req).StatusCode
+	}
+	if got := health(); got != http.StatusOK {
+		t.Errorf("%d", got)
+	}
+	if err := r.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if got := health(); got != http.StatusServiceUnavailable {
+		t.Errorf("after Shutdown: %d", got)
+	}
+}

@@ -20,8 +20,8 @@ import (
 var options = []mistake{
 	{"a URL as a host", serves(&mcphttp.Options{AllowedHosts: []string{"https://mcp.example.com/mcp"}}),
 		[]string{`mcphttp: Options.AllowedHosts: "https://mcp.example.com/mcp" is not a host: write "mcp.example.com"`}},
-	{"a pattern as a host", serves(&mcphttp.Options{AllowedHosts: []string{"*.example.com"}}),
-		[]string{`mcphttp: Options.AllowedHosts: "*.example.com" is not a host: "*" must be the whole name or the port`}},
+	{"a pattern as a host", serves(&mcphttp.Options{AllowedHosts: []string{"mcp.*.com"}}),
+		[]string{`mcphttp: Options.AllowedHosts: "mcp.*.com" is not a host: "*" must be the whole name, the port, or the first label`}},
 	{"an empty host", serves(&mcphttp.Options{AllowedHosts: []string{""}}), []string{`mcphttp: Options.AllowedHosts: "" is not a host: it is empty`}},
 	{"a path as a host", serves(&mcphttp.Options{AllowedHosts: []string{"example.com/mcp"}}), []string{`"example.com/mcp" is not a host: write one such as "mcp.example.com"`}},
 	{"a host as an origin", serves(&mcphttp.Options{AllowedOrigins: []string{"app.example.com"}}),

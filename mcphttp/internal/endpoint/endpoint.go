@@ -11,6 +11,7 @@ import (
 	"mime"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/go-psi/psi/internal/drain"
@@ -105,6 +106,12 @@ func (e *Endpoint) Receive(w http.ResponseWriter, r *http.Request) (body []byte,
 	}
 	if kind := r.Header.Get("Content-Type"); r.Method == http.MethodPost && !isJSON(kind) {
 		WriteError(w, http.StatusUnsupportedMediaType, mcp.Errorf(mcp.CodeInvalidRequest, "the Content-Type must be %s, not %q", header.JSON, kind))
+		return nil, false
+	}
+	if encoding := strings.Join(r.Header["Content-Encoding"], ", "); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		w.Header().Set("Accept-Encoding", "identity")
+		WriteError(w, http.StatusUnsupportedMediaType, mcp.Errorf(mcp.CodeInvalidRequest,
+			"the Content-Encoding %q is not supported: send the body uncompressed; middleware that decompresses it must delete the header", encoding))
 		return nil, false
 	}
 	body, err := e.readBody(w, r)

@@ -64,8 +64,8 @@ const Methods = "POST, GET, DELETE, OPTIONS"
 
 // ServePost serves one message.
 func (h *Handler) ServePost(w http.ResponseWriter, r *http.Request, c *Call) {
-	if legacyserver.IsInitialize(&c.Message) && r.Header.Get(header.Session) == "" {
-		h.initialize(w, r, c)
+	if legacyserver.IsInitialize(&c.Message) {
+		h.serveInitialize(w, r, c)
 		return
 	}
 	if c.session = h.sessionOf(w, r); c.session == nil {
@@ -83,6 +83,26 @@ func (h *Handler) ServePost(w http.ResponseWriter, r *http.Request, c *Call) {
 	c.accept(endpoint.DetachedContext(r, &c.values))
 	c.call.Serve(noStream{})
 	endpoint.WriteAccepted(w)
+}
+
+// serveInitialize opens a session, unless the request names one that its sender has already.
+// An ID that names none is ignored, because there are clients that repeat the ID of a session
+// lost in a restart and never send an initialize without it. The new session has a new ID and
+// belongs to the sender of the request, whoever had the old one.
+func (h *Handler) serveInitialize(w http.ResponseWriter, r *http.Request, c *Call) {
+	if id := r.Header.Get(header.Session); id != "" {
+		var err error
+		if c.session, err = h.sessions.acquire(r, id); err != nil {
+			writeUnavailable(w, c.Message.ID, err)
+			return
+		}
+	}
+	if c.session == nil {
+		h.initialize(w, r, c)
+		return
+	}
+	defer h.sessions.release(c.session, r)
+	h.answer(w, r, c) // the session refuses it
 }
 
 // initialize opens a session, and keeps it if the handshake succeeds.

@@ -8,6 +8,8 @@ import (
 	"crypto/rand"
 	"fmt"
 	"net/http"
+	"net/url"
+	"strings"
 	"sync"
 
 	"github.com/go-psi/psi/internal/legacyserver"
@@ -138,14 +140,29 @@ func (h *SSEHandler) serveStream(w http.ResponseWriter, r *http.Request) {
 	defer h.removeSession(id, c)
 	defer s.legacy.Close()
 	defer context.AfterFunc(s.legacy.Context(), cancel)()
-	h.runSession(ctx, endpoint.OriginOf(r), s, id)
+	h.runSession(ctx, endpoint.OriginOf(r), s, messageURL(r, id))
+}
+
+// messageURL returns the URL for the messages of a session whose stream r opens. It is
+// relative to the URL of the stream, so that it is correct behind a proxy that adds or
+// removes a prefix. It has the last segment of the path, because java.net.URI and others
+// resolve a URL that is only a query by RFC 2396, which drops that segment.
+func messageURL(r *http.Request, id string) string {
+	path := r.URL.EscapedPath()
+	if u, err := url.ParseRequestURI(r.RequestURI); err == nil { // what the client sent, before http.StripPrefix
+		path = u.EscapedPath()
+	}
+	last := path[strings.LastIndexByte(path, '/')+1:]
+	if strings.Contains(last, ":") || last == "" && path != "" {
+		last = "./" + last // "a:b" would be a scheme
+	}
+	return last + "?" + sessionParam + "=" + id
 }
 
 // runSession sends the URL for messages and then the messages that belong to no request,
-// until ctx is done. The URL is relative to the URL of the stream, so that it is correct
-// behind any proxy.
-func (h *SSEHandler) runSession(ctx context.Context, from serving.Origin, s *sseSession, id string) {
-	if s.out.Send(typedEvent("endpoint", "?"+sessionParam+"="+id)) != nil {
+// until ctx is done.
+func (h *SSEHandler) runSession(ctx context.Context, from serving.Origin, s *sseSession, messages string) {
+	if s.out.Send(typedEvent("endpoint", messages)) != nil {
 		return
 	}
 	defer h.StartHeartbeat(s).Stop()
