@@ -198,10 +198,16 @@ func (w *httpWire) callModern(scope *callScope, m *transport.Outgoing) (*transpo
 		return responseOf(m.ID)(w.peer.readRefusal(res).asModern())
 	}
 	r, err := w.readAnswer(scope, res, m.ID, &streamPosition{})
+	return r, asUnanswered(err)
+}
+
+// asUnanswered marks the error of a stream that the server has ended without the response,
+// and that is not resumed: like any body without one, it is not readable.
+func asUnanswered(err error) error {
 	if err == errBrokenOff { //nolint:errorlint // it is wrapped if the stream did not end cleanly
-		err = fmt.Errorf("%w: %w", transport.ErrUnreadable, err)
+		return fmt.Errorf("%w: %w", transport.ErrUnreadable, err)
 	}
-	return r, err
+	return err
 }
 
 // responseOf returns a function that converts the results of asModern or asLegacy to a

@@ -156,6 +156,35 @@ func TestTransportNoResponse(t *testing.T) {
 	}
 }
 
+// A stream that the server ends without the response is as unreadable as a body without one,
+// in both eras. One that is cut off is not.
+func TestFindingY17StreamWithoutResponse(t *testing.T) {
+	for _, version := range both {
+		for name, test := range map[string]struct {
+			answer     http.HandlerFunc
+			unreadable bool
+		}{
+			"ended":          {func(w http.ResponseWriter, _ *http.Request) { stream(w, notification("x")) }, true},
+			"ended, with id": {func(w http.ResponseWriter, _ *http.Request) { stream(w, "id: a\n"+notification("x")) }, true},
+			"cut off": {func(w http.ResponseWriter, _ *http.Request) {
+				stream(w, notification("x"))
+				panic(http.ErrAbortHandler)
+			}, false},
+		} {
+			bubble(t, name+" "+version, func(t *testing.T) {
+				l := serve(t, script{session: "s", post: test.answer, get: func(w http.ResponseWriter, _ *http.Request) { stream(w, "") }}).link(nil)
+				if version != mcp.LatestVersion {
+					l.handshake(version)
+				}
+				_, err := l.Call(t.Context(), toolCall(7, version, "a"))
+				if !errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, mcp.ErrUnreadable) != test.unreadable {
+					t.Errorf("the call failed with %v", err)
+				}
+			})
+		}
+	}
+}
+
 func notification(param string) string {
 	return fmt.Sprintf("data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"level\":\"info\",\"data\":%q}}\n\n", param)
 }

@@ -301,9 +301,9 @@ func (w *sessionWire) readOrResume(scope *callScope, s *clientSession, res *http
 	var pos streamPosition
 	r, err := w.readAnswer(scope, res, id, &pos)
 	if err != nil && pos.lastID != "" {
-		return w.reconnect(scope, s, id, id, &pos, err)
+		r, err = w.reconnect(scope, s, id, id, &pos, err)
 	}
-	return r, err
+	return r, asUnanswered(err)
 }
 
 // send sends a notification or a response. The message that ends the handshake also opens
