@@ -153,8 +153,17 @@ func (c *askContext) Value(key any) any {
 // unansweredResult returns the outcome of a request about which the client could not answer a
 // question: for a tool call, an error result for the model; otherwise err.
 func unansweredResult(ctx context.Context, req *Request, err error) (Result, error) {
+	reason := asError(err).Message
+	text := "the client did not answer a question: " + reason
+	if errors.Is(err, ErrNotDelivered) {
+		if codedError(err) == nil {
+			reason = "nothing can be sent to it before the response"
+		}
+		text = "the client could not be asked a question: " + reason
+		err = &Error{Code: CodeInternalError, Message: text, Cause: err}
+	}
 	if req.Method == MethodCallTool && ctx.Err() == nil {
-		return fixedErrorResult(err, "the client did not answer a question: "+asError(err).Message), nil
+		return fixedErrorResult(err, text), nil
 	}
 	return nil, err
 }

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -31,6 +32,8 @@ type sealer struct {
 	max    int          // maximum size of a state in bytes, before it is sealed
 	used   store.Values // records used states; nil if a state may be used again
 	logger *slog.Logger
+
+	warned sync.Once // a state could not be decrypted
 }
 
 // replayState is the decrypted content of requestState.
@@ -69,6 +72,10 @@ func (s *sealer) open(ctx context.Context, req *Request, token string) (*replayS
 	plain, err := s.ring.Open(token, s.binding(req))
 	state := new(replayState)
 	if err != nil || unmarshal(plain, state) != nil {
+		s.warned.Do(func() { // once: any client can send any state
+			s.logger.WarnContext(ctx, "mcp: a requestState was refused: unless the client changed it, another process made it, and the replicas of a server need the same MuxOptions.StateKeys; further ones are not reported",
+				"method", req.Method, "name", req.Name())
+		})
 		return nil, Errorf(CodeInvalidParams, "params.requestState was not made for this request")
 	}
 	rest := time.Until(time.Unix(state.Expiry, 0))

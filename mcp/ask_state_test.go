@@ -55,6 +55,22 @@ func answered(p *mcp.CallToolParams, state *string) *mcp.CallToolParams {
 	return &again
 }
 
+// A server that cannot decrypt a state logs once what replicas need for that, however often
+// it happens.
+func TestFindingZ6StateOfAnotherProcessIsLogged(t *testing.T) {
+	var log bytes.Buffer
+	one, two := asking(quiet()), asking(&mcp.MuxOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	client := new(mcptest.Client)
+	state := stateOf(t, one, client, tool("ask", ""))
+	for range 100 {
+		_, _, err := mcptest.Do(t, two, client.NewRequest(mcp.MethodCallTool, answered(tool("ask", ""), state)))
+		wantCode(t, err, mcp.CodeInvalidParams)
+	}
+	if got := strings.Count(log.String(), "MuxOptions.StateKeys"); got != 1 {
+		t.Errorf("logged %d times:\n%s", got, log.String())
+	}
+}
+
 // T51: request state is valid only for the request it was created for.
 func TestStateIsBound(t *testing.T) {
 	keyA, keyB := bytes.Repeat([]byte("a"), 32), bytes.Repeat([]byte("b"), 32)

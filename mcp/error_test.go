@@ -351,6 +351,11 @@ func TestSchemeBounds(t *testing.T) {
 	}
 }
 
+// A scheme with a character that schemes cannot have is not answered with another scheme.
+func TestFindingR28SchemeWithUnderscore(t *testing.T) {
+	wantPanic(t, func() { mcp.NewMux("m", "v1", quiet()).Resource("case_law://{id}", reads("x")) }, `the scheme "case_law" has the character '_'`)
+}
+
 // lister is a resource whose list is returned by a function.
 type lister struct {
 	mcp.Handler

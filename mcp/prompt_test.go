@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
@@ -53,6 +54,36 @@ func TestPrompts(t *testing.T) {
 			_, err = c.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "essay", Arguments: args})
 			wantCode(t, err, mcp.CodeInvalidParams)
 		}
+	})
+}
+
+// Hosts send "" for an optional argument that their user has skipped. If that is no value of
+// the argument, it counts as absent, so that defaults apply; a required one stays invalid.
+func TestFindingR29EmptyPromptArguments(t *testing.T) {
+	type in struct {
+		Count    int        `json:"count"`
+		Length   int        `json:"length,omitempty" jsonschema:"default=100"`
+		Tone     string     `json:"tone,omitempty" jsonschema:"enum=dry,enum=droll"`
+		Draft    *bool      `json:"draft,omitempty"`
+		Deadline *time.Time `json:"deadline,omitempty"`
+		Title    *string    `json:"title,omitempty"`
+	}
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Prompt("p", mcp.PromptFunc(func(_ context.Context, in in) (string, error) {
+		return fmt.Sprintf("%d %d %q %t %t %q", in.Count, in.Length, in.Tone, in.Draft == nil, in.Deadline == nil, *in.Title), nil
+	}, nil))
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
+		args := map[string]string{"count": "1", "length": "", "tone": "", "draft": "", "deadline": "", "title": ""}
+		res, err := c.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "p", Arguments: args})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := res.Messages[0].Content.(*mcp.TextContent).Text; got != `1 100 "" true true ""` {
+			t.Errorf("got %s", got)
+		}
+		args["count"] = ""
+		_, err = c.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "p", Arguments: args})
+		wantCode(t, err, mcp.CodeInvalidParams)
 	})
 }
 

@@ -287,6 +287,11 @@ func knownNames(name string, known []string) string {
 func checkScheme(pattern string) error {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	scheme := pattern[:max(strings.IndexAny(pattern, ":{"), 0)]
+	if rest := pattern[len(scheme):]; strings.HasPrefix(rest, "://") && scheme != "" {
+		if odd := strings.Trim(scheme, letters+"0123456789+-."); odd != "" {
+			return fmt.Errorf("the scheme %q has the character %q; a scheme consists of letters, digits, \"+\", \"-\" and \".\"", scheme, []rune(odd)[0])
+		}
+	}
 	isName := scheme != "" && strings.Trim(scheme[:1], letters) == "" && strings.Trim(scheme, letters+"0123456789+-.") == ""
 	if isName || pattern[0] == '{' {
 		return nil

@@ -31,6 +31,7 @@ type textField struct {
 	Title       string            `json:"title"`
 	Description string            `json:"description"`
 	Enum        []json.RawMessage `json:"enum"`
+	Format      string            `json:"format"`
 	AnyOf       []textField       `json:"anyOf"` // for a pointer to an enum: the enum, and null
 }
 
@@ -110,6 +111,9 @@ func (in *textInput) decode(ctx context.Context, what string, values map[string]
 		if !known && !in.open {
 			return Errorf(CodeInvalidParams, "%s: %q is not known; expected one of %s", what, name, strings.Join(in.names, ", "))
 		}
+		if values[name] == "" && known && !f.mayBeEmpty() && !slices.Contains(in.required, name) {
+			continue // hosts send it for a field that their user has left empty
+		}
 		if len(object) > 1 {
 			object = append(object, ',')
 		}
@@ -125,6 +129,13 @@ func (in *textInput) decode(ctx context.Context, what string, values map[string]
 		return Errorf(CodeInvalidParams, "%s", decodeProblem(what, err))
 	}
 	return nil
+}
+
+// mayBeEmpty reports whether the empty text is a value of the field: it is a string, without
+// an enum or a format that excludes it.
+func (f textField) mayBeEmpty() bool {
+	isString := f.Type == "" || f.Type == "string"
+	return isString && f.Format == "" && (f.Enum == nil || slices.ContainsFunc(f.Enum, func(v json.RawMessage) bool { return string(v) == `""` }))
 }
 
 // append appends text as a JSON value. If the field is not a string but text is not JSON, it

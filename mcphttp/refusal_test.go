@@ -205,3 +205,23 @@ func TestFindingI10RefusalsAreLogged(t *testing.T) {
 		t.Errorf("the refusals that are logged are %s", got)
 	}
 }
+
+// If nothing can be sent to a client before the response, because it accepts only JSON or
+// the response writer cannot flush, the call says that the client could not be asked, not
+// that it did not answer.
+func TestFindingZ6ClientCouldNotBeAsked(t *testing.T) {
+	h := newHandler(t, tools(), nil)
+	s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-Dull") != "" {
+			w = dullWriter{w}
+		}
+		h.ServeHTTP(w, r)
+	}))
+	session := s.open("2025-11-25")
+	for name, more := range map[string]header{"only JSON": {"Accept": "application/json"}, "a writer without Flush": {"X-Dull": "true"}} {
+		res := whole(t, s.post(call(1, "ask"), with(session, more)))
+		if !strings.Contains(res.body, "the client could not be asked a question") || !strings.Contains(res.body, `"isError":true`) {
+			t.Errorf("%s: %s", name, res.body)
+		}
+	}
+}

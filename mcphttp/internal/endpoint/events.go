@@ -36,9 +36,9 @@ type EventWriter struct {
 	err     error // of the first write that failed
 }
 
-// ErrPanicked is wrapped by the error of a write during which the response writer panicked.
-// The response is lost, and a client that reconnects would not help.
-var ErrPanicked = errors.New("mcphttp: the response writer panicked")
+// ErrPanicked is the error of a write during which the response writer panicked. The response
+// is lost, and a client that reconnects would not help.
+var ErrPanicked = fmt.Errorf("mcphttp: the response writer panicked: %w", mcp.ErrNotDelivered)
 
 // recoverLocked, which must be deferred, turns a panic of the response writer into an error.
 // The writer may belong to middleware, and many goroutines write events: those of questions,
@@ -49,7 +49,7 @@ func (o *EventWriter) recoverLocked(err *error) {
 	if v == nil {
 		return
 	}
-	o.err = fmt.Errorf("%w: %v", ErrPanicked, v)
+	o.err = ErrPanicked // the value is not for the client
 	if err != nil {
 		*err = o.err
 	}
