@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -413,4 +415,36 @@ func TestFindingM52ResumedStreamEnds(t *testing.T) {
 		<-time.After(time.Hour)
 		s.close()
 	})
+}
+
+// A client that resumes a stream at the moment when its last message is written gets that
+// message and the end of the stream: nothing more would come.
+func TestFindingK55ResumeWhileTheStreamEnds(t *testing.T) {
+	const attach = "legacyhttp.(*stream).attach"
+	h := newHandler(t, tools(), nil)
+	s := serve(t, h)
+	session := s.open("2025-11-25")
+	first, release := make(chan string, 1), make(chan struct{})
+	var once sync.Once
+	w := &hooked{httptest.NewRecorder(), func(part string) {
+		id, _, _ := strings.Cut(strings.TrimPrefix(part, "id: "), "\n")
+		once.Do(func() { first <- id })
+		if strings.Contains(part, `"result"`) {
+			<-release
+		}
+	}}
+	var serving sync.WaitGroup
+	r := s.request(t.Context(), http.MethodPost, call(1, "steps"), session)
+	serving.Go(func() { h.ServeHTTP(w, r) })
+	id := <-first
+	resumed := make(chan string, 1)
+	serving.Go(func() {
+		resumed <- whole(t, s.do(s.request(t.Context(), http.MethodGet, "", with(session, header{"Last-Event-ID": id})))).body
+	})
+	waitFor(attach, false)
+	close(release)
+	if got := <-resumed; !strings.Contains(got, `"result"`) {
+		t.Errorf("the client got %s", got)
+	}
+	serving.Wait()
 }
