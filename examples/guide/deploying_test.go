@@ -64,3 +64,59 @@ func TestLogin(t *testing.T) {
 		t.Error("no transport")
 	}
 }
+
+// withoutStreams refuses the streams on which older clients wait for changes.
+func withoutStreams(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			w.Header().Set("Allow", "POST, DELETE")
+			http.Error(w, "this server opens no streams", http.StatusMethodNotAllowed)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// Clients of all revisions work with a server that opens no streams.
+func TestFindingRM10NoStandingStreams(t *testing.T) {
+	mux := newMux()
+	mux.Use(func(next mcp.Handler) mcp.Handler {
+		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+			if req.Method == mcp.MethodListen {
+				return nil, mcp.NewMethodNotFoundError(req.Method)
+			}
+			return next.ServeMCP(ctx, req)
+		})
+	})
+	endpoint := mcphttp.NewHandler(mux, nil)
+	gets := make(chan int, 100)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			gets <- 1
+		}
+		withoutStreams(endpoint).ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	for _, version := range append(mcp.LegacyVersions(), mcp.LatestVersion) {
+		if version == "2024-11-05" {
+			continue // another transport
+		}
+		client := mcp.NewClient("host", "v1.0.0", &mcp.ClientOptions{Version: version})
+		conn, err := client.Connect(t.Context(), mcphttp.NewTransport(server.URL, nil))
+		if err != nil {
+			t.Fatal(version, err)
+		}
+		if got, err := mcp.Call[string](t.Context(), conn, "greet", nil); err != nil || got != "Hello!" {
+			t.Errorf("%s: got %q, %v", version, got, err)
+		}
+		if _, err := conn.Listen(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true}, func(mcp.Change) {}); version == mcp.LatestVersion && err == nil {
+			t.Error("a subscription was accepted")
+		}
+		if err := conn.Close(); err != nil {
+			t.Error(version, err)
+		}
+	}
+	if len(gets) == 0 {
+		t.Error("no client asked for a stream")
+	}
+}

@@ -141,3 +141,28 @@ func TestTime(t *testing.T) {
 		}
 	})
 }
+
+// Middleware can remove capabilities, for clients of all revisions.
+func TestFindingRM12CapabilitiesTurnedOff(t *testing.T) {
+	mux := newMux()
+	mux.Use(func(next mcp.Handler) mcp.Handler {
+		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+			res, err := next.ServeMCP(ctx, req)
+			d, ok := res.(*mcp.DiscoverResult)
+			if !ok {
+				return res, err
+			}
+			changed, declared := *d, *d.Capabilities // both are shared
+			declared.Logging = nil
+			declared.Tools = &mcp.ListCapability{} // without listChanged
+			changed.Capabilities = &declared
+			return &changed, nil
+		})
+	})
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
+		got := c.Server().Capabilities
+		if got.Logging != nil || got.Tools == nil || got.Tools.ListChanged {
+			t.Errorf("the server declares %+v", got)
+		}
+	})
+}

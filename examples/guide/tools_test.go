@@ -6,6 +6,7 @@ package guide_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/netip"
 	"net/url"
 	"os"
@@ -13,12 +14,14 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/go-psi/psi/jsonschema"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/middleware"
 )
 
 type forecastIn struct {
@@ -178,4 +181,42 @@ func TestTypeTable(t *testing.T) {
 			t.Errorf("%s is %s, but the page has %s", row[0], got, row[1])
 		}
 	}
+}
+
+// A tool is available in one session, after another tool was called there.
+func TestFindingRM14ToolsOfASession(t *testing.T) {
+	mux := mcp.NewMux("notes", "v1.0.0", nil)
+	mux.Tool("edit", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "edited", nil }, nil))
+	var unlocked sync.Map // the sessions in which the tool edit is available
+	mux.Tool("unlock", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
+		session := mcp.SessionFromContext(ctx)
+		if session == nil {
+			return "", errors.New("your client has no session in which something could be unlocked")
+		}
+		if _, known := unlocked.LoadOrStore(session, true); !known {
+			go func() {
+				<-session.Done()
+				unlocked.Delete(session)
+			}()
+		}
+		_ = session.Notify(ctx, mcp.NotificationToolsListChanged, nil) // not all clients listen
+		return "The tool edit is available now.", nil
+	}, nil))
+	mux.Use(middleware.Visible(func(ctx context.Context, kind middleware.Kind, name string) bool {
+		_, ok := unlocked.Load(mcp.SessionFromContext(ctx))
+		return ok || kind != middleware.Tool || name != "edit"
+	}))
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
+		edit := func() error {
+			_, err := mcp.Call[string](t.Context(), c, "edit", nil)
+			return err
+		}
+		if edit() == nil {
+			t.Error("the tool is available from the start")
+		}
+		_, err := mcp.Call[string](t.Context(), c, "unlock", nil)
+		if hasSession := c.Version() != mcp.LatestVersion; (err == nil) != hasSession || (edit() == nil) != hasSession {
+			t.Errorf("%s: unlock: %v; edit: %v", c.Version(), err, edit())
+		}
+	})
 }
