@@ -129,7 +129,7 @@ func DuplicateID(id mcp.ID) error {
 const maxInFlightBytes = 64 << 20
 
 // CheckLoad returns an error if a request whose params have size bytes must not be served
-// concurrently with count others, whose params have bytes bytes in total. A single request
+// concurrently with count others, whose params have a total of bytes. A single request
 // may have any size.
 func CheckLoad(count, limit, bytes, size int) error {
 	switch {
