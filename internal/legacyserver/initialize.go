@@ -86,8 +86,10 @@ func (s *Session) boundHandshake(ctx context.Context, p *initializeParams) error
 	}
 	var info map[string]json.RawMessage
 	if strictjson.Unmarshal(p.ClientInfo, &info) == nil && info["icons"] != nil {
-		s.server.Logger.WarnContext(ctx, "mcp: the icons in clientInfo are not kept: clientInfo and capabilities are too large",
-			"session", digest.Session(s.details.ID), "bytes", len(p.ClientInfo)+len(p.Capabilities), "limit", maxHandshake)
+		s.server.warnedIcons.Do(func() {
+			s.server.Logger.WarnContext(ctx, "mcp: the icons in clientInfo are not kept: clientInfo and capabilities are too large; further ones are not reported",
+				"session", digest.Session(s.details.ID), "bytes", len(p.ClientInfo)+len(p.Capabilities), "limit", maxHandshake)
+		})
 		delete(info, "icons")
 		p.ClientInfo = strictjson.MustMarshal(info)
 	}

@@ -65,11 +65,14 @@ func (o *Options) withDefaults() Options {
 type Server struct {
 	Options
 
-	handler mcp.Handler
+	handler     mcp.Handler
+	warnedIcons sync.Once // clients can send large icons at will
 }
 
 // NewServer returns a server without sessions.
-func NewServer(h mcp.Handler, opts *Options) *Server { return &Server{opts.withDefaults(), h} }
+func NewServer(h mcp.Handler, opts *Options) *Server {
+	return &Server{Options: opts.withDefaults(), handler: h}
+}
 
 // Details describe a session before its first message.
 type Details struct {
