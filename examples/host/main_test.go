@@ -101,12 +101,12 @@ func TestConfig(t *testing.T) {
 		servers any
 		want    string
 	}{
-		"no servers":      {nil, `want servers below "mcpServers"`},
+		"no servers":      {nil, `there are no servers: want them below "mcpServers"`},
 		"an empty list":   {map[string]any{}, "there is no server to connect to"},
 		"all disabled":    {map[string]any{"a": map[string]any{"command": "a", "disabled": true}}, "there is no server to connect to"},
 		"neither":         {map[string]any{"a": map[string]any{}}, `server "a": want a command or a url`},
 		"both":            {map[string]any{"a": map[string]any{"command": "a", "url": "b"}}, "want either a command or a url, not both"},
-		"a wrong type":    {map[string]any{"a": map[string]any{"args": "b"}}, `server "a": /args must not be a JSON string`},
+		"a wrong type":    {map[string]any{"a": map[string]any{"args": "b"}}, `server "a": args: must not be a JSON string`},
 		"an unknown file": {map[string]any{"a": map[string]any{"command": "./does-not-exist"}}, "does-not-exist"},
 	} {
 		err := run(t.Context(), writeConfig(t, test.servers), nil, &strings.Builder{})

@@ -32,7 +32,7 @@ import (
 var exportedTypes = []reflect.Type{
 	of[apps.CSP](), of[apps.Document](), of[apps.Options](), of[apps.PageError](), of[apps.PageMeta](), of[apps.Permissions](),
 	of[apps.ToolMeta](), of[apps.Visibility](), of[apps.VisibilityError](),
-	of[config.File](), of[config.Input](), of[config.Location](), of[config.Options](), of[config.Server](),
+	of[config.File](), of[config.Input](), of[config.Location](), of[config.OAuth](), of[config.Options](), of[config.Server](),
 	of[host.Host](), of[host.ModelContext](), of[host.Options](), of[oauth.SharedStore](),
 	of[middleware.SharedBucket](), of[middleware.SharedBucketOptions](),
 	of[auth.DPoPOptions](), of[auth.DPoP](), of[auth.Error](), of[auth.IntrospectionOptions](), of[auth.Introspection](),

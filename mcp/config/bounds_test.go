@@ -6,7 +6,9 @@ package config_test
 import (
 	"bytes"
 	"fmt"
+	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -71,16 +73,51 @@ func TestEnvFileQuotes(t *testing.T) {
 		t.Fatal(err)
 	}
 	env := strings.Join(got.Env, "\n") + "\n"
-	for _, want := range []string{"A=", "B=x y", `C="`, `D='x"`, "E=z", "F=a=b", "G=g", "H=h # h", "I=i#i", "J=", "k.k-k=k", "L=l"} {
+	for _, want := range []string{"A=", "B=x y", `C="`, `D='x"`, "E=z", "F=a=b", "G=g", "H=h # h", "I=i", "J=", "k.k-k=k", "L=l"} {
 		if !strings.Contains(env, "\n"+want+"\n") {
 			t.Errorf("the environment lacks %s: %q", want, env)
 		}
 	}
 }
 
+// An environment file is read as VS Code does: escapes in double quotes are replaced, there are
+// three kinds of quotes, a colon separates as well, and other lines are skipped with a warning.
+func TestFindingR9EnvFile(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	text := "KEY=\"-----BEGIN\\nx\\r\\n-----END\"\nTICKS=`a # \"b\"`\nCOLON: v\nnonsense\rexport SINGLE='a\\nb'\r\nURL=http://x:1/\nDIR=\"C:\\dir\\\"\nE=\"a\\\" # b\"\nmore nonsense\n"
+	utf16 := []byte("\xff\xfe")
+	for _, c := range []byte(text) { // as PowerShell writes it
+		utf16 = append(utf16, c, 0)
+	}
+	for name, data := range map[string][]byte{"UTF-8": []byte(text), "UTF-16": utf16} {
+		if err := os.WriteFile("e", data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var log strings.Builder
+		s := &config.Server{Name: "a", Command: self, EnvFile: "e", Env: map[string]string{isServer: "1"}}
+		opts := &config.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}
+		got, err := mcp.Call[process](t.Context(), connect(t, s, opts), "process", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"KEY=-----BEGIN\nx\r\n-----END", "TICKS=a # \"b\"", "COLON=v", `SINGLE=a\nb`, "URL=http://x:1/", `DIR=C:\dir\`, `E=a\" # b`} {
+			if !slices.Contains(got.Env, want) {
+				t.Errorf("%s: the environment lacks %q: %q", name, want, got.Env)
+			}
+		}
+		if !strings.Contains(log.String(), "lines left out because they are not NAME=value: 2, the first is line 4") || strings.Contains(log.String(), "nonsense") {
+			t.Errorf("%s: warned %s", name, &log)
+		}
+	}
+}
+
 // Servers are sorted by name, wherever they are in the file.
 func TestOrder(t *testing.T) {
-	file := parse(t, `{"servers": {"b": {}, "a": {}}, "mcpServers": {"d": {}, "c": {}, "0": {}}} // the end`)
+	file := parse(t, `{"servers": {"b": {"command": "x"}, "a": {}}, "mcpServers": {"d": {}, "c": {}, "0": {}}} // the end`)
 	names := ""
 	for _, s := range file.Servers {
 		names += s.Name

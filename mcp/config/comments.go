@@ -5,13 +5,10 @@ package config
 
 import "bytes"
 
-// withoutComments returns a copy of data in which comments, trailing commas and a byte order
-// mark are replaced with spaces, so that offsets stay the same.
+// withoutComments returns a copy of data in which comments and trailing commas are replaced
+// with spaces, so that offsets stay the same.
 func withoutComments(data []byte) []byte {
 	out := bytes.Clone(data)
-	if bytes.HasPrefix(out, []byte("\ufeff")) {
-		blank(out[:3])
-	}
 	comma := -1 // index of a comma followed only by white space and comments, or -1
 	for i := 0; i < len(out); {
 		switch c := out[i]; c {

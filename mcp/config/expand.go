@@ -15,8 +15,8 @@ import (
 	"strings"
 )
 
-// variable matches a variable and captures the text between the braces.
-var variable = regexp.MustCompile(`\$\{([^{}]*)\}`)
+// variable matches a variable: ${name}, or {env:NAME} as in opencode.
+var variable = regexp.MustCompile(`\$\{[^{}]*\}|\{env:[A-Za-z_][A-Za-z0-9_]*\}`)
 
 // variableName matches the name of an environment variable, including ProgramFiles(x86) on
 // Windows.
@@ -33,7 +33,7 @@ type expander struct {
 // expanded again.
 func (x *expander) expand(ctx context.Context, member, value string) string {
 	return variable.ReplaceAllStringFunc(value, func(match string) string {
-		text, err := x.value(ctx, match[2:len(match)-1])
+		text, err := x.value(ctx, strings.TrimLeft(match[:len(match)-1], "${"))
 		if err != nil && x.err == nil {
 			x.err = x.server.errorf(member, "%s: %w", match, err)
 		}
@@ -100,7 +100,7 @@ func (f *File) input(ctx context.Context, id string, ask func(context.Context, I
 	i := slices.IndexFunc(f.Inputs, func(in Input) bool { return in.ID == id })
 	switch {
 	case i < 0:
-		return "", fmt.Errorf("the file has no input %q", id)
+		return "", fmt.Errorf("the file has no input %q%s", id, f.oddities())
 	case ask == nil:
 		return "", errors.New("the user cannot be asked for it: Options.Input is nil")
 	}

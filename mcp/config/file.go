@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -16,14 +15,20 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/go-psi/psi/internal/nearest"
-	"github.com/go-psi/psi/internal/strictjson"
 )
+
+// ErrNoServers is wrapped by the errors of [Load] and [Parse] for a file in which nothing lists
+// servers. Files in which hosts keep other settings as well may be of that kind.
+var ErrNoServers = errors.New("there are no servers")
 
 // A File is a configuration file. [Load] and [Parse] return it.
 type File struct {
 	Path    string
-	Servers []*Server // sorted by name
+	Servers []*Server // sorted by name; see also ForDirectory
 	Inputs  []Input   // inputs of VS Code, referenced by ${input:ID}
+
+	projects map[string][]*Server // by directory; see ForDirectory
+	odd      []error              // members that should list servers or inputs, but do not
 
 	mu      sync.Mutex // guards answers; held while the user is asked
 	answers map[string]string
@@ -50,30 +55,16 @@ type wireInput struct {
 
 func (w *wireInput) input() Input {
 	in := w.Input
-	in.Default = scalarText(w.Default)
+	in.Default, _ = scalarText(w.Default) // anything else is no default
 	for _, raw := range w.Options {
-		var object struct {
-			Value jsontext.Value `json:"value"`
+		if object, err := parseObject(raw); err == nil {
+			raw = object.values["value"]
 		}
-		if strictjson.Unmarshal(raw, &object) == nil {
-			raw = object.Value
-		}
-		if option := scalarText(raw); option != "" {
+		if option, err := scalarText(raw); err == nil && option != "" {
 			in.Options = append(in.Options, option)
 		}
 	}
 	return in
-}
-
-// scalarText returns the text of a string, a number or a boolean, or "" for anything else.
-func scalarText(raw jsontext.Value) (text string) {
-	switch raw.Kind() {
-	case '"':
-		_ = strictjson.Unmarshal(raw, &text)
-	case '0', 't', 'f':
-		text = string(raw)
-	}
-	return text
 }
 
 // maxFile is the maximum size of a file in bytes. It is large because some hosts store other
@@ -94,59 +85,35 @@ func Load(path string) (*File, error) {
 	return Parse(path, data)
 }
 
-// Parse parses the contents of a file. The path is used in errors. Parse returns an error if
-// the file is not a JSON object, apart from comments and trailing commas, or has no servers.
-// An invalid server does not make Parse fail; its [Server.Transport] returns the error.
+// Parse parses the contents of a file, in UTF-8 or UTF-16. The path is used in errors. Parse
+// returns an error if the file is not a JSON object, apart from comments and trailing commas,
+// and one that wraps [ErrNoServers] if it lists no servers.
+//
+// Anything else that is wrong concerns one server only. If a member is required to connect, or
+// restricts what the host may use, [Server.Transport] returns an error. Otherwise, the member
+// is left out, and Transport logs a warning. Of several members with the same name, the last
+// one is used, as in all hosts.
 func Parse(path string, data []byte) (*File, error) {
 	if len(data) > maxFile {
 		return nil, fmt.Errorf("config: %s: the file has more than %d bytes", path, maxFile)
 	}
-	plain := withoutComments(data)
-	var root struct {
-		MCPServers map[string]jsontext.Value `json:"mcpServers"`
-		Servers    map[string]jsontext.Value `json:"servers"` // VS Code
-		Inputs     []wireInput               `json:"inputs"`
-	}
-	// Be lenient here, because hosts store other data in their files. Servers are decoded
-	// strictly, one by one.
-	if err := strictjson.UnmarshalWith(jsontext.AllowInvalidUTF8(true), plain, &root); err != nil {
-		return nil, fmt.Errorf("config: %s: %s", path, problem(plain, err))
-	}
-	if root.MCPServers == nil && root.Servers == nil {
-		return nil, fmt.Errorf(`config: %s: want servers below "mcpServers" or "servers"`, path)
+	root, err := parseFile(data)
+	if err != nil {
+		return nil, fmt.Errorf("config: %s: %w", path, err)
 	}
 	f := &File{Path: path, answers: map[string]string{}}
-	for _, w := range root.Inputs {
-		f.Inputs = append(f.Inputs, w.input())
+	switch found := f.readPlaces(root); {
+	case found:
+	case len(f.odd) > 0:
+		return nil, fmt.Errorf("config: %s: %w", path, f.odd[0])
+	default:
+		return nil, fmt.Errorf(`config: %s: %w: want them below "mcpServers" or "servers"`, path, ErrNoServers)
 	}
-	for _, servers := range []map[string]jsontext.Value{root.MCPServers, root.Servers} {
-		for _, name := range slices.Sorted(maps.Keys(servers)) {
-			f.Servers = append(f.Servers, f.parseServer(name, servers[name]))
-		}
-	}
-	slices.SortStableFunc(f.Servers, func(a, b *Server) int { return strings.Compare(a.Name, b.Name) })
-	for i := range f.Servers[:max(len(f.Servers)-1, 0)] {
-		if name := f.Servers[i].Name; name == f.Servers[i+1].Name {
-			return nil, fmt.Errorf(`config: %s: server %q is below "mcpServers" and below "servers"`, path, name)
-		}
-	}
+	slices.SortFunc(f.Servers, compareNames)
 	return f, nil
 }
 
-// problem describes why a file could not be decoded. It includes the line number of a syntax
-// error.
-func problem(data []byte, err error) string {
-	var syntax *jsontext.SyntacticError
-	if !errors.As(err, &syntax) {
-		return strictjson.Problem(err)
-	}
-	before := data[:min(max(int(syntax.ByteOffset), 0), len(data))]
-	line := 1 + strings.Count(string(before), "\n")
-	if syntax.Err == nil {
-		return fmt.Sprintf("line %d: malformed JSON", line)
-	}
-	return fmt.Sprintf("line %d: %v", line, syntax.Err)
-}
+func compareNames(a, b *Server) int { return strings.Compare(a.Name, b.Name) }
 
 // Server returns the server with the given name. The error for an unknown name may suggest a
 // similar one.
@@ -161,5 +128,22 @@ func (f *File) Server(name string) (*Server, error) {
 		}
 		names = append(names, s.Name)
 	}
-	return nil, fmt.Errorf("config: %s: there is no server %q%s", f.Path, name, nearest.Hint(name, names))
+	return nil, fmt.Errorf("config: %s: there is no server %q%s%s", f.Path, name, nearest.Hint(name, names), f.oddities())
+}
+
+// addOddf records that a member should list servers or inputs, but does not. A few such errors
+// are enough to find the mistake.
+func (f *File) addOddf(format string, args ...any) {
+	if len(f.odd) < 4 {
+		f.odd = append(f.odd, fmt.Errorf(format, args...))
+	}
+}
+
+// oddities returns the end of an error about something that is missing from the file.
+func (f *File) oddities() string {
+	var text strings.Builder
+	for _, err := range f.odd {
+		text.WriteString("; " + err.Error())
+	}
+	return text.String()
 }

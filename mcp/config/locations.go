@@ -33,5 +33,9 @@ func Locations() []Location {
 	add("Windsurf", home, noHome, ".codeium", "windsurf", "mcp_config.json")
 	add("Gemini CLI", home, noHome, ".gemini", "settings.json")
 	add("LM Studio", home, noHome, ".lmstudio", "mcp.json")
+	add("Copilot CLI", home, noHome, ".copilot", "mcp-config.json")
+	add("Kiro", home, noHome, ".kiro", "settings", "mcp.json")
+	add("Amazon Q", home, noHome, ".aws", "amazonq", "mcp.json")
+	add("Cline", settings, noSettings, "Code", "User", "globalStorage", "saoudrizwan.claude-dev", "settings", "cline_mcp_settings.json")
 	return all
 }

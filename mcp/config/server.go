@@ -4,14 +4,12 @@
 package config
 
 import (
-	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
-
-	"github.com/go-psi/psi/internal/strictjson"
 )
 
 // A Server is a server in a [File]: either a command or a URL. Variables in its fields have
@@ -40,51 +38,50 @@ type Server struct {
 	// ExcludeTools; see [Server.UsesTool]. Transport ignores them.
 	IncludeTools, ExcludeTools []string
 
-	file  *File    // nil if the Server was not parsed from a file
-	unset []string // variables that are null in "env"
-	err   error    // why the server cannot be used
-}
+	// OAuth configures the login at a URL. Nil means that the file says nothing about it.
+	OAuth *OAuth
+	// Members are all members of the server in its file, so that a host can read its own
+	// settings, with their variables. Nil if the Server was not parsed from a file.
+	Members map[string]json.RawMessage
 
-// wireServer is a server as it appears in files.
-type wireServer struct {
-	Type          string                    `json:"type"`
-	Transport     string                    `json:"transport"` // used by some hosts instead of type
-	Command       string                    `json:"command"`
-	Args          []string                  `json:"args"`
-	Env           map[string]jsontext.Value `json:"env"`
-	EnvFile       string                    `json:"envFile"`
-	Dir           string                    `json:"cwd"`
-	URL           string                    `json:"url"`
-	ServerURL     string                    `json:"serverUrl"` // Windsurf
-	HTTPURL       string                    `json:"httpUrl"`   // Gemini CLI
-	Headers       map[string]string         `json:"headers"`
-	Disabled      bool                      `json:"disabled"`
-	Enabled       *bool                     `json:"enabled"`
-	IncludeTools  []string                  `json:"includeTools"`
-	ExcludeTools  []string                  `json:"excludeTools"`
-	DisabledTools []string                  `json:"disabledTools"`
+	file     *File    // nil if the Server was not parsed from a file
+	unset    []string // variables that are null in "env"
+	err      error    // why the server cannot be used
+	warnings []error  // what was left out; logged by Transport
 }
 
 // types maps the values of "type" in files to the values of [Server].Type.
 var types = map[string]string{
-	"": "", "stdio": "stdio", "local": "stdio", "sse": "sse",
+	"": "", "stdio": "stdio", "local": "stdio", "sse": "sse", "remote": "http",
 	"http": "http", "streamable-http": "http", "streamable_http": "http", "streamableHttp": "http", "streamable": "http",
 }
 
-// parseServer decodes one server of the file.
+// parseServer parses one server of the file.
 func (f *File) parseServer(name string, raw jsontext.Value) *Server {
 	s := &Server{Name: name, file: f}
-	var w wireServer
-	if err := strictjson.Unmarshal(raw, &w); err != nil {
-		s.err = s.errorf("", "%s", problem(raw, err))
+	o, err := parseObject(raw)
+	if err != nil {
+		s.fail("", err)
 		return s
 	}
-	s.Command, s.Args, s.EnvFile, s.Dir = w.Command, w.Args, w.EnvFile, w.Dir
-	s.URL, s.Headers = cmp.Or(w.HTTPURL, w.URL, w.ServerURL), w.Headers
-	s.Disabled = w.Disabled || w.Enabled != nil && !*w.Enabled
-	s.IncludeTools, s.ExcludeTools = w.IncludeTools, slices.Concat(w.ExcludeTools, w.DisabledTools)
-	s.err = cmp.Or(s.setEnv(w.Env), s.setType(cmp.Or(w.Type, w.Transport)))
+	s.Members = rawMembers(o)
+	s.read("", o, members, s.fail)
+	if s.err == nil {
+		s.err = s.setType()
+	}
 	return s
+}
+
+// fail records why the server cannot be used.
+func (s *Server) fail(member string, err error) {
+	if s.err == nil {
+		s.err = s.errorf(member, "%w", err)
+	}
+}
+
+// warnf records that a part of the server was left out. The member may be "".
+func (s *Server) warnf(member, format string, args ...any) {
+	s.warnings = append(s.warnings, s.errorf(member, format, args...))
 }
 
 // UsesTool reports whether the host uses a tool of the server: the tool is not in
@@ -93,12 +90,15 @@ func (s *Server) UsesTool(name string) bool {
 	return !slices.Contains(s.ExcludeTools, name) && (s.IncludeTools == nil || slices.Contains(s.IncludeTools, name))
 }
 
-// setType sets the type to the given one or, if it is empty, infers it from the other fields.
-func (s *Server) setType(given string) error {
+// setType replaces the type in the file with one of this package or, if it is empty, infers it
+// from the other fields.
+func (s *Server) setType() error {
+	given := s.Type
 	kind, known := types[given]
+	s.Type = ""
 	switch {
 	case !known:
-		return s.errorf("type", "%q is not supported; want stdio, http or sse", given)
+		return s.errorf("type", "%.80q is not supported; want stdio, http or sse", given)
 	case s.Command == "" && s.URL == "":
 		return s.errorf("", "want a command or a url")
 	case s.Command != "" && s.URL != "":
@@ -113,31 +113,6 @@ func (s *Server) setType(given string) error {
 		s.Type = "stdio"
 	default:
 		s.Type = "http"
-	}
-	return nil
-}
-
-// setEnv sets the environment. Values may be strings, numbers or booleans. A variable that is
-// null is removed from the default environment of the command.
-func (s *Server) setEnv(env map[string]jsontext.Value) error {
-	if len(env) > 0 {
-		s.Env = map[string]string{}
-	}
-	for name, value := range env {
-		switch value.Kind() {
-		case '"':
-			var text string
-			if err := strictjson.Unmarshal(value, &text); err != nil {
-				return s.errorf("env."+name, "%s", strictjson.Problem(err))
-			}
-			s.Env[name] = text
-		case '0', 't', 'f':
-			s.Env[name] = string(value)
-		case 'n':
-			s.unset = append(s.unset, name)
-		default:
-			return s.errorf("env."+name, "want a string")
-		}
 	}
 	return nil
 }

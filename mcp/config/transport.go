@@ -6,6 +6,7 @@ package config
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"maps"
 	"net/http"
 	"net/url"
@@ -37,9 +38,13 @@ type Options struct {
 	// Command configures the transports of commands. It may be nil.
 	Command *mcpstdio.CommandOptions
 	// HTTP returns the options of the transport to a URL, for example with a client that
-	// logs in. Headers in the file override headers in the options. HTTP may be nil, and may
-	// return nil.
-	HTTP func(url string) (*mcphttp.TransportOptions, error)
+	// logs in. login is the server's OAuth, with its variables replaced, or nil. Headers in
+	// the file override headers in the options. HTTP may be nil, and may return nil.
+	HTTP func(url string, login *OAuth) (*mcphttp.TransportOptions, error)
+
+	// Logger receives warnings about parts of the server that are left out. They contain no
+	// values of variables. Nil means slog.Default.
+	Logger *slog.Logger
 }
 
 func (o *Options) withDefaults() Options {
@@ -49,6 +54,9 @@ func (o *Options) withDefaults() Options {
 	}
 	if opts.LookupEnv == nil {
 		opts.LookupEnv = os.LookupEnv
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.Default()
 	}
 	return opts
 }
@@ -64,6 +72,9 @@ func (s *Server) Transport(ctx context.Context, opts *Options) (transport.Transp
 		return nil, s.err
 	}
 	x := &expander{server: s, opts: opts.withDefaults()}
+	for _, warning := range s.warnings {
+		x.warn(ctx, warning)
+	}
 	if s.Command != "" {
 		return x.command(ctx)
 	}
@@ -71,6 +82,10 @@ func (s *Server) Transport(ctx context.Context, opts *Options) (transport.Transp
 		return nil, s.errorf("", "want a command or a url")
 	}
 	return x.http(ctx)
+}
+
+func (x *expander) warn(ctx context.Context, err error) {
+	x.opts.Logger.WarnContext(ctx, "config: a part of a server is left out", "error", err)
 }
 
 // command returns the transport to a command.
@@ -126,7 +141,7 @@ func (x *expander) environ(ctx context.Context) ([]string, error) {
 		return slices.Contains(s.unset, name)
 	})
 	if s.EnvFile != "" {
-		more, err := x.readEnvFile(x.expand(ctx, "envFile", s.EnvFile))
+		more, err := x.readEnvFile(ctx, x.expand(ctx, "envFile", s.EnvFile))
 		if err != nil {
 			return nil, s.errorf("envFile", "%w", err)
 		}
@@ -154,6 +169,7 @@ func (x *expander) http(ctx context.Context) (transport.Transport, error) {
 		}
 		header.Set(name, value)
 	}
+	login := x.oauth(ctx)
 	if x.err != nil {
 		return nil, x.err
 	}
@@ -162,7 +178,7 @@ func (x *expander) http(ctx context.Context) (transport.Transport, error) {
 	}
 	var opts mcphttp.TransportOptions
 	if x.opts.HTTP != nil {
-		more, err := x.opts.HTTP(to)
+		more, err := x.opts.HTTP(to, login)
 		if err != nil {
 			return nil, s.errorf("", "%w", err)
 		}

@@ -120,13 +120,13 @@ func TestHeaders(t *testing.T) {
 		})
 	})
 	file := parse(t, `{"mcpServers": {"a": {"url": "`+url+`", "headers": {"Authorization": "Bearer ${TOKEN}"}}}}`)
-	connect(t, file.Servers[0], &config.Options{LookupEnv: vars("TOKEN=t"), HTTP: func(to string) (*mcphttp.TransportOptions, error) {
+	connect(t, file.Servers[0], &config.Options{LookupEnv: vars("TOKEN=t"), HTTP: func(to string, _ *config.OAuth) (*mcphttp.TransportOptions, error) {
 		if to != url {
 			t.Errorf("the URL is %s, want %s", to, url)
 		}
 		return &mcphttp.TransportOptions{Header: http.Header{"Authorization": {"replaced"}, "X-Other": {"kept"}}}, nil
 	}})
-	_, err := file.Servers[0].Transport(t.Context(), &config.Options{LookupEnv: vars("TOKEN=t"), HTTP: func(string) (*mcphttp.TransportOptions, error) {
+	_, err := file.Servers[0].Transport(t.Context(), &config.Options{LookupEnv: vars("TOKEN=t"), HTTP: func(string, *config.OAuth) (*mcphttp.TransportOptions, error) {
 		return nil, errors.New("no login")
 	}})
 	if want := `config: mcp.json: server "a": no login`; err == nil || err.Error() != want {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/config"
 	"github.com/go-psi/psi/mcp/tasks"
 	"github.com/go-psi/psi/mcp/transport"
 )
@@ -43,6 +44,7 @@ type clientFlags struct {
 	config   string
 	headers  listFlag
 	login    bool
+	oauth    config.OAuth // replaces what a configuration file says
 	timeout  time.Duration
 	protocol string
 	log      string
@@ -78,6 +80,10 @@ func (o *clientFlags) add(f *flag.FlagSet) {
 	f.StringVar(&o.config, "config", "", "look up the name of the server in this `file`")
 	f.Var(&o.headers, "header", "send this header, `\"Name: value\"`, with every HTTP request; may be repeated")
 	f.BoolVar(&o.login, "login", false, "log in with a browser if the server wants it, even if psi is not used in a terminal")
+	f.StringVar(&o.oauth.ClientID, "client-id", "", "log in as this `client`, which was registered with the authorization server in advance")
+	f.IntVar(&o.oauth.CallbackPort, "callback-port", 0, "log in with the redirect URI http://localhost:`port`/callback")
+	f.Var((*listFlag)(&o.oauth.Scopes), "scope", "log in with this `scope`; may be repeated")
+	f.StringVar(&o.oauth.AuthorizationServerMetadata, "auth-server-metadata", "", "log in at the authorization server with this metadata `URL`, whatever the server says")
 	f.DurationVar(&o.timeout, "timeout", 5*time.Minute, "how long a call may take without progress")
 	f.StringVar(&o.protocol, "protocol", "", "speak this `version` of the protocol, without finding out which one the server speaks")
 	f.BoolVar(&o.verbose, "v", false, "show the messages on the wire, and the standard error of a command")

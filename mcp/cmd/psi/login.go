@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 
 	"github.com/go-psi/psi/internal/printable"
+	"github.com/go-psi/psi/mcp/config"
 	"github.com/go-psi/psi/mcphttp/oauth"
 )
 
@@ -21,19 +23,35 @@ var errLogin = errors.New("the server requires a login; run psi in a terminal, o
 
 // httpClient returns the HTTP client for the server at a URL. If the server requires a
 // login, the client uses the token of an earlier login, or asks the user to log in. Tokens
-// are stored in files that only the user can read.
-func (e *env) httpClient(url string) (*http.Client, error) {
+// are stored in files that only the user can read. login may be nil; flags replace its fields.
+func (e *env) httpClient(url string, login *config.OAuth) (*http.Client, error) {
 	dir, err := os.UserConfigDir()
 	if err != nil {
 		return nil, fmt.Errorf("there is no place for the tokens of logins: %w", err)
 	}
+	o := e.client.oauth
+	if login != nil {
+		o.ClientID, o.CallbackPort = cmp.Or(o.ClientID, login.ClientID), cmp.Or(o.CallbackPort, login.CallbackPort)
+		o.AuthorizationServerMetadata = cmp.Or(o.AuthorizationServerMetadata, login.AuthorizationServerMetadata)
+		if len(o.Scopes) == 0 {
+			o.Scopes = login.Scopes
+		}
+	}
+	grant := &oauth.AuthorizationCode{Registration: oauth.Registration{Name: "psi"}}
+	if o.ClientID != "" {
+		grant.Clients = []oauth.Client{{ID: o.ClientID}}
+	}
+	loopback := oauth.Loopback{OpenBrowser: e.browse}
+	if o.CallbackPort != 0 {
+		loopback.RedirectURI = fmt.Sprintf("http://localhost:%d/callback", o.CallbackPort)
+	}
+	grant.Redirector = &redirector{loopback, e.client.login || !e.stdinServes && e.term.isInteractive()}
 	t := oauth.NewTransport(url, &oauth.Options{
-		Grant: &oauth.AuthorizationCode{
-			Redirector:   &redirector{oauth.Loopback{OpenBrowser: e.browse}, e.client.login || !e.stdinServes && e.term.isInteractive()},
-			Registration: oauth.Registration{Name: "psi"},
-		},
-		Store:  oauth.NewFileStore(filepath.Join(dir, "psi", "tokens")),
-		Logger: e.log,
+		AuthorizationServerMetadata: o.AuthorizationServerMetadata,
+		Grant:                       grant,
+		Scopes:                      o.Scopes,
+		Store:                       oauth.NewFileStore(filepath.Join(dir, "psi", "tokens")),
+		Logger:                      e.log,
 	})
 	e.onClose(func() { _ = t.Close() }) // tokens are no longer needed
 	return &http.Client{Transport: t}, nil

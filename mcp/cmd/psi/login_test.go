@@ -6,9 +6,13 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -18,8 +22,9 @@ import (
 	"github.com/go-psi/psi/mcphttp/auth"
 )
 
-// loginServer starts an authorization server whose users approve everything.
-func loginServer(t *testing.T) (issuer string) {
+// loginServer starts an authorization server whose users approve everything. It passes the
+// requests of users to sent, unless that is nil.
+func loginServer(t *testing.T, sent chan<- url.Values) (issuer string) {
 	t.Helper()
 	routes := http.NewServeMux()
 	server := httptest.NewServer(routes)
@@ -38,14 +43,18 @@ func loginServer(t *testing.T) (issuer string) {
 		})
 	}
 	routes.HandleFunc("/authorize", func(w http.ResponseWriter, r *http.Request) {
+		if sent != nil {
+			sent <- r.URL.Query()
+		}
 		back := url.Values{"code": {"code"}, "state": {r.FormValue("state")}}
 		http.Redirect(w, r, r.FormValue("redirect_uri")+"?"+back.Encode(), http.StatusSeeOther)
 	})
 	return server.URL
 }
 
-// protectedServer starts a server that requires the token of a login.
-func protectedServer(t *testing.T) (resource string) {
+// protectedServer starts a server that requires the token of a login, and names an authorization
+// server.
+func protectedServer(t *testing.T, issuer string) (resource string) {
 	t.Helper()
 	keys := auth.APIKeys(map[string]*mcp.Principal{"a-token-that-is-good": {Issuer: "test", Subject: "ada"}}, nil)
 	return mcptest.ServeFunc(t, func(url string) http.Handler {
@@ -53,7 +62,7 @@ func protectedServer(t *testing.T) (resource string) {
 		router := mcphttp.NewRouter(newServer(), &mcphttp.RouterOptions{
 			Middleware: []func(http.Handler) http.Handler{auth.Require(keys, &auth.Options{Resource: resource})},
 		})
-		router.Handle(auth.MetadataPath(resource), auth.MetadataHandler(&auth.Metadata{Resource: resource, AuthorizationServers: []string{loginServer(t)}}))
+		router.Handle(auth.MetadataPath(resource), auth.MetadataHandler(&auth.Metadata{Resource: resource, AuthorizationServers: []string{issuer}}))
 		return router
 	}) + "/mcp"
 }
@@ -80,7 +89,7 @@ func (u *user) Write(p []byte) (int, error) {
 func TestLogin(t *testing.T) {
 	isolate(t)
 	t.Setenv("PATH", "") // so that no browser is found
-	server := protectedServer(t)
+	server := protectedServer(t, loginServer(t, nil))
 	if got := psi(t, "", "call", server, "add", "a=2", "b=3"); got.code != exitUnauthorized || !strings.Contains(got.errOut, "run psi in a terminal, or with -login; or send a key or token with -header") {
 		t.Errorf("without -login: exit code %d, wrote %q", got.code, got.errOut)
 	}
@@ -99,4 +108,52 @@ func TestLogin(t *testing.T) {
 			t.Errorf("wrote %q", u)
 		}
 	}
+}
+
+// A configuration file says as which client, where and for what to log in. Flags replace what it
+// says.
+func TestFindingRM5LoginOfFile(t *testing.T) {
+	t.Setenv("PATH", "") // so that no browser is found
+	port := freePort(t)
+	sent := make(chan url.Values, 1)
+	issuer := loginServer(t, sent)
+	server := protectedServer(t, "https://wrong.example.com")
+	for _, test := range []struct {
+		oauth         string
+		flags         []string
+		client, scope string
+	}{
+		{fmt.Sprintf(`{"clientId": "of-file", "callbackPort": %d, "scopes": ["one", "two"], "authServerMetadataUrl": "%s/.well-known/oauth-authorization-server"}`, port, issuer), nil, "of-file", "one two"},
+		{
+			`{"clientId": "of-file", "callbackPort": 1, "scopes": "one two"}`,
+			[]string{"-client-id", "of-flag", "-callback-port", strconv.Itoa(port), "-scope", "three", "-scope", "four", "-auth-server-metadata", issuer + "/.well-known/oauth-authorization-server"},
+			"of-flag", "three four",
+		},
+	} {
+		path := isolate(t) + "/mcp.json"
+		if err := os.WriteFile(path, fmt.Appendf(nil, `{"mcpServers": {"a": {"url": %q, "oauth": %s}}}`, server, test.oauth), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		u := &user{}
+		args := append([]string{"call", "-login", "-config", path, "a", "add", "a=2", "b=3"}, test.flags...)
+		if code := run(t.Context(), args, strings.NewReader(""), &out, u); code != exitOK || out.String() != "{\"sum\":5}\n" {
+			t.Fatalf("%s: exit code %d, wrote %q and %q", test.client, code, &out, u)
+		}
+		got := <-sent
+		if redirect := fmt.Sprintf("http://localhost:%d/callback", port); got.Get("client_id") != test.client || got.Get("scope") != test.scope || got.Get("redirect_uri") != redirect {
+			t.Errorf("%s: the user was sent with %v", test.client, got)
+		}
+	}
+}
+
+// freePort returns a port at which nothing listens.
+func freePort(t *testing.T) int {
+	t.Helper()
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().(*net.TCPAddr).Port
 }

@@ -10,12 +10,15 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
+	"net/netip"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/go-psi/psi/internal/nearest"
+	"github.com/go-psi/psi/internal/network"
 	"github.com/go-psi/psi/internal/printable"
 	"github.com/go-psi/psi/mcp/config"
 	"github.com/go-psi/psi/mcp/transport"
@@ -76,14 +79,30 @@ func (e *env) namedTransport(ctx context.Context, name string) (transport.Transp
 	case len(found) > 1:
 		return nil, usagef("several files have a server %q: choose one with -config %s", name, strings.Join(paths, " or "))
 	case len(found) == 0:
-		return nil, usagef("%q is neither a URL nor the name of a server in a configuration file%s; psi servers lists the names", name, nearest.Hint(name, names))
+		return nil, usagef("%q is neither a URL nor the name of a server in a configuration file%s; psi servers lists the names", name, cmp.Or(nearest.Hint(name, names), urlHint(name)))
 	}
 	return e.configTransport(ctx, found[0])
 }
 
+// schemeless matches a URL without its scheme, and captures the host.
+var schemeless = regexp.MustCompile(`^(?:(\[[0-9a-fA-F:]+\]|\w[\w.-]*):[0-9]+(?:/|$)|(localhost|\w[\w-]*(?:\.[\w-]+)+)/)`)
+
+// urlHint returns a hint at the URL that a word would be with a scheme, or "".
+func urlHint(word string) string {
+	match := schemeless.FindStringSubmatch(word)
+	if match == nil {
+		return ""
+	}
+	host := strings.Trim(match[1]+match[2], "[]")
+	if _, err := netip.ParseAddr(host); err == nil || network.IsLoopback(host) {
+		return nearest.Question("http://" + word)
+	}
+	return nearest.Question("https://" + word)
+}
+
 // configTransport returns the transport to a server in a configuration file.
 func (e *env) configTransport(ctx context.Context, s *config.Server) (transport.Transport, error) {
-	opts := &config.Options{Input: e.term.input, Command: e.commandOptions(), HTTP: e.httpOptions}
+	opts := &config.Options{Input: e.term.input, Command: e.commandOptions(), HTTP: e.httpOptions, Logger: e.log}
 	if e.stdinServes {
 		opts.Input = nil
 	}
@@ -94,23 +113,23 @@ func (e *env) configTransport(ctx context.Context, s *config.Server) (transport.
 	return t, nil
 }
 
-// configFiles returns the file at path or, if path is "", the files of the user's hosts.
-// Host files that cannot be read are passed to log and omitted.
+// configFiles returns the file at path or, if path is "", the files of the user's hosts, as they
+// apply in the working directory. Host files that cannot be read are passed to log and omitted.
 func (e *env) configFiles(path string, log func(msg string, args ...any)) ([]*config.File, error) {
 	if path != "" {
 		f, err := config.Load(path)
 		if err != nil {
 			return nil, &usageError{err}
 		}
-		return []*config.File{f}, nil
+		return []*config.File{f.ForDirectory("")}, nil
 	}
 	var files []*config.File
 	for _, l := range config.Locations() {
 		f, err := config.Load(l.Path)
 		switch {
 		case err == nil:
-			files = append(files, f)
-		case !errors.Is(err, fs.ErrNotExist):
+			files = append(files, f.ForDirectory(""))
+		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, config.ErrNoServers):
 			log("the configuration of a host is left out", "host", l.Host, "error", err)
 		}
 	}

@@ -107,6 +107,28 @@ func sameOutput(got, want string) bool {
 	return strings.HasSuffix(got, "}\n") && strings.Count(got, "\n") == 1
 }
 
+// A URL without a scheme is no name of a server: the error suggests the URL.
+func TestURLWithoutScheme(t *testing.T) {
+	isolate(t)
+	for word, want := range map[string]string{
+		"127.0.0.1:8080/mcp":   "http://127.0.0.1:8080/mcp",
+		"localhost:8080":       "http://localhost:8080",
+		"localhost/mcp":        "http://localhost/mcp",
+		"[::1]:80/mcp":         "http://[::1]:80/mcp",
+		"192.168.0.7:8080/mcp": "http://192.168.0.7:8080/mcp",
+		"example.com/mcp":      "https://example.com/mcp",
+		"example.com:8443":     "https://example.com:8443",
+		"./server":             "",
+		"a:b":                  "",
+		"servers/one":          "",
+	} {
+		got := psi(t, "", "list", word)
+		if has := strings.Contains(got.errOut, "did you mean "); got.code != exitUsage || has != (want != "") || has && !strings.Contains(got.errOut, `did you mean "`+want+`"?`) {
+			t.Errorf("%s: exit code %d, wrote %q, want %q", word, got.code, got.errOut, want)
+		}
+	}
+}
+
 // Mistakes in the command line are usage errors.
 func TestUsage(t *testing.T) {
 	isolate(t)

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-psi/psi/mcp/config"
 	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcphttp"
 	"github.com/go-psi/psi/mcpstdio"
@@ -56,20 +57,21 @@ func (e *env) commandOptions() *mcpstdio.CommandOptions {
 }
 
 func (e *env) urlTransport(url string) (transport.Transport, error) {
-	opts, err := e.httpOptions(url)
+	opts, err := e.httpOptions(url, nil)
 	if err != nil {
 		return nil, err
 	}
 	return mcphttp.NewTransport(url, opts), nil
 }
 
-// httpOptions returns the options of the transport to a URL.
-func (e *env) httpOptions(url string) (*mcphttp.TransportOptions, error) {
+// httpOptions returns the options of the transport to a URL. login is what a configuration file
+// says about the login, or nil.
+func (e *env) httpOptions(url string, login *config.OAuth) (*mcphttp.TransportOptions, error) {
 	header, err := e.header()
 	if err != nil {
 		return nil, err
 	}
-	client, err := e.httpClient(url)
+	client, err := e.httpClient(url, login)
 	if err != nil {
 		return nil, err
 	}
