@@ -51,7 +51,7 @@ func main() {
 var notInPrefix = regexp.MustCompile(`[^A-Za-z0-9-]`)
 
 // upstreams returns the enabled servers of a configuration file, with the tools that the
-// file selects.
+// file selects. Servers that cannot be used are logged and omitted.
 func upstreams(ctx context.Context, path string) ([]upstream, error) {
 	file, err := config.Load(path)
 	if err != nil {
@@ -64,7 +64,8 @@ func upstreams(ctx context.Context, path string) ([]upstream, error) {
 		}
 		transport, err := server.Transport(ctx, nil)
 		if err != nil {
-			return nil, err
+			slog.Warn("a server is left out", "error", err)
+			continue
 		}
 		list = append(list, upstream{notInPrefix.ReplaceAllString(server.Name, "_") + "_", transport, server.UsesTool})
 	}

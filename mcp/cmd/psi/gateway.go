@@ -35,8 +35,9 @@ func gatewayCommand() *command {
 		help: `gateway serves all servers of a configuration file at one endpoint, whatever revisions they and
 its clients speak. The tool "search" of the server "notes" is the tool "notes_search" of the
 gateway. With names, it serves only these servers; it leaves out disabled ones, and tools that
-the file excludes with excludeTools, or does not include in includeTools. A server may come
-and go: the gateway connects again, and starts a command again.
+the file excludes with excludeTools, or does not include in includeTools. It leaves out servers
+that cannot be used, with a warning, unless they are named. A server may come and go: the
+gateway connects again, and starts a command again.
 
 A single SERVER is served without a prefix. This gives an endpoint to a server that is a
 command and, with -stdio, makes a remote server with a login available to hosts that can only
@@ -141,40 +142,58 @@ func (g *gateway) handler(ctx context.Context, e *env, c *command, words []strin
 func withoutSlashes(text string) string { return strings.ReplaceAll(text, "/", "\x00") }
 
 // mount mounts the servers of a file: the named ones, or all enabled ones if there are no
-// names.
+// names. A server that cannot be used is left out, unless it is named.
 func (g *gateway) mount(ctx context.Context, e *env, file string, names []string) (*mcp.Mux, error) {
-	f, err := config.Load(file)
+	files, err := e.configFiles(file, nil)
 	if err != nil {
-		return nil, &usageError{err}
+		return nil, err
 	}
-	servers := slices.DeleteFunc(slices.Clone(f.Servers), func(s *config.Server) bool { return s.Disabled })
+	servers := slices.DeleteFunc(slices.Clone(files[0].Servers), func(s *config.Server) bool { return s.Disabled })
 	if len(names) > 0 {
 		servers = nil
 	}
 	for _, name := range names {
-		s, err := f.Server(name)
+		s, err := files[0].Server(name)
 		if err != nil {
 			return nil, &usageError{err}
 		}
 		servers = append(servers, s)
 	}
-	if err := checkPrefixes(servers); err != nil {
-		return nil, err
+	if len(servers) == 0 {
+		return nil, usagef("gateway: the file has no server that is enabled")
 	}
-	transports := make([]transport.Transport, len(servers))
-	for i, s := range servers { // all, before the first server is started
-		if transports[i], err = e.configTransport(ctx, s); err != nil {
+	var usable []*config.Server
+	var transports []transport.Transport
+	for _, s := range servers { // all, before the first server is started
+		t, err := e.mountable(ctx, s, usable)
+		switch {
+		case err == nil:
+			usable, transports = append(usable, s), append(transports, t)
+		case len(names) > 0 || ctx.Err() != nil:
 			return nil, err
+		default:
+			e.log.Warn("a server is left out", "error", err)
 		}
+	}
+	if len(usable) == 0 {
+		return nil, usagef("gateway: no server of the file can be used")
 	}
 	version, _ := buildVersion()
 	mux := mcp.NewMux("psi gateway", version, &mcp.MuxOptions{
 		Instructions: "Several servers, distinguished by the prefixes of their names.", Logger: e.log,
 	})
-	for i, s := range servers {
+	for i, s := range usable {
 		mux.Mount(prefixOf(s.Name), selected(s)(g.upstream(ctx, e, s.Name, transports[i])))
 	}
 	return mux, nil
+}
+
+// mountable returns the transport to a server that can be mounted beside others.
+func (e *env) mountable(ctx context.Context, s *config.Server, others []*config.Server) (transport.Transport, error) {
+	if err := checkPrefix(s, others); err != nil {
+		return nil, err
+	}
+	return e.configTransport(ctx, s)
 }
 
 // prefixOf returns the prefix of a server: its name, with the characters that tool names
@@ -188,20 +207,17 @@ func prefixOf(name string) string {
 	}, name) + "_"
 }
 
-// checkPrefixes returns an error if the prefix of one server begins with that of another,
-// because it would be ambiguous to which server a tool belongs.
-func checkPrefixes(servers []*config.Server) error {
-	if len(servers) == 0 {
-		return usagef("gateway: the file has no server that is enabled")
+// checkPrefix returns an error if the prefix of a server begins with that of another server, or
+// the reverse, because it would be ambiguous to which of them a tool belongs.
+func checkPrefix(s *config.Server, others []*config.Server) error {
+	prefix := prefixOf(s.Name)
+	if len(prefix) > 64 {
+		return usagef("gateway: the name of the server %.80q is longer than 63 characters", s.Name)
 	}
-	for i, a := range servers {
-		if len(prefixOf(a.Name)) > 64 {
-			return usagef("gateway: the name of the server %q is longer than 63 characters", a.Name)
-		}
-		for j, b := range servers {
-			if i != j && strings.HasPrefix(prefixOf(b.Name), prefixOf(a.Name)) {
-				return usagef("gateway: tools of %q and %q would have the same prefix %q: rename one of the servers", a.Name, b.Name, prefixOf(a.Name))
-			}
+	for _, other := range others {
+		if p := prefixOf(other.Name); strings.HasPrefix(prefix, p) || strings.HasPrefix(p, prefix) {
+			return usagef("gateway: tools of %q would begin with %q and those of %q with %q, so that a name could belong to both: rename one of the servers",
+				s.Name, prefix, other.Name, p)
 		}
 	}
 	return nil

@@ -102,8 +102,41 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// Servers that Claude Code stores for a project are known in its directory. Files of hosts
+// without servers are no reason for a warning.
+func TestFindingR10ServersOfProjects(t *testing.T) {
+	home := isolate(t)
+	project := home + "/project"
+	if err := errors.Join(os.Mkdir(project, 0o700), os.Mkdir(home+"/.gemini", 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	text := fmt.Sprintf(`{"numStartups": 3, "projects": {%q: {"mcpServers": {"here": {"url": %q}}}}}`, project, serve(t, newServer()))
+	for path, text := range map[string]string{"/.claude.json": text, "/.gemini/settings.json": `{"theme": "dark"}`} {
+		if err := os.WriteFile(home+path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := psi(t, "", "servers"); got.out != "" || got.errOut != "psi: there are no servers; see -config\n" {
+		t.Errorf("elsewhere: wrote %q and %q", got.out, got.errOut)
+	}
+	t.Chdir(project)
+	if got := psi(t, "", "servers"); !strings.HasPrefix(got.out, "here  http  ") || got.errOut != "" {
+		t.Errorf("wrote %q and %q", got.out, got.errOut)
+	}
+	if got := psi(t, "", "call", "here", "add", "a=2", "b=3"); got.out != "{\"sum\":5}\n" {
+		t.Errorf("wrote %q and %q", got.out, got.errOut)
+	}
+}
+
 // startServing runs a serving subcommand and returns the URL that it serves.
 func startServing(t *testing.T, subcommand string, args ...string) (url string) {
+	t.Helper()
+	url, _ = startServingLogged(t, subcommand, args...)
+	return url
+}
+
+// startServingLogged is like startServing, and also returns what was written before.
+func startServingLogged(t *testing.T, subcommand string, args ...string) (url, logged string) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	said := make(chan string, 100)
@@ -121,10 +154,11 @@ func startServing(t *testing.T, subcommand string, args ...string) (url string) 
 	})
 	for line := range said {
 		if _, url, ok := strings.Cut(strings.TrimSpace(line), "serving at "); ok {
-			return url
+			return url, logged
 		}
+		logged += line
 	}
-	return ""
+	return "", logged
 }
 
 // lines sends each write on the channel, or drops it if the channel is full.
@@ -274,22 +308,81 @@ func TestGatewayStdio(t *testing.T) {
 func TestGatewayInputs(t *testing.T) {
 	isolate(t)
 	path := writeConfig(t, "http://127.0.0.1:1/mcp")
-	if got := psi(t, "yes\n", "gateway", "-stdio", path); got.code != exitUsage || !strings.Contains(got.errOut, "the user cannot be asked for it") {
+	if got := psi(t, "yes\n", "gateway", "-stdio", path, "near"); got.code != exitUsage || !strings.Contains(got.errOut, "the user cannot be asked for it") {
 		t.Errorf("exit code %d, wrote %q", got.code, got.errOut)
 	}
 }
 
-// Unusable files, such as ones whose servers have the same prefix, are rejected before any
-// server is started.
-func TestGatewayPrefixes(t *testing.T) {
+// A server that cannot be used is left out with a warning that names it. If it is named on the
+// command line, or no other server is left, nothing is served.
+func TestFindingR4GatewayWithBadServers(t *testing.T) {
+	isolate(t)
+	path := t.TempDir() + "/servers.json"
+	text := fmt.Sprintf(`{"mcpServers": {
+		"good": {"url": %q},
+		"variable": {"url": "${NONE_SUCH}"},
+		"type": {"type": "ws", "url": "wss://example.com"},
+		"empty": {},
+		"number": {"command": "x", "args": [1]},
+		"envfile": {"command": "x", "envFile": "/no/such/file"},
+		"good_twin": {"command": "x"},
+		"%s": {"command": "x"},
+		"scalar": 1
+	}}`, serve(t, newServer()), strings.Repeat("long", 16))
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	url, warned := startServingLogged(t, "gateway", path)
+	if got := psi(t, "", "call", url, "good_add", "a=2", "b=3"); got.out != "{\"sum\":5}\n" {
+		t.Errorf("wrote %q and %q", got.out, got.errOut)
+	}
+	for _, want := range []string{
+		`server "variable": url: ${NONE_SUCH}`, `server "type": type: "ws"`, `server "empty": want a command`, `server "number": args: `,
+		`server "envfile": envFile: `, `server "scalar": `, `longer than 63 characters`,
+		`tools of "good_twin" would begin with "good_twin_" and those of "good" with "good_"`,
+	} {
+		if !strings.Contains(warned, want) {
+			t.Errorf("no warning has %s: %s", want, warned)
+		}
+	}
+	for _, name := range []string{"variable", "type", "empty", "number", "envfile", "scalar"} {
+		if got := psi(t, "", "gateway", path, "good", name); got.code != exitUsage || !strings.Contains(got.errOut, `server "`+name+`"`) {
+			t.Errorf("%s: exit code %d, wrote %q", name, got.code, got.errOut)
+		}
+	}
+}
+
+// Servers are rejected, before any of them is started, if it would be ambiguous to which a tool
+// belongs. The error says why.
+func TestFindingR18GatewayPrefixes(t *testing.T) {
+	isolate(t)
+	path := t.TempDir() + "/servers.json"
+	if err := os.WriteFile(path, []byte(`{"mcpServers": {"github": {"command": "x"}, "github_enterprise": {"command": "y"}, "a b": {"command": "x"}, "a-c": {"command": "x"}, "a_b": {"command": "x"}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for names, want := range map[string]string{
+		"github github_enterprise": `tools of "github_enterprise" would begin with "github_enterprise_" and those of "github" with "github_", so that a name could belong to both: rename one of the servers`,
+		"github_enterprise github": `tools of "github" would begin with "github_" and those of "github_enterprise" with "github_enterprise_"`,
+		"a b,a-c,a_b":              `tools of "a_b" would begin with "a_b_" and those of "a b" with "a_b_"`,
+	} {
+		words := strings.Split(names, ",")
+		if len(words) == 1 {
+			words = strings.Fields(names)
+		}
+		if got := psi(t, "", append([]string{"gateway", path}, words...)...); got.code != exitUsage || !strings.Contains(got.errOut, want) {
+			t.Errorf("%s: exit code %d, wrote %q", names, got.code, got.errOut)
+		}
+	}
+}
+
+// A file without a server that can be used is rejected.
+func TestGatewayWithoutServers(t *testing.T) {
 	isolate(t)
 	path := t.TempDir() + "/servers.json"
 	for text, want := range map[string]string{
-		`{"a b": {"command": "x"}, "a-c": {"command": "x"}, "a_b": {"command": "x"}}`: `would have the same prefix "a_b_"`,
-		`{"a": {"command": "x"}, "a_b": {"command": "x"}}`:                            `would have the same prefix "a_"`,
-		`{"a": {"command": "x", "disabled": true}}`:                                   "no server that is enabled",
-		`{"a": {"url": "${NONE}"}}`:                                                   `server "a": url: ${NONE}`,
-		`{"` + strings.Repeat("a", 64) + `": {"command": "x"}}`:                       "longer than 63 characters",
+		`{"a": {"command": "x", "disabled": true}}`:             "no server that is enabled",
+		`{"a": {"url": "${NONE}"}}`:                             `no server of the file can be used`,
+		`{"` + strings.Repeat("a", 64) + `": {"command": "x"}}`: "longer than 63 characters",
 	} {
 		if err := os.WriteFile(path, []byte(`{"mcpServers": `+text+`}`), 0o600); err != nil {
 			t.Fatal(err)
