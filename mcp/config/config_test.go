@@ -5,6 +5,7 @@ package config_test
 
 import (
 	"context"
+	"log/slog"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -151,6 +152,7 @@ func TestMalformedServers(t *testing.T) {
 		`{"url": "https://example.com", "headers": {"A": "${LINES}"}}`:               `headers.A: not a header of HTTP`,
 		`{"url": "https://example.com", "headers": {"Authorization": "${MISSING}"}}`: `headers.Authorization: ${MISSING}: the environment does not have it`,
 		`{"url": "https://${env:MISSING}/"}`:                                         `url: ${env:MISSING}: the environment does not have it`,
+		`{"command": "x", "args": ["${$HOME}"]}`:                                     `args: ${$HOME}: there is no such variable`,
 		`{"command": "x", "args": ["${command:pick}"]}`:                              `args: ${command:pick}: there is no such variable`,
 		`{"command": "x", "env": {"A": "${input:key}"}}`:                             `env.A: ${input:key}: the file has no input "key"`,
 		`{"command": "x", "env": {"A": "${input:token}"}}`:                           `env.A: ${input:token}: the user cannot be asked for it: Options.Input is nil`,
@@ -250,17 +252,19 @@ func TestLocations(t *testing.T) {
 // Whatever a file contains, parsing it and using its servers does not panic.
 func FuzzParse(f *testing.F) {
 	f.Add(`{"mcpServers": {"a": {"command": "${X:-y}", "args": ["${input:i}"], "env": {"A": null}}}, "inputs": [{"id": "i"}]}`)
+	f.Add(`{"mcp": {"a": {"command": ["x"], "environment": {"A": "{env:X}"}}}, "projects": {"/": {"mcpServers": {"b": {"url": "https://x/", "oauth": {"scopes": "a"}}}}}}`)
+	f.Add("\xff\xfe{\x00}\x00")
 	f.Add("{// x\n\"servers\": {/* y */ \"a\": {\"url\": \"https://x/\", \"headers\": {\"A\": \"\\u0000\"}},},}")
 	f.Fuzz(func(t *testing.T, text string) {
 		file, err := config.Parse("f", []byte(text))
 		if err != nil {
 			return
 		}
-		for _, s := range file.Servers {
+		for _, s := range file.ForDirectory("/a").Servers {
 			if strings.Contains(text, "envFile") {
 				continue
 			}
-			_, _ = s.Transport(t.Context(), &config.Options{LookupEnv: vars("X=1")})
+			_, _ = s.Transport(t.Context(), &config.Options{LookupEnv: vars("X=1"), Logger: slog.New(slog.DiscardHandler)})
 		}
 	})
 }

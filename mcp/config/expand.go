@@ -33,7 +33,8 @@ type expander struct {
 // expanded again.
 func (x *expander) expand(ctx context.Context, member, value string) string {
 	return variable.ReplaceAllStringFunc(value, func(match string) string {
-		text, err := x.value(ctx, strings.TrimLeft(match[:len(match)-1], "${"))
+		name := strings.TrimPrefix(match, "$")
+		text, err := x.value(ctx, name[1:len(name)-1])
 		if err != nil && x.err == nil {
 			x.err = x.server.errorf(member, "%s: %w", match, err)
 		}
