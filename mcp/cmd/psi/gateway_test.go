@@ -152,13 +152,18 @@ func startServingLogged(t *testing.T, subcommand string, args ...string) (url, l
 			t.Errorf("psi %s ended with %d", subcommand, code)
 		}
 	})
-	for line := range said {
-		if _, url, ok := strings.Cut(strings.TrimSpace(line), "serving at "); ok {
-			return url, logged
+	for {
+		select {
+		case line := <-said:
+			if _, url, ok := strings.Cut(strings.TrimSpace(line), "serving at "); ok {
+				return url, logged
+			}
+			logged += line
+		case code := <-ended:
+			ended <- exitOK // for the cleanup
+			t.Fatalf("psi %s ended with %d, having written %s", subcommand, code, logged)
 		}
-		logged += line
 	}
-	return "", logged
 }
 
 // lines sends each write on the channel, or drops it if the channel is full.
