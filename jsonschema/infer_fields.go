@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/go-psi/psi/internal/strictjson"
 )
 
 // A field is a Go field that becomes a JSON member, or the embedded fallback that holds
@@ -83,7 +85,7 @@ func readField(f reflect.StructField) (out *field, embed, ok bool) {
 			out.omits = true
 		case "string":
 			out.quoted = true
-		case "embed":
+		case strictjson.EmbedOption:
 			embed = true
 		}
 	}

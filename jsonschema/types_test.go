@@ -128,12 +128,12 @@ type shadows struct {
 
 type rest struct {
 	Known string         `json:"known"`
-	Rest  map[string]int `json:",embed"`
+	Rest  map[string]int `json:",inline,embed"`
 }
 
 type rawRest struct {
 	Known string         `json:"known"`
-	Rest  jsontext.Value `json:",embed"`
+	Rest  jsontext.Value `json:",inline,embed"`
 }
 
 type pointers struct {
@@ -200,15 +200,17 @@ type unseen struct {
 	//lint:ignore U1000 the schema must not show it
 	hidden string
 	Never  string `json:"-"`
-	Dash   string `json:"-,omitzero"` //nolint:staticcheck // the JSON package reads this as the name "-"
 }
 
-// golden is the table of inferred schemas. Entries with failing set have no schema.
-var golden = []struct {
+// A goldenType is a type with its inferred schema in testdata; there is none if failing is set.
+type goldenType struct {
 	name    string
 	typ     reflect.Type
 	failing bool
-}{
+}
+
+// golden is the table of inferred schemas.
+var golden = append([]goldenType{
 	{name: "any", typ: reflect.TypeFor[struct {
 		V any
 		L []any
@@ -312,7 +314,7 @@ var golden = []struct {
 	{name: "fails-func", typ: reflect.TypeFor[func()](), failing: true},
 	{name: "fails-key", typ: reflect.TypeFor[struct{ M map[bool]int }](), failing: true},
 	{name: "fails-quoted", typ: structOf("S", reflect.TypeFor[[]string](), `json:",string"`), failing: true},
-}
+}, dashedTypes...)
 
 // structOf returns a struct type that linters would reject in source code.
 func structOf(name string, typ reflect.Type, tag reflect.StructTag) reflect.Type {

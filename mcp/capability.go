@@ -19,7 +19,7 @@ type Implementation struct {
 	Description string `json:"description,omitempty"`
 	WebsiteURL  string `json:"websiteUrl,omitempty"`
 	Icons       []Icon `json:"icons,omitempty"`
-	Extra       Extra  `json:",embed"`
+	Extra       Extra  `json:",inline,embed"`
 }
 
 // An Icon is an image for user interfaces. Src is an https or data URI.
@@ -42,7 +42,7 @@ type ClientCapabilities struct {
 	Sampling     *SamplingCapability        `json:"sampling,omitzero"`
 	Elicitation  *ElicitationCapability     `json:"elicitation,omitzero"`
 	Extensions   Extensions                 `json:"extensions,omitempty"`
-	Extra        Extra                      `json:",embed"`
+	Extra        Extra                      `json:",inline,embed"`
 }
 
 // names returns the names of the declared capabilities for questions, such as
@@ -121,7 +121,7 @@ type ServerCapabilities struct {
 	Completions  *struct{}                  `json:"completions,omitzero"`
 	Logging      *struct{}                  `json:"logging,omitzero"`
 	Extensions   Extensions                 `json:"extensions,omitempty"`
-	Extra        Extra                      `json:",embed"`
+	Extra        Extra                      `json:",inline,embed"`
 }
 
 // declare adds an extension without settings, unless it is already declared.

@@ -168,7 +168,7 @@ type SubscriptionFilter struct {
 	PromptsListChanged    bool     `json:"promptsListChanged,omitzero"`
 	ResourcesListChanged  bool     `json:"resourcesListChanged,omitzero"`
 	ResourceSubscriptions []string `json:"resourceSubscriptions,omitempty"`
-	Extra                 Extra    `json:",embed"`
+	Extra                 Extra    `json:",inline,embed"`
 }
 
 // check returns an error if the filter names more resources than limit.

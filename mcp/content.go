@@ -40,7 +40,7 @@ type TextContent struct {
 	Text        string       `json:"text"`
 	Annotations *Annotations `json:"annotations,omitzero"`
 	Meta        Meta         `json:"_meta,omitempty"`
-	Extra       Extra        `json:",embed"`
+	Extra       Extra        `json:",inline,embed"`
 }
 
 // Text returns a text content block.
@@ -52,7 +52,7 @@ type ImageContent struct {
 	MIMEType    string       `json:"mimeType"`
 	Annotations *Annotations `json:"annotations,omitzero"`
 	Meta        Meta         `json:"_meta,omitempty"`
-	Extra       Extra        `json:",embed"`
+	Extra       Extra        `json:",inline,embed"`
 }
 
 // AudioContent is audio. Data is sent as base64.
@@ -61,7 +61,7 @@ type AudioContent struct {
 	MIMEType    string       `json:"mimeType"`
 	Annotations *Annotations `json:"annotations,omitzero"`
 	Meta        Meta         `json:"_meta,omitempty"`
-	Extra       Extra        `json:",embed"`
+	Extra       Extra        `json:",inline,embed"`
 }
 
 // ResourceLink refers to a resource, which need not be listed.
@@ -72,7 +72,7 @@ type EmbeddedResource struct {
 	Resource    *ResourceContents `json:"resource"`
 	Annotations *Annotations      `json:"annotations,omitzero"`
 	Meta        Meta              `json:"_meta,omitempty"`
-	Extra       Extra             `json:",embed"`
+	Extra       Extra             `json:",inline,embed"`
 }
 
 // ToolUseContent is a tool call by the model, in sampling.
@@ -81,7 +81,7 @@ type ToolUseContent struct {
 	Name  string          `json:"name"`
 	Input json.RawMessage `json:"input"` // an object; nil is sent as {}
 	Meta  Meta            `json:"_meta,omitempty"`
-	Extra Extra           `json:",embed"`
+	Extra Extra           `json:",inline,embed"`
 }
 
 // ToolResultContent is the result of a [ToolUseContent], in sampling.
@@ -91,7 +91,7 @@ type ToolResultContent struct {
 	StructuredContent json.RawMessage `json:"structuredContent,omitzero"`
 	IsError           bool            `json:"isError,omitzero"`
 	Meta              Meta            `json:"_meta,omitempty"`
-	Extra             Extra           `json:",embed"`
+	Extra             Extra           `json:",inline,embed"`
 }
 
 // UnknownContent is a block whose type is unknown to this package. It is forwarded
@@ -255,7 +255,7 @@ func appendTyped(dst []byte, c Content) ([]byte, error) {
 // typed is a content block in its wire format.
 type typed[T any] struct {
 	Type  string `json:"type"`
-	Block *T     `json:",embed"`
+	Block *T     `json:",inline,embed"`
 }
 
 // unmarshalContent decodes data into block. It returns an error if the type of data is not

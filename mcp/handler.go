@@ -167,7 +167,7 @@ type ResultBase struct {
 	// ResultType is left empty by handlers and then sent as "complete".
 	ResultType string `json:"resultType,omitempty"`
 	Meta       Meta   `json:"_meta,omitempty"`
-	Extra      Extra  `json:",embed"`
+	Extra      Extra  `json:",inline,embed"`
 }
 
 func (b *ResultBase) base() *ResultBase { return b }

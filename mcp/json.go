@@ -6,7 +6,6 @@ package mcp
 import (
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"strings"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -44,7 +43,7 @@ func unmarshal(data []byte, v any) error {
 // send all of these, and other clients accept them or do not decode the data.
 func unmarshalBase64(d *jsontext.Decoder, data *[]byte) error {
 	if d.PeekKind() != '"' {
-		return errors.ErrUnsupported // the JSON package decodes null and rejects the rest
+		return strictjson.ErrSkip // the JSON package decodes null and rejects the rest
 	}
 	token, err := d.ReadToken()
 	if err != nil {

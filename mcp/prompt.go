@@ -18,7 +18,7 @@ type Prompt struct {
 	Arguments   []*PromptArgument `json:"arguments,omitempty"` // nil: [PromptFunc] infers them
 	Icons       []Icon            `json:"icons,omitempty"`
 	Meta        Meta              `json:"_meta,omitempty"`
-	Extra       Extra             `json:",embed"`
+	Extra       Extra             `json:",inline,embed"`
 
 	// Completers suggest values for arguments, by name. Arguments with an enum are completed
 	// without one. Middleware of [Mux.With] applies to completers as it does to the prompt,
@@ -32,7 +32,7 @@ type PromptArgument struct {
 	Title       string `json:"title,omitempty"`
 	Description string `json:"description,omitempty"`
 	Required    bool   `json:"required,omitzero"`
-	Extra       Extra  `json:",embed"`
+	Extra       Extra  `json:",inline,embed"`
 }
 
 // GetPromptParams are the params of prompts/get.
@@ -41,7 +41,7 @@ type GetPromptParams struct {
 	Arguments map[string]string `json:"arguments,omitempty"`
 	Retry
 	Meta  Meta  `json:"_meta,omitempty"`
-	Extra Extra `json:",embed"`
+	Extra Extra `json:",inline,embed"`
 }
 
 // GetPromptResult is the result of prompts/get.
@@ -69,7 +69,7 @@ func AssistantMessage(c Content) *PromptMessage {
 type wirePromptMessage struct {
 	Role    Role            `json:"role"`
 	Content json.RawMessage `json:"content"`
-	Extra   Extra           `json:",embed"`
+	Extra   Extra           `json:",inline,embed"`
 }
 
 // MarshalJSON implements json.Marshaler.

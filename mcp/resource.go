@@ -29,7 +29,7 @@ type Resource struct {
 	Size        *int64       `json:"size,omitzero"` // in bytes, before any encoding; nil means unknown
 	Icons       []Icon       `json:"icons,omitempty"`
 	Meta        Meta         `json:"_meta,omitempty"`
-	Extra       Extra        `json:",embed"`
+	Extra       Extra        `json:",inline,embed"`
 
 	// Completers suggest values for the variables of a template, by name. Middleware of
 	// [Mux.With] applies to completers as it does to the resource, but checks made by the
@@ -57,7 +57,7 @@ type ResourceTemplate struct {
 	Annotations *Annotations `json:"annotations,omitzero"`
 	Icons       []Icon       `json:"icons,omitempty"`
 	Meta        Meta         `json:"_meta,omitempty"`
-	Extra       Extra        `json:",embed"`
+	Extra       Extra        `json:",inline,embed"`
 }
 
 func (r *Resource) template() *ResourceTemplate {
@@ -85,7 +85,7 @@ type wireContents struct {
 	Text     *string `json:"text,omitzero"`
 	Blob     []byte  `json:"blob,omitzero"`
 	Meta     Meta    `json:"_meta,omitempty"`
-	Extra    Extra   `json:",embed"`
+	Extra    Extra   `json:",inline,embed"`
 }
 
 // MarshalJSON implements json.Marshaler.
@@ -115,7 +115,7 @@ type ReadResourceParams struct {
 	URI string `json:"uri"`
 	Retry
 	Meta  Meta  `json:"_meta,omitempty"`
-	Extra Extra `json:",embed"`
+	Extra Extra `json:",inline,embed"`
 }
 
 // ReadResourceResult is the result of resources/read.

@@ -25,7 +25,7 @@ type Tool struct {
 	Annotations  *ToolAnnotations `json:"annotations,omitzero"`
 	Icons        []Icon           `json:"icons,omitempty"`
 	Meta         Meta             `json:"_meta,omitempty"`
-	Extra        Extra            `json:",embed"`
+	Extra        Extra            `json:",inline,embed"`
 
 	// ArgumentDescriptions replace descriptions in the InputSchema of a tool made by
 	// [ToolFunc], by argument name, so that several tools can share an argument type. The
@@ -45,7 +45,7 @@ type ToolAnnotations struct {
 	DestructiveHint *bool  `json:"destructiveHint,omitzero"` // default true
 	IdempotentHint  *bool  `json:"idempotentHint,omitzero"`  // default false
 	OpenWorldHint   *bool  `json:"openWorldHint,omitzero"`   // default true
-	Extra           Extra  `json:",embed"`
+	Extra           Extra  `json:",inline,embed"`
 }
 
 // CallToolParams are the params of tools/call.
@@ -54,7 +54,7 @@ type CallToolParams struct {
 	Arguments json.RawMessage `json:"arguments,omitzero"` // an object; absent and null mean {}
 	Retry
 	Meta  Meta  `json:"_meta,omitempty"`
-	Extra Extra `json:",embed"`
+	Extra Extra `json:",inline,embed"`
 }
 
 // CallToolResult is the result of tools/call.

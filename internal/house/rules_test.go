@@ -5,6 +5,7 @@ package house_test
 
 import (
 	"go/ast"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -108,6 +109,16 @@ var rules = []rule{
 			"mcp/a_test.go":             "package mcp\nconst v = \"2025-11-25\"\n",
 			"examples/a/main.go":        "package main\nconst v = \"2025-11-25\"\n",
 			"internal/conformance/a.go": "package conformance\nconst v = \"2025-11-25\"\n",
+		},
+	},
+	{
+		name:   "embedded members",
+		advice: `write json:",inline,embed": the JSON package of GOEXPERIMENT=jsonv2 in Go 1.26 knows only inline, and ignores embed in silence`,
+		find:   eachFile(halfEmbedded),
+		examples: map[string]string{
+			"a/a.go":      "package a\ntype a struct {\n\tA X `json:\",embed\"` // WRONG\n\tB X `json:\",inline,embed\"`\n\tC X\n}\n",
+			"a/b.go":      "package a\ntype b struct {\n\tA X `json:\",inline\"` // WRONG\n\tB X `json:\"embed\"`\n\tC X `yaml:\",inline\"`\n}\n",
+			"a/a_test.go": "package a\ntype c struct {\n\tA X `json:\",omitzero,embed\"` // WRONG\n}\n",
 		},
 	},
 	{
@@ -239,6 +250,27 @@ func versions(s source) []finding {
 		text, err := strconv.Unquote(literal.Value)
 		if err == nil && slices.Contains(protocolVersions, text) {
 			found = append(found, s.at(node, "protocol version %s written out", text))
+		}
+	}
+	return found
+}
+
+// halfEmbedded finds json tags that embed a field for one of the two JSON packages only.
+func halfEmbedded(s source) []finding {
+	var found []finding
+	for node := range ast.Preorder(s.file) {
+		field, ok := node.(*ast.Field)
+		if !ok || field.Tag == nil {
+			continue
+		}
+		tag, err := strconv.Unquote(field.Tag.Value)
+		if err != nil {
+			continue
+		}
+		_, options, _ := strings.Cut(reflect.StructTag(tag).Get("json"), ",")
+		list := strings.Split(options, ",")
+		if slices.Contains(list, "embed") != slices.Contains(list, "inline") {
+			found = append(found, s.at(field.Tag, "the options of %s", field.Tag.Value))
 		}
 	}
 	return found

@@ -89,7 +89,7 @@ var (
 // is encoded as 0, as in package encoding/json.
 func marshalNumber(enc *jsontext.Encoder, n json.Number) error {
 	if isName(enc.StackIndex(enc.StackDepth())) {
-		return errors.ErrUnsupported
+		return ErrSkip
 	}
 	text := cmp.Or(string(n), "0")
 	if value := jsontext.Value(text); value.Kind() != '0' || !value.IsValid() {
@@ -100,7 +100,7 @@ func marshalNumber(enc *jsontext.Encoder, n json.Number) error {
 
 func unmarshalNumber(dec *jsontext.Decoder, n *json.Number) error {
 	if isName(dec.StackIndex(dec.StackDepth())) {
-		return errors.ErrUnsupported
+		return ErrSkip
 	}
 	value, err := dec.ReadValue()
 	switch {

@@ -47,7 +47,7 @@ const (
 type ToolMeta struct {
 	ResourceURI string       `json:"resourceUri,omitempty"` // of the page; "" means that there is none
 	Visibility  []Visibility `json:"visibility,omitempty"`  // nil means both
-	Extra       mcp.Extra    `json:",embed"`
+	Extra       mcp.Extra    `json:",inline,embed"`
 }
 
 // IsFor reports whether the tool is visible to v. A tool without ToolMeta, whose m is nil,
@@ -150,7 +150,7 @@ type PageMeta struct {
 	Domain string `json:"domain,omitempty"`
 	// PrefersBorder requests a border, or no border. Nil leaves the choice to the host.
 	PrefersBorder *bool     `json:"prefersBorder,omitzero"`
-	Extra         mcp.Extra `json:",embed"`
+	Extra         mcp.Extra `json:",inline,embed"`
 }
 
 // A CSP lists the origins that a page uses, such as "https://cdn.example" or
@@ -160,7 +160,7 @@ type CSP struct {
 	ResourceDomains []string  `json:"resourceDomains,omitempty"` // for scripts, styles, images, fonts and media
 	FrameDomains    []string  `json:"frameDomains,omitempty"`    // for frames
 	BaseURIDomains  []string  `json:"baseUriDomains,omitempty"`  // for the base element
-	Extra           mcp.Extra `json:",embed"`
+	Extra           mcp.Extra `json:",inline,embed"`
 }
 
 // Permissions are the permissions that a page requests. A host need not grant them.

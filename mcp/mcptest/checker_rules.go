@@ -137,7 +137,7 @@ type result struct {
 	Meta          mcp.Meta                    `json:"_meta"`
 	InputRequests map[string]mcp.InputRequest `json:"inputRequests"`
 	RequestState  *string                     `json:"requestState"`
-	Others        object                      `json:",embed"`
+	Others        object                      `json:",inline,embed"`
 
 	all object
 }

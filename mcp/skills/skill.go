@@ -84,7 +84,7 @@ type wireSkill struct {
 	URI         string          `json:"uri"`
 	Frontmatter Frontmatter     `json:"frontmatter"`
 	Resources   json.RawMessage `json:"resources"`
-	Extra       mcp.Extra       `json:",embed"`
+	Extra       mcp.Extra       `json:",inline,embed"`
 }
 
 // MarshalJSON implements json.Marshaler.

@@ -64,7 +64,7 @@ func (t *telemetry) inject(ctx context.Context, req *mcp.Request) *mcp.Request {
 	}
 	var params struct {
 		Meta mcp.Meta  `json:"_meta"`
-		Rest mcp.Extra `json:",embed"`
+		Rest mcp.Extra `json:",inline,embed"`
 	}
 	if req.Decode(&params) != nil {
 		return req

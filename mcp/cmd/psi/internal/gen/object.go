@@ -69,7 +69,7 @@ func (r *reader) object(s *object, pointer string, name typeName) goType {
 	}
 	if m.hasOthers = m.hasOthers || m.namesOthers(s); isOpen(s) || m.hasOthers {
 		st.fields = append(st.fields, &structField{
-			name: names.take("Extra"), doc: "Extra has the members that have no field.", tag: jsonTag(",embed"), isRequired: true,
+			name: names.take("Extra"), doc: "Extra has the members that have no field.", tag: jsonTag(",inline,embed"), isRequired: true,
 			typ: r.rest(s, &m, pointer, name),
 		})
 	}

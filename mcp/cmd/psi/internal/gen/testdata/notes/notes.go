@@ -165,7 +165,7 @@ type SearchNotesNote struct {
 	State     *SearchNotesState  `json:"state,omitzero"`
 
 	// Extra has the members that have no field.
-	Extra map[string]json.RawMessage `json:",embed"`
+	Extra map[string]json.RawMessage `json:",inline,embed"`
 }
 
 // SearchNotesState lists the values of a string in the output of the tool "search_notes".
