@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -141,7 +142,8 @@ type Options struct {
 	MaxBytes, MaxDepth, MaxNodes int
 
 	// MaxInputBytes and MaxInputDepth limit the length and the nesting of validated
-	// values. Zero means 16 MiB and 128.
+	// values. Zero means 16 MiB and 128. A negative MaxInputBytes means no limit, for values
+	// whose length is limited already.
 	MaxInputBytes, MaxInputDepth int
 
 	// MaxWork limits the work, and so the time, of validating one value. Each application
@@ -161,7 +163,9 @@ func (o *Options) withDefaults() Options {
 	c.MaxBytes = cmp.Or(c.MaxBytes, 1<<20)
 	c.MaxDepth = cmp.Or(c.MaxDepth, 64)
 	c.MaxNodes = cmp.Or(c.MaxNodes, 10_000)
-	c.MaxInputBytes = cmp.Or(c.MaxInputBytes, 16<<20)
+	if c.MaxInputBytes = cmp.Or(c.MaxInputBytes, 16<<20); c.MaxInputBytes < 0 {
+		c.MaxInputBytes = math.MaxInt
+	}
 	c.MaxInputDepth = cmp.Or(c.MaxInputDepth, 128)
 	c.MaxWork = cmp.Or(c.MaxWork, 3_000_000)
 	return c

@@ -32,7 +32,7 @@ func (s *Schema) Validate(ctx context.Context, data []byte) error {
 	if len(data) > s.options.MaxInputBytes {
 		return &ValidationError{Problems: []Problem{{
 			Keyword:  "size",
-			Expected: "at most " + strconv.Itoa(s.options.MaxInputBytes) + " bytes",
+			Expected: "at most " + strconv.Itoa(s.options.MaxInputBytes) + " bytes, which is a limit of this program and not of the schema",
 			Got:      strconv.Itoa(len(data)) + " bytes",
 		}}}
 	}

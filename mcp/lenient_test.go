@@ -112,3 +112,44 @@ func TestFindingI10NullableOutputs(t *testing.T) {
 		}
 	}
 }
+
+// Arguments are repaired before the header check and before the middleware of the tool, so
+// that none of them is passed by with an object that is sent as a string.
+func TestFindingX10RepairedArgumentsAreChecked(t *testing.T) {
+	type where struct {
+		Region string `json:"region"`
+	}
+	type args struct {
+		Where where `json:"where"`
+	}
+	schema := json.RawMessage(`{"type":"object","properties":{"where":{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}},"required":["region"],"additionalProperties":false}},"required":["where"],"additionalProperties":false}`)
+	var seen []string
+	see := func(next mcp.Handler) mcp.Handler {
+		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+			seen = append(seen, string(req.Arguments()), string(mcp.RequestFromContext(ctx).Arguments()))
+			return next.ServeMCP(ctx, req)
+		})
+	}
+	mux := mcp.NewMux("m", "v1", &mcp.MuxOptions{Lenient: true, Logger: quiet().Logger})
+	mux.With(see).Tool("t", mcp.ToolFunc(func(_ context.Context, in args) (string, error) { return "in " + in.Where.Region, nil }, &mcp.Tool{InputSchema: schema}))
+	const sent, repaired = `{"where":"{\"region\":\"us\"}"}`, `{"where":{"region":"us"}}`
+	for header, runs := range map[string]bool{"": false, "eu": false, "us": true} {
+		for _, arguments := range []string{sent, repaired} {
+			seen = nil
+			req := mcptest.NewRequest(mcp.MethodCallTool, tool("t", arguments))
+			req.Header = map[string][]string{}
+			if header != "" {
+				req.Header["Mcp-Param-Region"] = []string{header}
+			}
+			res, err := mux.ServeMCP(t.Context(), req)
+			if ran, _ := res.(*mcp.CallToolResult); runs != (err == nil && textOf(ran) == "in us") || !runs && mcp.CodeOf(err) != mcp.CodeHeaderMismatch {
+				t.Errorf("%s with the header %q: %+v, %v", arguments, header, res, err)
+			} else if runs && (len(ran.Mended()) > 0) != (arguments == sent) {
+				t.Errorf("%s: mended %q", arguments, ran.Mended())
+			}
+			if !slices.Equal(seen, []string{repaired, repaired}) {
+				t.Errorf("%s: the middleware saw %q", arguments, seen)
+			}
+		}
+	}
+}

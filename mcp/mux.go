@@ -86,7 +86,9 @@ type MuxOptions struct {
 	// invalid in ways that are common among hosts and models: unknown members are dropped,
 	// and a string that is the JSON encoding of a value of the expected type, such as "7" or
 	// "[1,2]", is replaced by that value. Package middleware counts and logs such calls; see
-	// [CallToolResult.Mended].
+	// [CallToolResult.Mended]. The middleware of the tool (see [Mux.With]) and the check of its
+	// Mcp-Param headers see the repaired arguments. Middleware of the mux (see [Mux.Use]), which
+	// may limit rates, sees them as they were sent.
 	Lenient bool
 	// NoLint turns off the warnings about tool schemas that clients are known to reject or
 	// complain about. Registering an invalid schema always panics.

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/go-psi/psi/internal/seam"
 	"github.com/go-psi/psi/internal/tasking"
 	"github.com/go-psi/psi/internal/uritemplate"
 )
@@ -124,7 +125,9 @@ func (m *Mux) register(kind, name string, h Handler) error {
 		m.opts.Logger.Warn("mcp: a "+kind+" is not listed, because its handler has no description", "name", name, "registered", e.site,
 			"remedy", "use Describe, with a nil description if that is intended; if it is middleware around a handler with a description, use Mux.With, Chain or NewMiddleware")
 	}
-	m.wrapEntry(e, h, inside)
+	if err := m.wrapEntry(e, h, inside); err != nil {
+		return err
+	}
 	return m.edit(m.add(e))
 }
 
@@ -136,7 +139,7 @@ func (e *entry) errorf(format string, args ...any) error {
 // wrapEntry sets the handler of the entry: h, wrapped first in the middleware inside, which
 // was already around h, and then in the middleware of the view. Handlers of tools, prompts
 // and resources are called through the entry.
-func (m *Mux) wrapEntry(e *entry, h Handler, inside []Middleware) {
+func (m *Mux) wrapEntry(e *entry, h Handler, inside []Middleware) error {
 	e.lister = listerOf(h, e.described)
 	if known, ok := h.(enumLister); ok {
 		e.enums = known.enumValues()
@@ -144,19 +147,24 @@ func (m *Mux) wrapEntry(e *entry, h Handler, inside []Middleware) {
 	around := slices.Concat(m.around(), inside)
 	e.public = e.lister != nil && len(around) == 0 && alwaysPublic(e.lister)
 	e.registered, e.sealer = h, m.sealer
-	if m.opts.Lenient && e.kind == "tool" {
-		e.registered = lenient{h}
-	}
 	e.setTaskSupport(h)
+	tool, canMend := h.(mender)
 	if e.kind != "method" {
 		h = e
 	}
 	for i, mw := range slices.Backward(around) {
 		s := stack(h, []Middleware{mw})
 		h, around[i] = s.Handler, s.around[0]
+		if _, hides := h.(seam.ListFilter); hides && e.kind != "method" && e.template == nil {
+			return e.errorf("the middleware hides it from calls, but lists do not pass the middleware of a single %s; add middleware such as Visible, Allow and Deny to the whole mux with Use, or to a mount", e.kind)
+		}
 		e.setTaskSupport(h)
 	}
+	if canMend && m.opts.Lenient {
+		h = lenient{h, tool}
+	}
 	e.handler, e.around = h, around
+	return nil
 }
 
 // setTaskSupport records whether a tool can be called as a task. h is the handler of the tool,

@@ -14,6 +14,7 @@ import (
 
 	jsonv2 "github.com/go-json-experiment/json"
 
+	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/jsonschema"
 )
 
@@ -116,7 +117,7 @@ func (f *toolFunc[In, Out]) prepareInput() (err error) {
 	if f.tool.InputSchema, err = describeArguments(f.tool.InputSchema, f.tool.ArgumentDescriptions); err != nil {
 		return err
 	}
-	f.in, err = jsonschema.Compile(f.tool.InputSchema, &jsonschema.Options{OptionalNull: true, AssertFormats: true})
+	f.in, err = jsonschema.Compile(f.tool.InputSchema, &jsonschema.Options{OptionalNull: true, AssertFormats: true, MaxInputBytes: -1})
 	if err != nil || !given {
 		return err
 	}
@@ -131,20 +132,9 @@ func (f *toolFunc[In, Out]) prepareInput() (err error) {
 
 func (f *toolFunc[In, Out]) ServeMCP(ctx context.Context, req *Request) (Result, error) {
 	var in In
-	mended, problem := f.decode(ctx, req.Arguments(), &in)
-	if problem != nil {
+	if problem := f.decode(ctx, req.Arguments(), &in); problem != nil {
 		return fixedErrorResult(problem, problem.text), nil
 	}
-	res, err := f.call(ctx, in)
-	if tool, ok := res.(*CallToolResult); ok && tool != nil && mended != nil {
-		noted := *tool // fn may have kept the result
-		noted.mended = mended
-		return &noted, err
-	}
-	return res, err
-}
-
-func (f *toolFunc[In, Out]) call(ctx context.Context, in In) (Result, error) {
 	out, err := f.fn(ctx, in)
 	if err != nil {
 		return failedTool(err)
@@ -152,41 +142,65 @@ func (f *toolFunc[In, Out]) call(ctx context.Context, in In) (Result, error) {
 	return f.result(ctx, out)
 }
 
-// decode decodes the arguments, or returns what is wrong with them. mended holds JSON
-// pointers to the arguments that were changed first.
-func (f *toolFunc[In, Out]) decode(ctx context.Context, args json.RawMessage, in *In) (mended []string, problem *ArgumentsError) {
+// decode decodes the arguments, or returns what is wrong with them.
+func (f *toolFunc[In, Out]) decode(ctx context.Context, args json.RawMessage, in *In) *ArgumentsError {
 	if args == nil {
 		args = json.RawMessage("{}")
 	}
-	err := f.in.Validate(ctx, args)
-	if err != nil && isLenient(ctx) {
-		var changed json.RawMessage
-		if changed, mended, err = f.in.Mend(ctx, args); err == nil {
-			args = changed
-		}
-	}
-	if err != nil {
+	if err := f.in.Validate(ctx, args); err != nil {
 		if _, invalid := errors.AsType[*jsonschema.ValidationError](err); !invalid {
-			return nil, &ArgumentsError{err, "the arguments could not be validated: " + err.Error()}
+			return &ArgumentsError{err, "the arguments could not be validated: " + err.Error()}
 		}
-		return nil, &ArgumentsError{err, "invalid arguments:\n" + err.Error()}
+		return &ArgumentsError{err, "invalid arguments:\n" + err.Error()}
 	}
 	if err := decode(f.in.WithDefaults(args), in); err != nil {
-		return nil, &ArgumentsError{err, decodeProblem("invalid arguments", err)}
+		return &ArgumentsError{err, decodeProblem("invalid arguments", err)}
 	}
-	return mended, nil
+	return nil
 }
 
-// lenient wraps the tools of a mux with MuxOptions.Lenient.
-type lenient struct{ Handler }
+func (f *toolFunc[In, Out]) mend(ctx context.Context, args json.RawMessage) (json.RawMessage, []string) {
+	if args == nil || f.in.Validate(ctx, args) == nil {
+		return args, nil
+	}
+	changed, mended, err := f.in.Mend(ctx, args)
+	if err != nil {
+		return args, nil // decode reports what is wrong
+	}
+	return changed, mended
+}
 
-type lenientKey struct{}
+// A mender is a tool that can mend arguments; see MuxOptions.Lenient. mend returns JSON
+// pointers to the arguments that it has changed.
+type mender interface {
+	mend(ctx context.Context, args json.RawMessage) (_ json.RawMessage, mended []string)
+}
+
+// lenient is the outermost handler of a tool of a mux with MuxOptions.Lenient, so that the
+// middleware of the tool and the check of its headers see the arguments that the tool gets.
+type lenient struct {
+	Handler
+	tool mender
+}
 
 func (l lenient) ServeMCP(ctx context.Context, req *Request) (Result, error) {
-	return l.Handler.ServeMCP(context.WithValue(ctx, lenientKey{}, true), req)
+	args, mended := l.tool.mend(ctx, req.Arguments())
+	if mended == nil {
+		return l.Handler.ServeMCP(ctx, req)
+	}
+	params := append(jsonscan.AppendKey([]byte{'{'}, "arguments"), args...)
+	inner := req.Clone()
+	if err := inner.setParams(jsonscan.AppendMembers(params, req.Params(), "arguments")); err != nil {
+		return nil, err
+	}
+	res, err := l.Handler.ServeMCP(contextWithRequest(ctx, inner), inner)
+	if tool, ok := res.(*CallToolResult); ok && tool != nil {
+		noted := *tool // the handler may have kept the result
+		noted.mended = mended
+		return &noted, err
+	}
+	return res, err
 }
-
-func isLenient(ctx context.Context) bool { return ctx.Value(lenientKey{}) != nil }
 
 // prepareOutput determines the output kind and compiles the output schema. It infers the
 // schema only for structured output.
@@ -205,7 +219,7 @@ func (f *toolFunc[In, Out]) prepareOutput() (err error) {
 		return fmt.Errorf("OutputSchema describes structured content, which a function that returns %v does not produce; return a struct or a *CallToolResult", out)
 	}
 	if f.tool.OutputSchema != nil {
-		f.out, err = jsonschema.Compile(f.tool.OutputSchema, nil)
+		f.out, err = jsonschema.Compile(f.tool.OutputSchema, &jsonschema.Options{MaxInputBytes: -1})
 	}
 	return err
 }

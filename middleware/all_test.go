@@ -17,15 +17,20 @@ import (
 
 // everything returns all server middleware, configured to reject nothing.
 func everything() []mcp.Middleware {
+	return append(aroundOne(),
+		middleware.Visible(func(context.Context, middleware.Kind, string) bool { return true }),
+		middleware.Allow(middleware.Tool, "*"), middleware.Deny(middleware.Resource, "secret:*"))
+}
+
+// aroundOne returns the middleware that may be around a single tool.
+func aroundOne() []mcp.Middleware {
 	l := slog.New(slog.DiscardHandler)
 	return []mcp.Middleware{
 		middleware.RequestID(nil), middleware.Logger(l), middleware.Metrics(discard{}, nil), middleware.Recover(l),
 		middleware.RateLimit(middleware.ByAll(middleware.ByPrincipal, middleware.ByTool), middleware.NewTokenBucket(1e6, time.Second, nil)),
 		middleware.RequireScopes("a"), middleware.Concurrency(10, 10),
 		middleware.Timeout(time.Minute), middleware.Heartbeat(time.Millisecond), middleware.MaxResult(1 << 20),
-		middleware.Visible(func(context.Context, middleware.Kind, string) bool { return true }),
 		middleware.Audit(func(context.Context, middleware.AuditRecord) {}, nil),
-		middleware.Allow(middleware.Tool, "*"), middleware.Deny(middleware.Resource, "secret:*"),
 		middleware.Rename(map[string]string{"never": "ever"}),
 	}
 }
@@ -38,7 +43,7 @@ func TestEverything(t *testing.T) {
 	}
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Use(everything()...)
-	mux.With(everything()...).Tool("greet", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
+	mux.With(aroundOne()...).Tool("greet", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
 		mcp.Progress(ctx, 1, 2, "half")
 		f, err := mcp.Elicit[form](ctx, "name", "Who are you?")
 		return "hello " + f.Name, err

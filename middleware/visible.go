@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-psi/psi/internal/seam"
 	"github.com/go-psi/psi/internal/uritemplate"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/skills"
@@ -48,8 +49,10 @@ const (
 // Results that depend on the caller become private ([mcp.CachePrivate]): lists, and the
 // contents of resources. [mcp.PrincipalFromContext] returns the caller.
 //
-// Use Visible around a whole mux. Names are those that the caller sees, including the
-// prefixes of mounts. visible is called for every element of a list, and concurrently.
+// Use Visible around a whole mux or a mount. Lists do not pass the middleware of a single
+// tool, prompt or resource, so registering one on [mcp.Mux.With] of Visible panics. Names are
+// those that the caller sees, including the prefixes of mounts; around a mount, they have no
+// prefix. visible is called for every element of a list, and concurrently.
 // Visible panics if visible is nil.
 func Visible(visible func(ctx context.Context, kind Kind, name string) bool) mcp.Middleware {
 	if visible == nil {
@@ -71,7 +74,7 @@ func notFound(req *mcp.Request, kind Kind, name string) error {
 // hide returns middleware that shows each caller only the items visible to its viewer.
 func hide(viewerOf func(ctx context.Context, req *mcp.Request) viewer) mcp.Middleware {
 	return mcp.NewMiddleware(func(next mcp.Handler) mcp.Handler {
-		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+		return hiding(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 			v := viewerOf(ctx, req)
 			req, err := v.check(req)
 			if err != nil {
@@ -91,6 +94,16 @@ func hide(viewerOf func(ctx context.Context, req *mcp.Request) viewer) mcp.Middl
 		})
 	})
 }
+
+// hiding is a [mcp.HandlerFunc] that must wrap lists too.
+type hiding func(context.Context, *mcp.Request) (mcp.Result, error)
+
+func (h hiding) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+	return h(ctx, req)
+}
+
+// FiltersLists implements [seam.ListFilter].
+func (hiding) FiltersLists(seam.Key) {}
 
 // A viewer is the view of one caller, for one request.
 type viewer struct {

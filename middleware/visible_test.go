@@ -410,3 +410,39 @@ func TestVisibleSpellings(t *testing.T) {
 		}
 	}
 }
+
+// Lists do not pass the middleware of one registration. Middleware that hides cannot be used
+// there, and says where it can.
+func TestFindingR27HidingOneRegistration(t *testing.T) {
+	for name, hides := range map[string]mcp.Middleware{
+		"Visible": middleware.Visible(func(context.Context, middleware.Kind, string) bool { return false }),
+		"Allow":   middleware.Allow(middleware.Tool, "a"),
+		"Deny":    middleware.Deny(middleware.Tool, "a"),
+	} {
+		registrations := map[string]func(*mcp.Mux){
+			"tool":   func(m *mcp.Mux) { m.Tool("t", says("")) },
+			"prompt": func(m *mcp.Mux) { m.Prompt("p", mcp.Describe(mcp.HandlerFunc(says("").ServeMCP), &mcp.Prompt{})) },
+			"resource": func(m *mcp.Mux) {
+				m.Resource("r:r", mcp.Describe(mcp.HandlerFunc(says("").ServeMCP), &mcp.Resource{Name: "r"}))
+			},
+		}
+		for kind, register := range registrations {
+			func() {
+				defer func() {
+					text := fmt.Sprint(recover())
+					for _, part := range []string{kind + " ", "visible_test.go:", "Use", "mount"} {
+						if !strings.Contains(text, part) {
+							t.Errorf("%s around a %s: %s, without %q", name, kind, text, part)
+						}
+					}
+				}()
+				register(mcp.NewMux("m", "v1", quiet()).With(hides))
+			}()
+		}
+		mux := mcp.NewMux("m", "v1", quiet())
+		inner := mcp.NewMux("inner", "v1", quiet())
+		inner.Tool("t", says(""))
+		mux.With(hides).Mount("in_", inner) // lists pass the middleware of a mount
+		mux.Use(hides)
+	}
+}
