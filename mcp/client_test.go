@@ -595,3 +595,65 @@ func TestEndWhileAQuestionIsOpen(t *testing.T) {
 		}
 	}
 }
+
+// A server of 2025-11-25 may answer a call with an error that names pages which the user must
+// visit first. They become questions: for the functions of the client, and for the callers of
+// a gateway, in both eras. The call is then repeated.
+func TestFindingZ5URLElicitationRequired(t *testing.T) {
+	const page = "https://example.com/connect"
+	type asked struct {
+		urls  []string
+		calls int
+	}
+	server := func(needs int, seen *asked) *mcp.Mux { // needs that many calls
+		mux := mcp.NewMux("m", "v1", quiet())
+		mux.Tool("t", mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
+			if seen.calls++; seen.calls < needs {
+				return nil, mcp.Errorf(-32042, "URL elicitation required").WithData(map[string]any{"elicitations": []any{
+					map[string]string{"mode": "url", "elicitationId": "e1", "url": page, "message": "Connect."},
+				}})
+			}
+			return mcp.TextResult("ran with " + string(req.Arguments())), nil
+		}))
+		return mux
+	}
+	visits := func(seen *asked, action string) *mcp.ClientOptions {
+		return &mcp.ClientOptions{MaxRounds: 5, ElicitURL: func(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+			seen.urls = append(seen.urls, p.URL)
+			return &mcp.ElicitResult{Action: action}, nil
+		}}
+	}
+	reach := map[string]func(*testing.T, mcp.Handler, *mcp.ClientOptions) *mcp.Conn{
+		"client": func(t *testing.T, h mcp.Handler, opts *mcp.ClientOptions) *mcp.Conn {
+			opts.Version = "2025-11-25"
+			return connect(t, h, opts)
+		},
+	}
+	for _, front := range bothEras {
+		reach["gateway in "+front] = func(t *testing.T, h mcp.Handler, opts *mcp.ClientOptions) *mcp.Conn {
+			opts.Version = front
+			return connect(t, connect(t, h, &mcp.ClientOptions{Version: "2025-11-25", Forward: true}), opts)
+		}
+	}
+	for name, reached := range reach {
+		t.Run(name, func(t *testing.T) {
+			seen := new(asked)
+			res, err := reached(t, server(2, seen), visits(seen, mcp.ActionAccept)).CallTool(t.Context(), tool("t", `{"a":1}`))
+			if err != nil || textOf(res) != `ran with {"a":1}` || !slices.Equal(seen.urls, []string{page}) || seen.calls != 2 {
+				t.Errorf("visited: got %+v, %v, after %+v", res, err, seen)
+			}
+			seen = new(asked)
+			if res, err := reached(t, server(100, seen), visits(seen, mcp.ActionDecline)).CallTool(t.Context(), tool("t", "")); err == nil && !res.IsError || len(seen.urls) != 1 || seen.calls != 2 {
+				t.Errorf("declined: got %+v, %v, after %+v", res, err, seen)
+			}
+			seen = new(asked)
+			if res, err := reached(t, server(100, seen), visits(seen, mcp.ActionAccept)).CallTool(t.Context(), tool("t", "")); err == nil && !res.IsError || len(seen.urls) > 32 {
+				t.Errorf("without an end: got %+v, %v, after %+v", res, err, seen)
+			}
+			seen = new(asked)
+			if res, err := reached(t, server(100, seen), &mcp.ClientOptions{}).CallTool(t.Context(), tool("t", "")); err == nil && !res.IsError {
+				t.Errorf("without the capability: got %+v, %v", res, err)
+			}
+		})
+	}
+}

@@ -16,15 +16,21 @@ import (
 
 // call translates a request of the newest revision, and its response.
 func (s *session) call(ctx context.Context, m *transport.Outgoing) (*transport.Message, error) {
-	switch {
-	case m.Method == methodDiscover:
+	switch m.Method {
+	case methodDiscover:
 		return s.describe(m.ID, s.ping(ctx))
-	case m.Method == methodListen:
+	case methodListen:
 		return s.listen(ctx, m)
-	case s.hasTasks():
-		return s.callWithTasks(ctx, m)
 	}
-	return s.callForwarding(ctx, m)
+	call := s.callForwarding
+	if s.hasTasks() {
+		call = s.callWithTasks
+	}
+	r, err := call(ctx, m)
+	if err == nil && r.Error != nil && r.Error.Code == revision.CodeURLElicitationRequired {
+		r = s.visitsRequired(r, m)
+	}
+	return r, err
 }
 
 // callForwarding sends a request. If forwarding is enabled, questions that the client does

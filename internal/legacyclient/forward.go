@@ -252,7 +252,7 @@ func (s *session) addForwarded(p *pendingCall, q forwardedQuestion) *transport.E
 type inputRequired struct {
 	ResultType    string                  `json:"resultType"`
 	InputRequests map[string]inputRequest `json:"inputRequests"`
-	RequestState  string                  `json:"requestState"`
+	RequestState  string                  `json:"requestState,omitzero"`
 }
 
 type inputRequest struct {
