@@ -77,7 +77,8 @@ func (c *Conn) ListResourceTemplates(ctx context.Context, p *ListParams) (*ListR
 }
 
 // CallTool calls a tool (tools/call). If the tool was listed on this connection, its
-// structured content is validated against its output schema; see [OutputError]. If
+// structured content is validated against its output schema; the error is an [*OutputError],
+// which has the result, if the content does not fit or could not be validated. If
 // validation fails, the tools are listed again, because the schema may have changed.
 // Validation has the same timeout as the call.
 func (c *Conn) CallTool(ctx context.Context, p *CallToolParams) (*CallToolResult, error) {
@@ -246,7 +247,9 @@ func pages[D any](maxPages int, p *ListParams, fetch func(*ListParams) ([]*D, *s
 
 // Call calls a tool with arguments that encode as a JSON object. It decodes the structured
 // content of the result. If there is none, it decodes the text as JSON or, if Out is
-// string, returns the text. If the tool failed, the error is a [*ToolError].
+// string, returns the text. If the tool failed, the error is a [*ToolError]. If the error is
+// an [*OutputError], Call returns the decoded output as well, as far as it can be decoded, for
+// callers that do not need validation.
 func Call[Out any](ctx context.Context, c *Conn, tool string, args any) (Out, error) {
 	var out Out
 	raw, err := rawParams(args)
@@ -254,24 +257,32 @@ func Call[Out any](ctx context.Context, c *Conn, tool string, args any) (Out, er
 		return out, fmt.Errorf("mcp: arguments of %s: %w", tool, err)
 	}
 	res, err := c.CallTool(ctx, &CallToolParams{Name: tool, Arguments: raw})
+	if unfit, ok := errors.AsType[*OutputError](err); ok {
+		_ = decodeOutput(unfit.Result, &out) // err says more
+	}
 	if err != nil {
 		return out, err
 	}
 	if res.IsError {
 		return out, &ToolError{Tool: tool, Result: res}
 	}
-	if text, ok := any(&out).(*string); ok && res.StructuredContent == nil {
+	if err := decodeOutput(res, &out); err != nil {
+		return out, fmt.Errorf("mcp: %s", decodeProblem("the output of "+tool, err))
+	}
+	return out, nil
+}
+
+// decodeOutput decodes the output in the result of a tool into out, a pointer.
+func decodeOutput(res *CallToolResult, out any) error {
+	if text, ok := out.(*string); ok && res.StructuredContent == nil {
 		*text = textOf(res.Content)
-		return out, nil
+		return nil
 	}
 	content := res.StructuredContent
 	if content == nil {
 		content = json.RawMessage(textOf(res.Content))
 	}
-	if err := decode(content, &out); err != nil {
-		return out, fmt.Errorf("mcp: %s", decodeProblem("the output of "+tool, err))
-	}
-	return out, nil
+	return decode(content, out)
 }
 
 // A ToolError is returned by [Call] if the result says that the tool failed.

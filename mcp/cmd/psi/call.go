@@ -5,10 +5,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 
 	"github.com/go-psi/psi/internal/nearest"
+	"github.com/go-psi/psi/jsonschema"
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -48,7 +50,7 @@ Tides, 2 pages
 			return err
 		}
 		res, err := conn.CallTool(e.term.watching(ctx), params)
-		if err != nil {
+		if res, err = unvalidated(ctx, e, res, err); err != nil {
 			return err
 		}
 		if e.client.json {
@@ -60,6 +62,21 @@ Tides, 2 pages
 		return showResult(&shower{e.stdout, dir}, params.Name, res)
 	}
 	return c
+}
+
+// unvalidated returns the outcome of a call. If the result could not be validated, for
+// example because the server's output schema is invalid, it logs a warning and returns the
+// result.
+func unvalidated(ctx context.Context, e *env, res *mcp.CallToolResult, err error) (*mcp.CallToolResult, error) {
+	unfit, ok := errors.AsType[*mcp.OutputError](err)
+	if !ok || ctx.Err() != nil {
+		return res, err
+	}
+	if _, invalid := errors.AsType[*jsonschema.ValidationError](err); invalid {
+		return nil, err
+	}
+	e.log.WarnContext(ctx, "the result was not validated", "error", err)
+	return unfit.Result, nil
 }
 
 // checkedCall returns the params of a call, with arguments validated against the schema of

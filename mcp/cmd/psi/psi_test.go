@@ -329,3 +329,52 @@ func TestFindingZ4OneListFails(t *testing.T) {
 		}
 	}
 }
+
+// A result whose output schema cannot be compiled is shown, with a warning.
+func TestFindingR16ResultThatCannotBeValidated(t *testing.T) {
+	isolate(t)
+	mux := mcp.NewMux("kitchen", "v1.0.0", nil)
+	mux.Use(func(next mcp.Handler) mcp.Handler {
+		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+			if req.Method == mcp.MethodListTools {
+				return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "weigh", InputSchema: []byte(`{"type":"object"}`),
+					OutputSchema: []byte(`{"type":"object","properties":{"g":{"type":"integer","exclusiveMinimum":true}}}`)}}}, nil
+			}
+			return next.ServeMCP(ctx, req)
+		})
+	})
+	mux.Tool("weigh", mcp.Describe(mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
+		return &mcp.CallToolResult{Content: mcp.Contents{mcp.Text("7 g")}, StructuredContent: []byte(`{"g":7}`)}, nil
+	}), nil))
+	url := serve(t, mux)
+	for _, protocol := range []string{mcp.LatestVersion, mcp.LegacyVersions()[0]} {
+		if got := psi(t, "", "call", "-protocol", protocol, url, "weigh"); got.code != exitOK || got.out != "7 g\n" || !strings.Contains(got.errOut, "not validated") {
+			t.Errorf("exit code %d, wrote %q and %q", got.code, got.out, got.errOut)
+		}
+	}
+}
+
+// The pages that an older server requires the user to visit are shown, and the call is
+// repeated, also through a gateway.
+func TestFindingZ5PagesToVisit(t *testing.T) {
+	isolate(t)
+	calls := 0
+	mux := mcp.NewMux("kitchen", "v1.0.0", nil)
+	mux.Tool("cook", mcp.Describe(mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
+		if calls++; calls%2 == 1 {
+			return nil, mcp.Errorf(-32042, "URL elicitation required").WithData(map[string]any{"elicitations": []any{
+				map[string]string{"mode": "url", "elicitationId": "1", "url": "https://stove.example.com/connect", "message": "Connect the stove."},
+			}})
+		}
+		return mcp.TextResult("cooked"), nil
+	}), &mcp.Tool{}))
+	url := serve(t, mux)
+	older := mcp.LegacyVersions()[0]
+	gateway := startServing(t, "gateway", "-protocol", older, url)
+	for _, words := range [][]string{{"-protocol", older, url}, {gateway}, {"-protocol", older, gateway}} {
+		got := psi(t, "y\n", append(append([]string{"call"}, words...), "cook")...)
+		if got.code != exitOK || got.out != "cooked\n" || !strings.Contains(got.errOut, "https://stove.example.com/connect") {
+			t.Errorf("%q: exit code %d, wrote %q and %q", words, got.code, got.out, got.errOut)
+		}
+	}
+}
