@@ -37,6 +37,9 @@ func (c *Conn) sendAndAnswer(ctx context.Context, req *Request) (Result, error) 
 	if req.Method == MethodListen {
 		return c.listen(ctx, req)
 	}
+	if err := c.checkHeaders(ctx, req); err != nil {
+		return nil, err
+	}
 	ctx = withIncreasingProgress(ctx)
 	questions := 0
 	for round := range c.client.opts.MaxRounds {

@@ -13,9 +13,11 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/internal/callclock"
+	"github.com/go-psi/psi/internal/flight"
 	"github.com/go-psi/psi/internal/inflight"
 	"github.com/go-psi/psi/internal/made"
 	"github.com/go-psi/psi/internal/pause"
+	"github.com/go-psi/psi/internal/sparse"
 	"github.com/go-psi/psi/mcp/mcptrace"
 	"github.com/go-psi/psi/mcp/transport"
 )
@@ -43,8 +45,9 @@ type Conn struct {
 	ctx      context.Context // for background work; cancelled when the connection is closed
 	cancel   context.CancelCauseFunc
 	close    sync.Once
-	noAnswer atomic.Bool  // closed because the server did not answer
-	dropped  atomic.Int64 // number of dropped messages
+	noAnswer atomic.Bool                      // closed because the server did not answer
+	dropped  sparse.Counter                   // what was dropped of what the server sent
+	listing  flight.Group[struct{}, struct{}] // reads the list of tools; see toolAnnotations
 
 	mu         sync.Mutex
 	chain      Handler // middleware, then sender
@@ -95,14 +98,14 @@ func (c *Conn) open(ctx context.Context, t transport.Transport, version string) 
 func (c *Conn) receive(m transport.Message, about ID) {
 	switch {
 	case m.Err != nil:
-		c.logDropped("it could not be read", "id", excerpt(m.ID.String()), "error", excerpt(m.Err.Error()))
+		c.logDropped("it could not be read", "id", sparse.Excerpt(m.ID.String()), "error", sparse.Excerpt(m.Err.Error()))
 	case m.Method == "":
 	case m.IsNotification():
 		if note := c.notification(&m); note != nil {
 			c.receiveNotification(note, about)
 		}
 	default:
-		c.logDropped("a server of this revision sends no requests", "method", excerpt(m.Method))
+		c.logDropped("a server of this revision sends no requests", "method", sparse.Excerpt(m.Method))
 	}
 }
 
@@ -111,26 +114,24 @@ func (c *Conn) receive(m transport.Message, about ID) {
 func (c *Conn) notification(m *transport.Message) *Request {
 	note, err := requestOf(m)
 	if err != nil {
-		c.logDropped("it could not be read", "method", excerpt(m.Method), "error", excerpt(err.Error()))
+		c.logDropped("it could not be read", "method", sparse.Excerpt(m.Method), "error", sparse.Excerpt(err.Error()))
 		return nil
 	}
 	return note
 }
 
-// alwaysLogged is the number of dropped messages that are logged individually. After that,
-// only every power of two is logged, so that a server cannot fill the client's disk.
-const alwaysLogged = 16
-
 // logDropped logs that a message was dropped.
 func (c *Conn) logDropped(why string, args ...any) {
-	n := c.dropped.Add(1)
-	if isPowerOfTwo := n&(n-1) == 0; n <= alwaysLogged || isPowerOfTwo {
-		c.client.opts.Logger.Warn("mcp: a message of the server was dropped: "+why, append(args, "dropped", n)...)
-	}
+	c.warnDropped("mcp: a message of the server was dropped: "+why, args...)
 }
 
-// excerpt returns the beginning of a text from the server, for logging.
-func excerpt(s string) string { return s[:min(len(s), 200)] }
+// warnDropped logs that something of the server was dropped. Texts of the server in args
+// must be excerpts.
+func (c *Conn) warnDropped(msg string, args ...any) {
+	if n, write := c.dropped.Next(); write {
+		c.client.opts.Logger.Warn(msg, append(args, "dropped", n)...)
+	}
+}
 
 // ServeMCP implements [Handler]. It sends the request to the server under a new ID and
 // returns the server's response. Unknown members of the params and the result are passed on
@@ -139,6 +140,11 @@ func excerpt(s string) string { return s[:min(len(s), 200)] }
 // [NewRequest], is sent with the capabilities of its sender. The result of server/discover
 // lists the versions that this package supports, rather than the server's, because the
 // sender talks to this package.
+//
+// If the request has a Header, as requests received over HTTP have, its Mcp-Param headers
+// must agree with its arguments, as for a tool of this program; otherwise ServeMCP returns
+// an [*Error] with [CodeHeaderMismatch]. The annotations of a tool are known from the
+// server's list, which ServeMCP reads if necessary.
 //
 // An error response from the server is returned unchanged. Any other error becomes an
 // internal error that says only that the server is unavailable or timed out, because the
@@ -151,9 +157,14 @@ func (c *Conn) ServeMCP(ctx context.Context, req *Request) (Result, error) {
 	if err != nil {
 		return nil, hideCause(ctx, err)
 	}
-	if d, ok := res.(*DiscoverResult); ok {
-		served := *d
-		served.SupportedVersions = ModernVersions() // the sender talks to this server
+	switch r := res.(type) { // the sender talks to this server
+	case *DiscoverResult:
+		served := *r
+		served.SupportedVersions = ModernVersions()
+		return &served, nil
+	case *ListToolsResult:
+		served := *r
+		served.Tools = withoutTaskSupport(r.Tools)
 		return &served, nil
 	}
 	return res, nil

@@ -105,7 +105,7 @@ func (c *Conn) sendOnce(ctx context.Context, req *Request) (Result, error) {
 	defer stop()
 	res, err := c.roundTrip(ctx, req, c.envelope(ctx, id, req, token))
 	if r, ok := res.(*ListToolsResult); ok {
-		r.Tools = c.tools.addPage(r.Tools, c.client.opts.Logger)
+		r.Tools = c.rememberTools(req, r)
 	}
 	return res, err
 }

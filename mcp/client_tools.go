@@ -6,11 +6,15 @@ package mcp
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
-	"log/slog"
+	"fmt"
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/go-psi/psi/internal/jsonscan"
+	"github.com/go-psi/psi/internal/sparse"
 	"github.com/go-psi/psi/jsonschema"
 	"github.com/go-psi/psi/mcp/mcptrace"
 	"github.com/go-psi/psi/mcp/transport"
@@ -21,53 +25,135 @@ import (
 type toolPlans struct {
 	mu    sync.Mutex
 	plans map[string]*toolPlan
+	size  int // of all plans, in bytes
+
+	// The list that is being read: its number, and a hash of the cursor of its next page.
+	// Plans of tools that a complete list lacks are dropped.
+	list int
+	next [sha256.Size]byte
+
+	crowded bool      // plans of the latest list were dropped because there was no room
+	read    time.Time // when the whole list was last read because a tool was not in plans
 }
 
-// maxPlans is the maximum number of tools that a connection remembers.
-const maxPlans = 100_000
+// maxPlans limits the memory for the plans of a connection, in bytes. If there is no room
+// for a plan, others are dropped: their tools are listed again when that is noticed.
+const maxPlans = 32 << 20
+
+// maxOutputSchema is the limit of package jsonschema for schemas. Larger ones do not
+// compile and are not kept.
+const maxOutputSchema = 1 << 20
 
 // A toolPlan holds what is needed to call a tool.
 type toolPlan struct {
 	headers []paramHeader
-	schema  json.RawMessage                    // of the output; nil if the tool has none
-	output  func() (*jsonschema.Schema, error) // compiles the schema, once
+	schema  json.RawMessage                    // of the output; nil if it is not kept
+	output  func() (*jsonschema.Schema, error) // compiles the schema, once; nil if the tool has none
+	size    int                                // in bytes
+	list    int                                // number of the latest list with the tool
 
 	isChecked bool // the schema was requested again after a result did not fit it
 }
 
-// addPage stores the plans of the tools of a page and returns the tools. It drops tools
-// whose schema mirrors arguments in headers in a way that the specification forbids.
-func (p *toolPlans) addPage(tools []*Tool, logger *slog.Logger) []*Tool {
-	kept := make([]*Tool, 0, len(tools))
-	for _, t := range tools {
-		headers, err := paramHeaders(t.InputSchema)
+// rememberTools stores the plans of the tools of a page and returns the tools. It drops
+// tools whose schema mirrors arguments in headers in a way that the specification forbids.
+func (c *Conn) rememberTools(req *Request, page *ListToolsResult) []*Tool {
+	kept := make([]*Tool, 0, len(page.Tools))
+	plans := make([]*toolPlan, 0, len(page.Tools))
+	for _, t := range page.Tools {
+		plan, err := newToolPlan(t)
 		if err != nil {
-			logger.Warn("mcp: a tool was dropped from the server's list", "tool", t.Name, "error", err)
+			c.warnDropped("mcp: a tool was dropped from the server's list", "tool", sparse.Excerpt(t.Name), "error", sparse.Excerpt(err.Error()))
 			continue
 		}
-		kept = append(kept, t)
-		p.add(t, headers)
+		kept, plans = append(kept, t), append(plans, plan)
 	}
+	c.tools.addPage(jsonscan.Member(req.Params(), "cursor"), page.NextCursor, kept, plans)
 	return kept
 }
 
-func (p *toolPlans) add(t *Tool, headers []paramHeader) {
+func newToolPlan(t *Tool) (*toolPlan, error) {
+	const fixed = 256 // for the plan and its place in the map
+	headers, err := paramHeaders(t.InputSchema)
+	if err != nil {
+		return nil, err
+	}
+	plan := &toolPlan{headers: headers, size: fixed + len(t.Name)}
+	for _, h := range headers {
+		plan.size += fixed + len(h.key)
+	}
+	if len(headers) > 0 {
+		plan.size += len(t.InputSchema) // has the names in the paths
+	}
+	if schema := t.OutputSchema; len(schema) > maxOutputSchema {
+		plan.output = func() (*jsonschema.Schema, error) { return nil, errLargeSchema }
+	} else if schema != nil {
+		plan.size += len(schema)
+		plan.schema = schema
+		plan.output = sync.OnceValues(func() (*jsonschema.Schema, error) {
+			return jsonschema.Compile(schema, &jsonschema.Options{MaxInputBytes: -1})
+		})
+	}
+	if plan.size > maxPlans/4 {
+		return nil, fmt.Errorf("its name and its annotations with %s have %d bytes, the limit is %d", headerKeyword, plan.size, maxPlans/4)
+	}
+	return plan, nil
+}
+
+var errLargeSchema = fmt.Errorf("the schema has more than %d bytes", maxOutputSchema)
+
+// addPage stores the plans of the tools of a page with the given cursors.
+func (p *toolPlans) addPage(cursor json.RawMessage, next *string, tools []*Tool, plans []*toolPlan) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	isNext := cursor == nil || string(cursor) == "null"
+	if isNext {
+		p.list++
+		p.crowded = false
+	} else {
+		isNext = sha256.Sum256(jsonscan.Unquote(cursor)) == p.next
+	}
+	for i, t := range tools {
+		p.addLocked(t.Name, plans[i])
+	}
+	switch {
+	case !isNext: // of another list
+	case next != nil:
+		p.next = sha256.Sum256([]byte(*next))
+	default:
+		p.next = [sha256.Size]byte{}
+		p.dropLocked(func(plan *toolPlan) bool { return plan.list != p.list })
+	}
+}
+
+func (p *toolPlans) addLocked(tool string, plan *toolPlan) {
 	if p.plans == nil {
 		p.plans = map[string]*toolPlan{}
 	}
-	known := p.plans[t.Name]
-	if known == nil && len(p.plans) >= maxPlans {
-		return
+	if known := p.plans[tool]; known != nil {
+		if known.output != nil && plan.output != nil && bytes.Equal(known.schema, plan.schema) {
+			plan.output, plan.isChecked = known.output, known.isChecked
+		}
+		p.size -= known.size
+		delete(p.plans, tool)
 	}
-	plan := &toolPlan{headers: headers, schema: t.OutputSchema, output: sync.OnceValues(func() (*jsonschema.Schema, error) {
-		return jsonschema.Compile(t.OutputSchema, nil)
-	})}
-	if known != nil && bytes.Equal(known.schema, plan.schema) {
-		plan.output, plan.isChecked = known.output, known.isChecked
+	if p.size+plan.size > maxPlans {
+		p.crowded = true
+		p.dropLocked(func(*toolPlan) bool { return p.size+plan.size > maxPlans })
 	}
-	p.plans[t.Name] = plan
+	plan.list = p.list
+	p.plans[tool] = plan
+	p.size += plan.size
+}
+
+// dropLocked drops plans, in no particular order.
+func (p *toolPlans) dropLocked(drop func(*toolPlan) bool) {
+	for tool, plan := range p.plans {
+		if drop(plan) {
+			p.size -= plan.size
+			delete(p.plans, tool)
+		}
+	}
 }
 
 // shouldRefetch reports whether to read the definition of a tool again because a result does not
@@ -98,23 +184,69 @@ func (p *toolPlans) headers(req *Request) []transport.HeaderParam {
 	}
 	var params []transport.HeaderParam
 	for _, h := range plan.headers {
-		value := argumentAt(req.Arguments(), h.path)
-		switch {
-		case value == nil:
-		case value[0] == '"':
-			params = append(params, transport.HeaderParam{Key: h.key, Value: jsonscan.Text(value)})
-		default:
-			params = append(params, transport.HeaderParam{Key: h.key, Value: string(value)})
+		if value := argumentAt(req.Arguments(), h.path); value != nil {
+			params = append(params, transport.HeaderParam{Key: h.key, Value: h.text(value)})
 		}
 	}
 	return params
+}
+
+// rereadAfter is how long a connection relies on the list that it has read to find a tool.
+// Without it, every call of an unknown tool would read the list.
+const rereadAfter = 10 * time.Second
+
+// checkHeaders returns an error if the headers and the arguments of a received tool call
+// differ. The call has new headers on the next hop, so nothing else would notice that what
+// stands in front of this program has seen other arguments.
+func (c *Conn) checkHeaders(ctx context.Context, req *Request) error {
+	if req.Method != MethodCallTool || !req.mirrorsParams() {
+		return nil
+	}
+	plan, isRead, isCrowded := c.tools.find(req.Name())
+	if plan == nil && !isRead {
+		_, err := c.listing.Do(ctx, struct{}{}, func(ctx context.Context) (struct{}, error) {
+			_ = c.readTool(ctx, "") // all pages; without a list, the tool stays unknown
+			c.tools.setRead()
+			return struct{}{}, nil
+		})
+		if err != nil {
+			return err
+		}
+		plan, _, isCrowded = c.tools.find(req.Name())
+	}
+	if plan != nil {
+		return checkParamHeaders(plan.headers, req)
+	}
+	if isCrowded {
+		return Errorf(CodeHeaderMismatch, "the headers of %q cannot be checked: the server behind this one lists more tools than fit in %d bytes", req.Name(), maxPlans)
+	}
+	for key := range req.Header {
+		if strings.HasPrefix(key, paramHeaderPrefix) {
+			return headerMismatch(key, "it cannot be checked, because the server behind this one does not list the tool")
+		}
+	}
+	return nil
+}
+
+// find returns the plan of a tool, or nil. isRead reports whether the whole list was read
+// within rereadAfter, and isCrowded whether not all of its plans were kept.
+func (p *toolPlans) find(tool string) (plan *toolPlan, isRead, isCrowded bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.plans[tool], !p.read.IsZero() && time.Since(p.read) < rereadAfter, p.crowded
+}
+
+func (p *toolPlans) setRead() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.read = time.Now()
 }
 
 // checkOutput validates structured content against the output schema of its tool. It also
 // returns an error if the schema does not compile.
 func (p *toolPlans) checkOutput(ctx context.Context, tool string, res *CallToolResult) error {
 	plan := p.plan(tool)
-	if plan == nil || plan.schema == nil || res.StructuredContent == nil || res.IsError {
+	if plan == nil || plan.output == nil || res.StructuredContent == nil || res.IsError {
 		return nil
 	}
 	trace(traceOf(ctx).CacheHit, mcptrace.CacheInfo{Kind: "schema", Name: tool})

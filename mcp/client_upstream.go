@@ -87,22 +87,18 @@ func (u *Upstream) Conn(ctx context.Context) (*Conn, error) {
 // accepts the changes of all lists. After a reconnect, everything in the subscription
 // counts as changed, because changes made in the meantime are unknown.
 func (u *Upstream) ServeMCP(ctx context.Context, req *Request) (Result, error) {
-	res, err := u.serve(ctx, req)
-	if err != nil {
-		return nil, hideCause(ctx, err)
-	}
-	return res, nil
-}
-
-func (u *Upstream) serve(ctx context.Context, req *Request) (Result, error) {
 	if req.Method == MethodListen {
-		return u.listen(ctx, req)
+		res, err := u.listen(ctx, req)
+		if err != nil {
+			return nil, hideCause(ctx, err)
+		}
+		return res, nil
 	}
 	conn, err := u.Conn(ctx)
 	if err != nil {
-		return nil, err
+		return nil, hideCause(ctx, err)
 	}
-	return conn.serve(ctx, req)
+	return conn.ServeMCP(ctx, req)
 }
 
 // Close closes the connection and stops reconnecting. Calls fail with [ErrClosed]. Close
@@ -228,7 +224,7 @@ func (u *Upstream) close(cause error) {
 // is acknowledged immediately, and fn is called as soon as there is one.
 func (u *Upstream) Listen(ctx context.Context, filter SubscriptionFilter, fn func(Change)) (*Subscription, error) {
 	u.mustBeMade()
-	return startSubscription(ctx, HandlerFunc(u.serve), ID{}, filter, fn, u.opts.Logger)
+	return startSubscription(ctx, HandlerFunc(u.listen), ID{}, filter, fn, u.opts.Logger)
 }
 
 // An upstreamListener serves one subscriptions/listen request with successive

@@ -22,7 +22,7 @@ import (
 // internal error.
 func appendResponse(dst []byte, req *Request, res Result, err error) []byte {
 	if err != nil {
-		return appendErrorResponse(dst, req.ID, asError(err))
+		return appendErrorResponse(dst, req.ID, modernError(err))
 	}
 	whole, err := appendResult(dst, req, res)
 	if err != nil {

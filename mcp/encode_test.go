@@ -227,3 +227,26 @@ func TestInvalidTextInResults(t *testing.T) {
 		}
 	})
 }
+
+// Codes that only older revisions have do not reach a peer of the newest one, which handlers
+// written for other packages return.
+func TestFindingY10CodesOfOlderRevisions(t *testing.T) {
+	mux := mcp.NewMux("m", "v1", quiet())
+	for name, code := range map[string]int{"missing": -32002, "visit": -32042, "own": -31000} {
+		mux.Tool(name, mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
+			return nil, mcp.Errorf(code, "no").WithData("data")
+		}))
+	}
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
+		want := map[string]int{"missing": -32602, "visit": -32603, "own": -31000}
+		if c.Version() != mcp.LatestVersion {
+			want["visit"] = -32042
+		}
+		for name, code := range want {
+			_, err := c.CallTool(t.Context(), tool(name, ""))
+			if e, ok := errors.AsType[*mcp.Error](err); !ok || e.Code != code || e.Message != "no" || string(e.Data) != `"data"` {
+				t.Errorf("%s: got %v, want the code %d", name, err, code)
+			}
+		}
+	})
+}

@@ -199,6 +199,10 @@ func FuzzHeaderValue(f *testing.F) {
 		inner, isEncoded := strings.CutPrefix(text, "=?base64?")
 		inner, ended := strings.CutSuffix(inner, "?=")
 		switch {
+		case strings.ContainsFunc(text, func(r rune) bool { return r < 0x20 || r > 0x7e }):
+			if err == nil {
+				t.Errorf("%q, which must be encoded, is decoded as %q", text, decoded)
+			}
 		case !isEncoded || !ended:
 			if err != nil || decoded != text {
 				t.Errorf("%q, which is not encoded, is decoded as %q, %v", text, decoded, err)

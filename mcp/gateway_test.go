@@ -173,6 +173,29 @@ func TestServedConnectionSpeaksTheNewestRevision(t *testing.T) {
 	}
 }
 
+// An Upstream serves requests as a Conn does: it names the versions that the sender can use,
+// and passes on no members of older revisions.
+func TestFindingK10Z2ServedUpstreamSpeaksTheNewestRevision(t *testing.T) {
+	server := stranger(map[string]string{
+		mcp.MethodListTools: `{"tools":[{"name":"either","inputSchema":{"type":"object"},"execution":{"taskSupport":"optional"}}]}`,
+	})
+	for _, back := range bothEras {
+		r := &restless{handler: server}
+		upstream := maintain(t, r, back, nil)
+		if _, err := upstream.Conn(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		c := connect(t, upstream, nil) // in process, where nothing but the newest revision is spoken
+		if d, err := c.Discover(t.Context()); err != nil || !slices.Equal(d.SupportedVersions, mcp.ModernVersions()) {
+			t.Errorf("in front of %s: discovered %+v, %v", back, d, err)
+		}
+		list, err := c.ListTools(t.Context(), nil)
+		if err != nil || len(list.Tools) != 1 || len(list.Tools[0].Extra) != 0 || c.Version() != mcp.LatestVersion {
+			t.Errorf("in front of %s, in %s: listed %+v, %v", back, c.Version(), list, err)
+		}
+	}
+}
+
 // The lists of a gateway contain the mounted items, and its subscriptions deliver their
 // changes.
 func TestGatewayChanges(t *testing.T) {
@@ -763,5 +786,19 @@ func TestFindingI10CapabilitiesThatDoNotTravel(t *testing.T) {
 	}))
 	if caps := <-seen; err != nil || caps.Elicitation == nil || caps.HasExtension("io.modelcontextprotocol/tasks") {
 		t.Errorf("without a mount, the server was told %+v, %v", caps, err)
+	}
+}
+
+// A server that asks callers of a gateway what they cannot be asked does not fill its log.
+func TestFindingX14RefusedQuestionsAreLoggedSparsely(t *testing.T) {
+	var log lockedBuffer
+	flood := "[" + strings.Repeat(`{"jsonrpc":"2.0","id":"x","method":"roots/list"},`, 500) + `{"jsonrpc":"2.0","id":%s,"result":{"content":[]}}]`
+	behind := connectTo(t, answeringWith(flood), &mcp.ClientOptions{Version: "2025-11-25", Forward: true, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	caller := &mcptest.Client{Options: mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}}} // cannot be asked
+	if _, _, err := mcptest.Do(t, behind, caller.NewRequest(mcp.MethodCallTool, tool("x", ""))); err != nil {
+		t.Fatal(err)
+	}
+	if got := log.String(); !strings.Contains(got, "cannot be passed on") || strings.Count(got, "\n") > 40 {
+		t.Errorf("%d lines are logged, beginning with %.300s", strings.Count(got, "\n"), got)
 	}
 }

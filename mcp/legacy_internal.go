@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"maps"
 
 	"github.com/go-psi/psi/internal/revision"
 	"github.com/go-psi/psi/internal/tasking"
@@ -35,6 +36,23 @@ func (internals) Server(req *Request) json.RawMessage { return req.sharedCall().
 // IsResourceNotFound reports whether err is a [NewResourceNotFoundError], which may have been
 // received from another server.
 func (internals) IsResourceNotFound(err error) bool { return isResourceNotFound(err) }
+
+// withoutTaskSupport returns the tools without a member of 2025-11-25, which the newest
+// revision does not have. A tool that can only be called as a task keeps it, because mounts
+// leave such tools out.
+func withoutTaskSupport(tools []*Tool) []*Tool {
+	served := make([]*Tool, len(tools))
+	for i, t := range tools {
+		if _, ok := t.Extra["execution"]; ok && !requiresTask(t) {
+			c := *t
+			c.Extra = maps.Clone(t.Extra)
+			delete(c.Extra, "execution")
+			t = &c
+		}
+		served[i] = t
+	}
+	return served
+}
 
 // RootType returns the type at the root of a JSON Schema, or "" if it is not a single type.
 func (internals) RootType(schema []byte) string { return rootType(schema) }
@@ -107,6 +125,28 @@ var legacyMethods = []string{
 func isLegacyCode(code int) bool {
 	return code == revision.CodeURLElicitationRequired || code == revision.CodeUserRejectedRequest
 }
+
+// modernError returns the Error that is sent for err to a peer of the newest revision, which
+// must not receive the codes of older ones (basic/index#error-codes). Handlers written for
+// other packages return them.
+func modernError(err error) *Error {
+	e := asError(err)
+	code := e.Code
+	switch code {
+	case revision.CodeResourceNotFound:
+		code = CodeInvalidParams
+	case revision.CodeURLElicitationRequired:
+		code = CodeInternalError
+	default:
+		return e
+	}
+	c := *e
+	c.Code = code
+	return &c
+}
+
+// ModernError returns the Error that is sent for err to a peer of the newest revision.
+func (internals) ModernError(err error) *Error { return modernError(err) }
 
 // firstMethods describes the first request of a client, for error messages.
 const firstMethods = MethodDiscover + " or " + revision.Initialize

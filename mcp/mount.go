@@ -5,6 +5,7 @@ package mcp
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -29,8 +30,8 @@ type mount struct {
 	hadTasks   atomic.Bool // see passesTasks
 
 	mu        sync.Mutex
-	warned    map[string]struct{} // problems in its lists that have been logged
-	late      map[Change]latePart // by list
+	warned    map[[sha256.Size]byte]struct{} // hashes of the problems in its lists that have been logged
+	late      map[Change]latePart            // by list
 	unmounted bool
 }
 

@@ -5,6 +5,7 @@ package mcp
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/internal/printable"
+	"github.com/go-psi/psi/internal/sparse"
 	"github.com/go-psi/psi/internal/tasking"
 )
 
@@ -57,25 +59,26 @@ func outerItems[D any](mt *mount, kind string, items []*D, rename func(*D) (rena
 	return kept
 }
 
-// maxWarned is the maximum number of problems that a mount logs.
+// maxWarned is the maximum number of problems that a mount logs. The text of each is short.
 const maxWarned = 1000
 
 // warn logs a problem with an item of the mount's lists. It logs each problem once, because
 // lists are requested repeatedly.
 func (mt *mount) warn(msg, kind, name string, problem error) {
-	key := kind + " " + name + " " + problem.Error()
+	reason := problem.Error()
+	key := sha256.Sum256([]byte(kind + " " + name + " " + reason))
 	mt.mu.Lock()
 	_, told := mt.warned[key]
 	told = told || len(mt.warned) >= maxWarned
 	if !told {
 		if mt.warned == nil {
-			mt.warned = map[string]struct{}{}
+			mt.warned = map[[sha256.Size]byte]struct{}{}
 		}
 		mt.warned[key] = struct{}{}
 	}
 	mt.mu.Unlock()
 	if !told {
-		mt.parent.opts.Logger.Warn(msg, kind, printable.Line(name), "mounted", mt.site, "reason", problem)
+		mt.parent.opts.Logger.Warn(msg, kind, printable.Line(sparse.Excerpt(name)), "mounted", mt.site, "reason", sparse.Excerpt(reason))
 	}
 }
 

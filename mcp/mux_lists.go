@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/go-psi/psi/internal/jsonscan"
+	"github.com/go-psi/psi/internal/sparse"
 )
 
 // A page is a part of a list.
@@ -176,7 +177,7 @@ func logSkipped(ctx context.Context, g *registry, req *Request, key, site string
 		return
 	}
 	g.opts.Logger.WarnContext(ctx, "mcp: a part is missing from a list",
-		"method", req.Method, "part", key[len(mountKey):], "registered", site, "error", err)
+		"method", req.Method, "part", key[len(mountKey):], "registered", site, "error", sparse.Excerpt(err.Error()))
 }
 
 // isNoList reports whether err, returned by a source, means that it has no such list, or

@@ -118,7 +118,7 @@ func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys
 // well.
 func (e *entry) ServeMCP(ctx context.Context, req *Request) (Result, error) {
 	if e.kind == "tool" {
-		if err := e.checkHeaders(req); err != nil {
+		if err := checkParamHeaders(e.headers, req); err != nil {
 			return nil, err
 		}
 		if req.taskTerms() != nil && e.tasks == tasking.Never {

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/go-psi/psi/internal/sparse"
 	"github.com/go-psi/psi/internal/tasking"
 )
 
@@ -201,7 +202,7 @@ func panicked(ctx context.Context, req *Request, v any, logger *slog.Logger) err
 	if v == ErrAbortHandler { //nolint:errorlint // net/http compares the value too
 		return errAborted
 	}
-	logger.ErrorContext(ctx, "mcp: handler panicked", "method", req.Method, "name", req.Name(),
+	logger.ErrorContext(ctx, "mcp: handler panicked", "method", sparse.Excerpt(req.Method), "name", sparse.Excerpt(req.Name()),
 		"panic", fmt.Sprint(v), "stack", string(debug.Stack()))
 	return &Error{Code: CodeInternalError, Message: internalError, Cause: fmt.Errorf("panic: %v", v)}
 }

@@ -7,10 +7,8 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/go-psi/psi/internal/decimal"
 	"github.com/go-psi/psi/internal/jsonscan"
@@ -25,7 +23,10 @@ type paramHeader struct {
 	kind string   // string, integer or boolean
 }
 
-const headerKeyword = "x-mcp-header"
+const (
+	headerKeyword     = "x-mcp-header"
+	paramHeaderPrefix = "Mcp-Param-"
+)
 
 // isHeaderToken reports whether name may be part of a header name (RFC 9110, token).
 func isHeaderToken(name string) bool {
@@ -46,11 +47,6 @@ func paramHeaders(schema json.RawMessage) ([]paramHeader, error) {
 	slices.SortFunc(c.found, func(a, b paramHeader) int { return slices.Compare(a.path, b.path) })
 	return c.found, c.checkDuplicates()
 }
-
-// plainNumber matches the decimal numbers that are accepted for an integer in addition to its
-// JSON text, such as 42.0. It excludes texts that only some languages parse as numbers, such
-// as 0x2a.
-var plainNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?$`) })
 
 // A headerCollector reads a schema once.
 type headerCollector struct {
@@ -145,7 +141,7 @@ func (c *headerCollector) add(raw, kind json.RawMessage) {
 		c.fail(fmt.Sprintf("is on a property of type %s: it must be string, integer or boolean", cmp.Or(string(kind), "(not given)")))
 		return
 	}
-	c.found = append(c.found, paramHeader{canonicalHeader("Mcp-Param-" + name), slices.Clone(c.path), typ})
+	c.found = append(c.found, paramHeader{canonicalHeader(paramHeaderPrefix + name), slices.Clone(c.path), typ})
 }
 
 // checkDuplicates returns an error if two arguments are mirrored in the same header.
@@ -153,7 +149,7 @@ func (c *headerCollector) checkDuplicates() error {
 	seen := make(map[string]bool, len(c.found))
 	for _, p := range c.found {
 		if seen[p.key] {
-			return fmt.Errorf("%s %q at /%s appears twice in one schema", headerKeyword, strings.TrimPrefix(p.key, "Mcp-Param-"), strings.Join(p.path, "/"))
+			return fmt.Errorf("%s %q at /%s appears twice in one schema", headerKeyword, strings.TrimPrefix(p.key, paramHeaderPrefix), strings.Join(p.path, "/"))
 		}
 		seen[p.key] = true
 	}
@@ -173,12 +169,15 @@ func canonicalHeader(name string) string {
 	return string(b)
 }
 
-// checkHeaders returns an error if the headers and the arguments of a call differ.
-func (e *entry) checkHeaders(req *Request) error {
-	if len(e.headers) == 0 || req.Header == nil || !req.isModern() {
+// mirrorsParams reports whether the sender of a request mirrors arguments in headers.
+func (r *Request) mirrorsParams() bool { return r.Header != nil && r.isModern() }
+
+// checkParamHeaders returns an error if the headers and the arguments of a call differ.
+func checkParamHeaders(annotated []paramHeader, req *Request) error {
+	if !req.mirrorsParams() {
 		return nil
 	}
-	for _, p := range e.headers {
+	for _, p := range annotated {
 		if err := p.check(req); err != nil {
 			return err
 		}
@@ -222,12 +221,25 @@ func (p *paramHeader) equal(text string, argument json.RawMessage) bool {
 		return text == string(jsonscan.Unquote(argument))
 	case text == string(argument):
 		return true
-	case p.kind != "integer" || len(text) > 40 || len(argument) > 40 || !plainNumber().MatchString(text) || !plainNumber().Match(argument):
+	case p.kind != "integer" || strings.ContainsAny(text, "eE"): // headers are decimal
 		return false
 	}
 	a, okA := decimal.Parse(text)
 	b, okB := decimal.Parse(string(argument))
 	return okA && okB && a == b
+}
+
+// text returns the value of an argument as it is sent in a header.
+func (p *paramHeader) text(argument json.RawMessage) string {
+	if argument[0] == '"' {
+		return jsonscan.Text(argument)
+	}
+	if n, ok := decimal.Parse(string(argument)); ok && p.kind == "integer" {
+		if text := n.String(); !strings.Contains(text, "e") {
+			return text
+		}
+	}
+	return string(argument)
 }
 
 // argumentAt returns the value at a path of members, or nil if it is absent or null.

@@ -655,3 +655,21 @@ func TestOutputSchemaChanges(t *testing.T) {
 		schema = `{"type":"object","properties":{"n":{}},"additionalProperties":false}`
 	}
 }
+
+// The length of arguments and outputs is limited by the transport alone, for servers and for
+// clients that validate outputs.
+func TestFindingR22LargeArgumentsAndOutputs(t *testing.T) {
+	type large struct {
+		S string `json:"s"`
+	}
+	text := strings.Repeat("x", 17<<20)
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Tool("echo", mcp.ToolFunc(func(_ context.Context, in large) (large, error) { return in, nil }, nil))
+	c := connectTo(t, mcp.InProcess(mux), nil)
+	if _, err := c.ListTools(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := mcp.Call[large](t.Context(), c, "echo", large{text}); err != nil || got.S != text {
+		t.Errorf("got %d bytes, %.300v", len(got.S), err)
+	}
+}

@@ -9,13 +9,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/go-psi/psi/internal/decimal"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcphttp"
@@ -165,7 +165,7 @@ func headerSays(value, text string) bool {
 	return err == nil && got == text
 }
 
-var decimal = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?$`)
+var plainNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?$`)
 
 // mirrors reports whether header values match the arguments.
 func mirrors(region, n string, arguments json.RawMessage) bool {
@@ -194,10 +194,10 @@ func mirrorsOne(header string, argument json.RawMessage, number bool) bool {
 	if value == string(argument) {
 		return true
 	}
-	if !number || !decimal.MatchString(value) || !decimal.MatchString(string(argument)) || len(value) > 40 || len(argument) > 40 {
+	if !number || !plainNumber.MatchString(value) {
 		return false
 	}
-	a, _ := new(big.Rat).SetString(value)
-	b, _ := new(big.Rat).SetString(string(argument))
-	return a.Cmp(b) == 0
+	a, _ := decimal.Parse(value)
+	b, ok := decimal.Parse(string(argument))
+	return ok && a == b
 }

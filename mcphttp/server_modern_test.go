@@ -462,3 +462,31 @@ func TestNotification(t *testing.T) {
 		<-got
 	}
 }
+
+// Characters that a client must encode are refused in the headers of a call, even if they
+// agree with the body.
+func TestFindingY12RawCharactersInHeaders(t *testing.T) {
+	mux := tools()
+	mux.Tool("größe", mcp.ToolFunc(func(context.Context, map[string]any) (string, error) { return "", nil }, &mcp.Tool{
+		InputSchema: []byte(`{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}`),
+	}))
+	s := serve(t, newHandler(t, mux, nil))
+	encoded := transport.EncodeHeaderValue
+	for _, c := range []struct {
+		name, region, argument string
+		status                 int
+	}{
+		{encoded("größe"), encoded("süd"), "süd", 200},
+		{"größe", encoded("süd"), "süd", 400},
+		{encoded("größe"), "süd", "süd", 400},
+		{encoded("größe"), "s\tt", `s\tt`, 400},
+		{encoded("größe"), encoded("s\tt"), `s\tt`, 200},
+		{encoded("größe"), "s t", "s t", 200},
+	} {
+		body, h := modern("tools/call", "größe", `"name":"größe","arguments":{"region":"`+c.argument+`"}`)
+		res := whole(t, s.post(body, with(h, header{"Mcp-Name": c.name, "Mcp-Param-Region": c.region})))
+		if res.status != c.status || c.status == 400 && res.code(t) != mcp.CodeHeaderMismatch {
+			t.Errorf("the headers %q and %q: %d %s, want %d", c.name, c.region, res.status, res.body, c.status)
+		}
+	}
+}

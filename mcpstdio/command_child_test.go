@@ -43,6 +43,10 @@ var behaviours = map[string]func() int{
 		os.Stdout.WriteString("\ufeffWelcome!\r\n\r\n[INFO] ready\r\n[1]\r\n{'a': 1}\r\n{\r\n\xff\xfe\r\n")
 		return serveTo(os.Stdin, crlfWriter{os.Stdout})
 	},
+	"chatty": func() int { // X14
+		os.Stdout.WriteString(strings.Repeat("not a message\n", 500))
+		return serveTo(os.Stdin, os.Stdout)
+	},
 	"stubborn": func() int { // T7
 		signal.Ignore(syscall.SIGTERM)
 		startHelper("sleeper")

@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/go-psi/psi/internal/sparse"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/transport"
 )
@@ -48,6 +49,7 @@ type process struct {
 	lines  *lineReader // reads out
 	stderr *output
 	tail   tail
+	noise  sparse.Counter // lines of out that are not messages
 
 	stderrDone chan struct{} // closed at the end of stderr
 	closing    chan struct{} // closed when Close is called
@@ -137,7 +139,9 @@ func (p *process) Read(ctx context.Context) ([]byte, error) {
 		if looksLikeMessage(line) {
 			return line, nil
 		}
-		p.log.WarnContext(ctx, "mcpstdio: a line of the server's output is not a message", "line", excerpt(line))
+		if n, write := p.noise.Next(); write {
+			p.log.WarnContext(ctx, "mcpstdio: a line of the server's output is not a message", "line", excerpt(line), "lines", n)
+		}
 	}
 }
 

@@ -124,6 +124,15 @@ func TestCommandBanner(t *testing.T) {
 	}
 }
 
+// A command whose output is full of other lines does not fill the log.
+func TestFindingX14OtherOutputIsLoggedSparsely(t *testing.T) {
+	var log notes
+	echoes(t, connect(t, program("chatty"), &mcpstdio.CommandOptions{Logger: log.logger()}), "after the noise")
+	if got := strings.Count(log.String(), "is not a message"); got != 20 { // 16, then 32, 64, 128 and 256
+		t.Errorf("of 500 lines, %d are logged", got)
+	}
+}
+
 // T61: servers that exit, or do not answer, on an unknown method. The first kind needs a new
 // process.
 func TestCommandProbe(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"github.com/go-psi/psi/internal/inflight"
 	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/internal/revision"
+	"github.com/go-psi/psi/internal/sparse"
 	"github.com/go-psi/psi/internal/strictjson"
 	"github.com/go-psi/psi/mcp/transport"
 )
@@ -227,7 +228,7 @@ func (s *session) forwardQuestion(m *transport.Message, about transport.ID) bool
 		refused = &transport.Error{Message: err.Error()}
 	}
 	if refused != nil {
-		s.conn.opts.Logger.Warn("mcp: a question of the server was not passed on", "method", m.Method, "error", refused.Message)
+		s.conn.client.LogDropped("the question cannot be passed on", "method", m.Method, "error", sparse.Excerpt(refused.Message))
 		s.respond(m, about, &transport.Error{Code: codeInvalidRequest, Message: "the question cannot be passed on: " + refused.Message}, nil)
 	}
 	return true

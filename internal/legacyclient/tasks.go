@@ -62,8 +62,12 @@ const (
 	taskRequired  = "required"
 )
 
-// maxTools limits the number of tools that a session remembers.
-const maxTools = 10_000
+// maxTools limits the number of tools that a session remembers, and maxToolName the length
+// of their names in bytes.
+const (
+	maxTools    = 10_000
+	maxToolName = 1024
+)
 
 // noteTools records which tools of a list can be called as tasks, and returns the list in
 // the form of the newest revision.
@@ -84,8 +88,8 @@ func (s *session) noteTools(result json.RawMessage) json.RawMessage {
 		if support != taskOptional && support != taskRequired {
 			support = taskForbidden
 		}
-		if len(s.tools) < maxTools {
-			s.tools[text(jsonscan.Member(tool, "name"))] = support
+		if name := text(jsonscan.Member(tool, "name")); len(s.tools) < maxTools && len(name) <= maxToolName {
+			s.tools[name] = support
 		}
 		list.Tools[i] = jsonscan.AppendMembers([]byte{'{'}, tool, "execution")
 	}

@@ -5,6 +5,7 @@ package skills
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"iter"
@@ -73,16 +74,17 @@ func yieldAll[T any](items []*T, yield func(*T, error) bool) bool {
 // next page or no more items are wanted.
 func eachPage(read func(cursor *string) (next *string, more bool, err error)) error {
 	var cursor *string
-	seen := map[string]bool{}
+	seen := map[[sha256.Size]byte]bool{} // hashes, because cursors may be long
 	for range maxPages {
 		next, more, err := read(cursor)
 		if err != nil || next == nil || !more {
 			return err
 		}
-		if seen[*next] {
+		sum := sha256.Sum256([]byte(*next))
+		if seen[sum] {
 			return mcp.ErrRepeatedCursor
 		}
-		seen[*next] = true
+		seen[sum] = true
 		cursor = next
 	}
 	return mcp.ErrTooManyPages

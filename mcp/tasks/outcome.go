@@ -212,6 +212,6 @@ func (r *record) fail(cause, err error) {
 	case errors.Is(cause, errExpired):
 		err = errExpired
 	}
-	r.Error = core.AsError(err)
+	r.Error = core.ModernError(err)
 	r.setStatus(Failed, r.Error.Message)
 }

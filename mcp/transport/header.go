@@ -19,22 +19,28 @@ const (
 // text that looks encoded, becomes base64 between markers (transports/streamable-http).
 func EncodeHeaderValue(text string) string {
 	plain := strings.TrimSpace(text) == text && (!strings.HasPrefix(text, encodedPrefix) || !strings.HasSuffix(text, encodedSuffix))
-	for i := 0; plain && i < len(text); i++ {
-		plain = text[i] >= 0x20 && text[i] < 0x7f
-	}
-	if plain {
+	if plain && isPlain(text) {
 		return text
 	}
 	return encodedPrefix + base64.StdEncoding.EncodeToString([]byte(text)) + encodedSuffix
 }
 
-// DecodeHeaderValue reverses [EncodeHeaderValue].
+// isPlain reports whether text consists of visible ASCII characters and spaces.
+func isPlain(text string) bool {
+	return strings.IndexFunc(text, func(r rune) bool { return r < 0x20 || r >= 0x7f }) < 0
+}
+
+// DecodeHeaderValue reverses [EncodeHeaderValue]. It returns an error if the value has
+// characters that must be encoded, or base64 that is not valid.
 func DecodeHeaderValue(value string) (string, error) {
 	inner, ok := strings.CutPrefix(value, encodedPrefix)
 	if ok {
 		inner, ok = strings.CutSuffix(inner, encodedSuffix)
 	}
 	if !ok {
+		if !isPlain(value) {
+			return "", errors.New("the value has characters that must be encoded in base64")
+		}
 		return value, nil
 	}
 	text, err := base64.StdEncoding.Strict().DecodeString(inner)

@@ -23,6 +23,7 @@ import (
 
 	"github.com/go-psi/psi/internal/made"
 	"github.com/go-psi/psi/internal/network"
+	"github.com/go-psi/psi/internal/sparse"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/apps"
 )
@@ -37,7 +38,8 @@ type Options struct {
 	// ModelContext is called with the context that a page provides for the model. It
 	// replaces the previous context of the same view. Nil ignores it.
 	ModelContext func(ctx context.Context, view string, c *ModelContext) error
-	// Log is called with log messages of pages. If it is nil, they are logged to Logger.
+	// Log is called with log messages of pages. If it is nil, the beginning of each is logged
+	// to Logger, less and less often if there are many.
 	Log func(ctx context.Context, tool string, p *mcp.LoggingMessageParams)
 	// AllowedHosts lists the host names, without ports, under which the handler can be
 	// reached, in addition to localhost and loopback addresses.
@@ -65,6 +67,7 @@ type Host struct {
 	sandbox string
 	opts    Options
 	views   views
+	logged  sparse.Counter // log messages of pages
 }
 
 // ServeHTTP implements [http.Handler].

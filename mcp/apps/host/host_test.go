@@ -4,6 +4,7 @@
 package host_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -232,6 +233,20 @@ func TestNoFunctions(t *testing.T) {
 		if body := request(h, view, method, `{"role":"user","content":[{"type":"text","text":"a"}],"level":"info","data":1}`); !strings.Contains(body, want) {
 			t.Errorf("%s: %s", method, body)
 		}
+	}
+}
+
+// The log messages of a page do not fill the log.
+func TestFindingX14MessagesOfPagesAreLoggedSparsely(t *testing.T) {
+	var log bytes.Buffer
+	h := newHost(t, &host.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	view := show(t, h, "seat_map")
+	log.Reset()
+	for range 100 {
+		request(h, view, "notifications/message", `{"level":"info","data":"`+strings.Repeat("x", 10_000)+`"}`)
+	}
+	if lines := strings.Count(log.String(), "log message of a page"); lines != 18 || log.Len() > 18*600 {
+		t.Errorf("of 100 messages, %d are logged, in %d bytes", lines, log.Len())
 	}
 }
 

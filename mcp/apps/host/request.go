@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"github.com/go-psi/psi/internal/sparse"
 	"github.com/go-psi/psi/internal/strictjson"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/apps"
@@ -162,8 +163,9 @@ func (h *Host) log(ctx context.Context, v *view, params json.RawMessage) (any, e
 	}
 	if h.opts.Log != nil {
 		h.opts.Log(ctx, v.tool, &p)
-	} else {
-		h.opts.Logger.InfoContext(ctx, "host: log message of a page", "tool", v.tool, "level", p.Level, "data", p.Data)
+	} else if n, write := h.logged.Next(); write {
+		h.opts.Logger.InfoContext(ctx, "host: log message of a page", "tool", sparse.Excerpt(v.tool),
+			"level", sparse.Excerpt(string(p.Level)), "data", sparse.Excerpt(fmt.Sprint(p.Data)), "messages", n)
 	}
 	return struct{}{}, nil
 }

@@ -209,6 +209,44 @@ func TestGateway(t *testing.T) {
 	}
 }
 
+// A gateway compares the headers of a call with its arguments, as the server itself does.
+func TestFindingX4GatewayComparesHeaders(t *testing.T) {
+	isolate(t)
+	mux := mcp.NewMux("kitchen", "v1.0.0", nil)
+	mux.Tool("cook", mcp.Describe(mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
+		return mcp.TextResult("cooked " + string(req.Arguments())), nil
+	}), &mcp.Tool{InputSchema: []byte(`{"type":"object","properties":{"dish":{"type":"string","x-mcp-header":"Dish"}}}`)}))
+	at := serve(t, mux)
+	for name, url := range map[string]string{
+		"cook": startServing(t, "gateway", at), "far_off_cook": startServing(t, "gateway", writeConfig(t, at), "far off"),
+	} {
+		for dish, cooks := range map[string]bool{"soup": true, "bread": false, "": false} {
+			body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":{"dish":"soup"},"_meta":{"io.modelcontextprotocol/protocolVersion":%q,"io.modelcontextprotocol/clientCapabilities":{}}}}`, name, mcp.LatestVersion)
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for key, value := range map[string]string{
+				"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Mcp-Protocol-Version": mcp.LatestVersion,
+				"Mcp-Method": mcp.MethodCallTool, "Mcp-Name": name, "Mcp-Param-Dish": dish,
+			} {
+				if value != "" {
+					req.Header.Set(key, value)
+				}
+			}
+			res, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			raw, err := io.ReadAll(res.Body)
+			_ = res.Body.Close()
+			if got := string(raw); err != nil || strings.Contains(got, "cooked") != cooks || strings.Contains(got, "-32020") == cooks {
+				t.Errorf("%s with the header %q: got %s", name, dish, got)
+			}
+		}
+	}
+}
+
 // The patterns of -hide match URIs, in which a slash is an ordinary character.
 func TestGatewayHidesResources(t *testing.T) {
 	isolate(t)
