@@ -33,7 +33,9 @@ type ClientOptions struct {
 	// the server decides the outcome; servers built with this package do the same.
 	//
 	// ElicitURL is called only for https URLs, and http URLs to this machine, without user
-	// information. It should show the URL to the user and ask before opening it.
+	// information. It should show the URL to the user and ask before opening it. It is also
+	// called for the pages that a server of 2025-11-25 requires with the error -32042; the
+	// call is then repeated, within MaxRounds and MaxQuestions.
 	Elicit    func(ctx context.Context, p *ElicitParams) (*ElicitResult, error)
 	ElicitURL func(ctx context.Context, p *ElicitParams) (*ElicitResult, error)
 	Sample    func(ctx context.Context, p *CreateMessageParams) (*CreateMessageResult, error)
