@@ -46,9 +46,10 @@ type Question interface {
 // question or in [Once]. A client can resend its last answers, which runs the handler
 // again, until [MuxOptions.StateTTL] has passed; [MuxOptions.StateStore] prevents that.
 //
-// Ask returns an error with CodeMissingCapability if the client did not declare the
-// capability that a question needs. It works in tool, prompt and resource handlers
-// registered on a [Mux], in both eras.
+// Ask returns the cause of ctx if ctx is done, whether or not there are answers. It returns
+// an error with CodeMissingCapability if the client did not declare the capability that a
+// question needs. It works in tool, prompt and resource handlers registered on a [Mux], in
+// both eras.
 func Ask(ctx context.Context, questions ...Question) error {
 	a, err := askStateFrom(ctx)
 	if err != nil {
@@ -83,6 +84,9 @@ func Ask(ctx context.Context, questions ...Question) error {
 // returns the same value each time. Concurrent calls with the same key run fn once. The
 // value is part of the encrypted state held by the client: it must encode as JSON, and all
 // values and answers together must fit into [MuxOptions.MaxState]. Errors are not stored.
+//
+// If ctx is done, Once returns the cause of ctx and does not call fn, so that no step begins
+// after the caller has cancelled the call.
 func Once[T any](ctx context.Context, key string, fn func() (T, error)) (T, error) {
 	var value T
 	a, err := askStateFrom(ctx)
@@ -216,11 +220,16 @@ func (*pendingError) Error() string { return "mcp: waiting for the client to ans
 
 var errCannotAsk = errors.New("mcp: questions can be asked only in the handlers of tools, prompts and resources of a Mux")
 
-// askStateFrom returns the askState of the innermost handler of ctx, and loads it if necessary.
+// askStateFrom returns the askState of the innermost handler of ctx, and loads it if
+// necessary. It returns the cause of ctx if ctx is done: a handler that asks or remembers in
+// a loop must notice that its caller has gone, even if it does not look at ctx itself.
 func askStateFrom(ctx context.Context) (*askState, error) {
 	a, ok := ctx.Value(askKey{}).(*askState)
-	if !ok {
+	switch {
+	case !ok:
 		return nil, errCannotAsk
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
 	}
 	run := replay.FromContext(ctx)
 	memory, ok := run.Begin(a, func() replay.Memory { return a.snapshot(ctx) })
@@ -335,7 +344,7 @@ func (a *askState) ask(ctx context.Context, questions []Question, requests []Inp
 func (a *askState) onceValue(ctx context.Context, key string, fn func() (json.RawMessage, error)) (json.RawMessage, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for {
+	for ctx.Err() == nil {
 		if raw, ok := a.once[key]; ok {
 			return raw, nil
 		}
@@ -349,10 +358,8 @@ func (a *askState) onceValue(ctx context.Context, key string, fn func() (json.Ra
 		case <-ctx.Done():
 		}
 		a.mu.Lock()
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
 	}
+	return nil, context.Cause(ctx)
 }
 
 // runOnceLocked releases a.mu, calls fn and stores its value. It returns with a.mu held.

@@ -959,3 +959,69 @@ func TestKeysThatAreNotText(t *testing.T) {
 		}
 	})
 }
+
+// A handler that asks in a loop, or takes one step after the other, does not outlive its call,
+// even if it never looks at its context: once the context is done, [mcp.Ask] and [mcp.Once]
+// return the cause.
+func TestFindingV1V3NothingBeginsForACallerThatHasGone(t *testing.T) {
+	loops := map[string]func(ctx context.Context, i int) error{
+		"elicit": func(ctx context.Context, _ int) error {
+			_, err := mcp.Elicit[yes](ctx, "k", "Sure?")
+			return err
+		},
+		"sample": func(ctx context.Context, _ int) error {
+			_, err := mcp.Sample(ctx, "k", &mcp.CreateMessageParams{MaxTokens: 1, Messages: []*mcp.SamplingMessage{{Role: mcp.RoleUser, Content: mcp.SamplingContent{mcp.Text("more")}}}})
+			return err
+		},
+		"roots": func(ctx context.Context, _ int) error {
+			_, err := mcp.Roots(ctx, "k")
+			return err
+		},
+		"one step": func(ctx context.Context, _ int) error {
+			_, err := mcp.Once(ctx, "k", func() (int, error) { return 1, nil })
+			return err
+		},
+		"steps": func(ctx context.Context, i int) error {
+			_, err := mcp.Once(ctx, fmt.Sprint("k", i), func() (int, error) { return i, nil })
+			return err
+		},
+	}
+	for name, loop := range loops {
+		t.Run(name, func(t *testing.T) {
+			var (
+				cancel context.CancelFunc // of the call
+				late   int                // rounds of the loop after the cancellation
+				ended  = make(chan error, 1)
+			)
+			mux := mcp.NewMux("m", "v1", quiet())
+			mux.Tool("loop", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
+				for i := 0; ; i++ {
+					err := loop(ctx, i)
+					if ctx.Err() != nil {
+						late++
+					}
+					if late > 10 || err != nil && ctx.Err() != nil {
+						ended <- err
+					}
+					if late > 10 || err != nil {
+						return "", err
+					}
+					cancel()
+					<-ctx.Done()
+				}
+			}, nil))
+			user(map[string]any{"Sure?": yes{true}}).Run(t, mux, func(t *testing.T, c *mcp.Conn) {
+				var ctx context.Context
+				ctx, cancel = context.WithCancel(t.Context())
+				late = 0
+				if _, err := c.CallTool(ctx, tool("loop", "")); !errors.Is(err, context.Canceled) {
+					t.Errorf("the caller got %v", err)
+				}
+				err := <-ended
+				if _, cancelled := errors.AsType[*mcp.CancelError](err); !cancelled || late != 1 {
+					t.Errorf("the loop ended with %v, %d rounds after the caller had gone", err, late)
+				}
+			})
+		})
+	}
+}

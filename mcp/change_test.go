@@ -277,3 +277,50 @@ func TestChangeAtTheEndOfASubscription(t *testing.T) {
 		}
 	})
 }
+
+// The changes that are pending when a server ends a subscription are sent before its result.
+// The transports refuse to send with a context that is done.
+func TestFindingKMutant61LastChangesAreSent(t *testing.T) {
+	for range 20 { // the subscription sees the change and the end in any order
+		synctest.Test(t, func(t *testing.T) {
+			mux := mcp.NewMux("m", "v1", quiet())
+			mux.Tool("a", says("a"))
+			mux.Resource("res:a", reads("a"))
+			ctx, cancel := context.WithCancelCause(t.Context())
+			var told []string
+			blocked := make(chan struct{})
+			stream := obedient(func(method string) {
+				told = append(told, method)
+				<-blocked
+			})
+			filter := mcp.SubscriptionFilter{ToolsListChanged: true, ResourceSubscriptions: []string{"res:a"}}
+			req := mcptest.NewRequest(mcp.MethodListen, &mcp.ListenParams{Notifications: filter})
+			done := make(chan error, 1)
+			go func() {
+				_, err := core.Serve(ctx, mux, req, stream, quiet().Logger)
+				done <- err
+			}()
+			synctest.Wait() // for the acknowledgement to block
+			mux.Tool("b", says("b"))
+			mux.ResourceUpdated("res:a")
+			cancel(mcp.ErrClosed)
+			close(blocked)
+			err := <-done
+			want := []string{mcp.NotificationAcknowledged, mcp.NotificationToolsListChanged, mcp.NotificationResourceUpdated}
+			if err != nil || !slices.Equal(told, want) {
+				t.Errorf("sent %v and %v, want %v and a result", told, err, want)
+			}
+		})
+	}
+}
+
+// obedient is a stream that sends nothing once the context is done.
+type obedient func(method string)
+
+func (f obedient) Notify(ctx context.Context, method string, _ json.RawMessage) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	f(method)
+	return nil
+}

@@ -29,20 +29,20 @@ func (g *registry) listen(ctx context.Context, req *Request) (Result, error) {
 		return nil, err
 	}
 	close(s.mounts.acknowledged)
-	for {
+	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
-			return s.end(ctx)
 		case ack := <-s.mounts.acks:
 			s.mounts.catchUp(ack)
 		case <-s.listener.remounted:
 			s.mounts.refresh(ctx)
 		case <-s.listener.wake:
-			if err := s.sendVisible(ctx); err != nil {
+			if err := s.sendVisible(ctx); err != nil && !errors.Is(context.Cause(ctx), ErrClosed) {
 				return nil, err
 			}
 		}
 	}
+	return s.end(ctx)
 }
 
 // end returns the result of a subscription whose context is done. It first sends the pending
