@@ -9,6 +9,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/go-psi/psi/internal/uritemplate"
 )
 
 // A Change is a change at a server: of a list, identified by the method of its
@@ -96,12 +98,21 @@ type changeNotifier struct {
 	other func(ctx context.Context, method string, params json.RawMessage) error
 }
 
-// Notify implements [notifier]. An unreadable acknowledgement accepts nothing.
+// parseAcknowledgement returns what a server has accepted, which is kept for as long as the
+// subscription is open. An acknowledgement that is unreadable, or larger than any filter that
+// was requested, accepts nothing.
+func parseAcknowledgement(params json.RawMessage) *SubscriptionFilter {
+	var p AcknowledgedParams
+	if len(params) > maxFilter+maxListenMeta || unmarshal(params, &p) != nil {
+		return new(SubscriptionFilter)
+	}
+	return &p.Notifications
+}
+
+// Notify implements [notifier].
 func (n *changeNotifier) Notify(ctx context.Context, method string, params json.RawMessage) error {
 	if method == NotificationAcknowledged {
-		var p AcknowledgedParams
-		_ = unmarshal(params, &p)
-		n.acknowledged(ctx, p.Notifications)
+		n.acknowledged(ctx, *parseAcknowledgement(params))
 		return nil
 	}
 	if c, ok := parseChange(method, params); ok {
@@ -171,10 +182,22 @@ type SubscriptionFilter struct {
 	Extra                 Extra    `json:",inline,embed"`
 }
 
-// check returns an error if the filter names more resources than limit.
+// check returns an error if the filter names more resources than limit, or if their URIs are
+// too long. All work for a subscription, and what is kept for it, depends on these bounds.
 func (f *SubscriptionFilter) check(limit int) error {
+	const member = "params.notifications.resourceSubscriptions"
 	if n := len(f.ResourceSubscriptions); n > limit {
-		return Errorf(CodeInvalidParams, "params.notifications.resourceSubscriptions has %d URIs; the limit is %d", n, limit)
+		return Errorf(CodeInvalidParams, member+" has %d URIs; the limit is %d", n, limit)
+	}
+	size := 0
+	for i, uri := range f.ResourceSubscriptions {
+		if len(uri) > uritemplate.MaxURI {
+			return Errorf(CodeInvalidParams, member+"[%d] has %d bytes; a URI has at most %d", i, len(uri), uritemplate.MaxURI)
+		}
+		size += len(uri)
+	}
+	if size > maxFilter {
+		return Errorf(CodeInvalidParams, member+" has %d bytes; the limit is %d: subscribe to fewer resources, or to their directory", size, maxFilter)
 	}
 	return nil
 }

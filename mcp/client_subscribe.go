@@ -154,10 +154,7 @@ func newForwarder(req *Request, again bool, end context.CancelCauseFunc) *forwar
 // subscription.
 func (f *forwarder) receive(note *Request) bool {
 	if note.Method == NotificationAcknowledged {
-		var p AcknowledgedParams
-		if note.Decode(&p) == nil {
-			f.accept(&p.Notifications)
-		}
+		f.accept(parseAcknowledgement(note.Params()))
 		return true
 	}
 	c, ok := parseChange(note.Method, note.Params())

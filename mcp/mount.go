@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 
 	"github.com/go-psi/psi/internal/tasking"
+	"github.com/go-psi/psi/internal/uritemplate"
 )
 
 // A mount is a handler that is mounted under a prefix of a mux.
@@ -157,7 +158,7 @@ func (mt *mount) checkDisjoint() error {
 // mount.
 func (mt *mount) checkNotIn(e *entry) error {
 	for _, prefix := range []string{mt.uriPrefix, mt.pagePrefix} {
-		if e.kind == "resource" && strings.HasPrefix(e.name, prefix) {
+		if e.kind == "resource" && strings.HasPrefix(e.key, prefix) {
 			return registrationErrorf("resource %q registered at %s: URIs that begin with %q belong to the mount at %s", e.name, e.site, prefix, mt.site)
 		}
 	}
@@ -220,7 +221,7 @@ func (g *registry) eachEntry(fn func(kind, name string, e *entry)) {
 	}
 }
 
-// outerName returns the name outside the mount. Methods have none.
+// outerName returns the name or key outside the mount. Methods have none.
 func (mt *mount) outerName(kind, name string) (string, bool) {
 	if kind == "method" {
 		return "", false
@@ -231,7 +232,8 @@ func (mt *mount) outerName(kind, name string) (string, bool) {
 	return mt.prefix + name, true
 }
 
-// innerName returns the name inside the mount, if name belongs to the mount.
+// innerName returns the name inside the mount, if name belongs to the mount. A URI must be in
+// normal form.
 func (mt *mount) innerName(kind, name string) (string, bool) {
 	if kind == "method" {
 		return "", false
@@ -267,8 +269,10 @@ func (s *snapshot) mountOf(kind, name string) *mount {
 // serveNamed serves a request under its inner name.
 func (mt *mount) serveNamed(ctx context.Context, req *Request, kind string) (Result, error) {
 	name, _ := mt.innerName(kind, req.Name())
-	if name == "" && kind == "resource" {
-		return nil, NewResourceNotFoundError(req.Name())
+	if kind == "resource" {
+		if name = mt.innerSpelling(req.spelling(req.Name())); name == "" {
+			return nil, NewResourceNotFoundError(req.Name())
+		}
 	}
 	inner := req.withName(name)
 	inner.mounts += mt.prefix + "/"
@@ -394,6 +398,10 @@ func fromTheWeb(uri string) bool {
 // An outer URI contains the inner URI byte for byte, so that removing the prefix is exact. The
 // URI of a page of MCP Apps must begin with ui://, or hosts reject it, so the prefix follows
 // the scheme.
+//
+// Whether a URI belongs to a mount is decided by its normal form, as seen by middleware. The
+// mounted server receives the spelling of the caller, because it may compare URIs byte for
+// byte with those that it has listed.
 
 // pageScheme is the prefix of the URIs of MCP Apps pages.
 const pageScheme = "ui://"
@@ -420,6 +428,20 @@ func (mt *mount) innerURI(uri string) (string, bool) {
 		inner = ""
 	}
 	return inner, ok
+}
+
+// innerSpelling returns the URI inside the mount for an outer URI that is not necessarily in
+// normal form, or "" if there is none. The inner URI is spelled as in uri.
+func (mt *mount) innerSpelling(uri string) string {
+	form := uritemplate.Normal(uri)
+	inner, ok := mt.innerURI(form)
+	switch {
+	case !ok, inner == "", form == uri:
+		return inner
+	case strings.HasPrefix(form, mt.pagePrefix):
+		return pageScheme + uri[len(mt.pagePrefix):] // the prefix is as long in any spelling
+	}
+	return uri[len(mt.uriPrefix):]
 }
 
 // The keys in the _meta of tools that contain the URI of a page (MCP Apps). metaPage is

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/internal/tasking"
+	"github.com/go-psi/psi/internal/uritemplate"
 )
 
 // mountListeners subscribe to the mounts of a mux on behalf of one listener. Each mount has a
@@ -35,8 +36,8 @@ type mountListeners struct {
 type mountAck struct {
 	mount    *mount
 	ended    bool
-	accepted []string // inner URIs of the accepted resources
-	tasks    []string // inner IDs of the accepted tasks
+	accepted map[string]struct{} // inner URIs of the accepted resources, in normal form
+	tasks    []string            // inner IDs of the accepted tasks
 }
 
 func newMountListeners(g *registry, req *Request, f SubscriptionFilter, l *listener, tasks map[*mount]map[string]string) *mountListeners {
@@ -81,14 +82,15 @@ func (ls *mountListeners) start(ctx context.Context) []string {
 
 // holds reports whether uri belongs to the mount.
 func (mt *mount) holds(uri string) bool {
-	_, ok := mt.innerName("resource", uri)
+	_, ok := mt.innerURI(uritemplate.Normal(uri))
 	return ok
 }
 
 // accepts reports whether the mount has accepted a subscription to an outer URI.
 func (ack *mountAck) accepts(uri string) bool {
-	inner, ok := ack.mount.innerName("resource", uri)
-	return ok && slices.Contains(ack.accepted, inner)
+	inner, _ := ack.mount.innerURI(uritemplate.Normal(uri))
+	_, ok := ack.accepted[inner]
+	return ok
 }
 
 // catchUp treats everything that a mount has acknowledged as changed, because anything may
@@ -100,7 +102,7 @@ func (ls *mountListeners) catchUp(ack mountAck) {
 	}
 	for _, c := range ls.listener.covered {
 		if c.URI == "" || ack.accepts(c.URI) {
-			ls.listener.add(c)
+			ls.listener.addPending(c, "")
 		}
 	}
 }
@@ -154,14 +156,18 @@ func (ls *mountListeners) listen(ctx context.Context, m *mount) {
 	}
 	notifier := &changeNotifier{
 		acknowledged: func(_ context.Context, f SubscriptionFilter) {
-			report(mountAck{mount: m, accepted: f.ResourceSubscriptions, tasks: taskIDsIn(&f)})
+			accepted := map[string]struct{}{}
+			for _, uri := range f.ResourceSubscriptions {
+				accepted[uritemplate.Normal(uri)] = struct{}{}
+			}
+			report(mountAck{mount: m, accepted: accepted, tasks: taskIDsIn(&f)})
 		},
 		other: func(ctx context.Context, method string, params json.RawMessage) error {
 			return ls.passTask(ctx, m, method, params)
 		},
 		changed: func(_ context.Context, c Change) error {
 			if c.Method == NotificationResourceUpdated {
-				c.URI = m.outerURI(c.URI)
+				c.URI = uritemplate.Normal(m.outerURI(c.URI))
 			}
 			ls.listener.add(c)
 			return nil
@@ -183,7 +189,7 @@ func (ls *mountListeners) filterFor(m *mount) SubscriptionFilter {
 	f := ls.filter
 	f.ResourceSubscriptions = nil
 	for _, uri := range ls.filter.ResourceSubscriptions {
-		if inner, ok := m.innerURI(uri); ok && inner != "" {
+		if inner := m.innerSpelling(uri); inner != "" {
 			f.ResourceSubscriptions = append(f.ResourceSubscriptions, inner)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-psi/psi/internal/made"
 	"github.com/go-psi/psi/internal/seal"
+	"github.com/go-psi/psi/internal/uritemplate"
 	"github.com/go-psi/psi/mcp/store"
 )
 
@@ -179,12 +180,16 @@ func (m *Mux) ServeMCP(ctx context.Context, req *Request) (Result, error) {
 		info = &m.infoJSON
 	}
 	req.sharedCall().serverInfo.CompareAndSwap(nil, info)
+	req = req.withNormalURIs(m.opts.MaxSubscriptions)
 	ctx = contextWithRequest(ctx, req)
 	h := (*m.chain.Load())().Handler
 	if outermost := m.outermost.Load(); outermost != nil {
 		h = applyOuter(h, *outermost)
 	}
 	res, err := h.ServeMCP(ctx, req)
+	if req.spelled != nil && req.aboutURI() {
+		res, err = req.asSpelled(res, err)
+	}
 	return m.opts.applyPublicError(ctx, res, err)
 }
 
@@ -243,9 +248,16 @@ func (m *Mux) Prompt(name string, h Handler) { must(m.register("prompt", name, h
 // Resource registers a resource under its URI, or all resources that match an RFC 6570
 // template such as "notes://{user}/{+path}"; [Request.PathValue] returns the values of the
 // variables. A URI takes precedence over templates, and a more specific template over a
-// less specific one. Two templates may overlap only if one is more specific. A URI is not
-// found if it would match another registration after unnecessary percent-encoding is
-// removed. If h is a [Describer], the resource or template is listed.
+// less specific one. Two templates may overlap only if one is more specific. If h is a
+// [Describer], the resource or template is listed as it is spelled here.
+//
+// Spellings of one URI are equal: "KBInfo://a b" is "kbinfo://a%20b", and "https://Example.com"
+// is "https://example.com/". Middleware, handlers and [Resource.Subscribe] see the normal form
+// of a URI: spaces, braces and other characters that cannot occur in a URI are
+// percent-encoded, with hexadecimal digits in upper case; the scheme and, for http and https, the host are in lower case; an empty path
+// of http and https is "/". Results and notifications have the caller's spelling. Characters
+// that are encoded without need remain so, and a URI is not found if it would match another
+// registration after they are decoded.
 func (m *Mux) Resource(pattern string, h Handler) { must(m.register("resource", pattern, h)) }
 
 // Handle registers the handler of a method or notification that the mux does not serve
@@ -270,7 +282,7 @@ func (m *Mux) RemoveHandle(methods ...string) { must(m.remove("method", methods)
 // delivery. [Resource.Subscribe] decides who may subscribe.
 func (m *Mux) ResourceUpdated(uri string) {
 	m.mustBeMade()
-	c := Change{NotificationResourceUpdated, uri}
+	c := Change{NotificationResourceUpdated, uritemplate.Normal(uri)}
 	m.hub.publish(c)
 	m.bus.publish(changeSet{c})
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/internal/pause"
+	"github.com/go-psi/psi/internal/uritemplate"
 	"github.com/go-psi/psi/mcp/store"
 )
 
@@ -265,6 +266,7 @@ func (b *bus) receiveOnce(ctx context.Context, r *busReceiver) error {
 // publishKnown announces changes received from another process. It ignores unknown ones.
 func (h *hub) publishKnown(changes []Change) {
 	for _, c := range changes {
+		c.URI = uritemplate.Normal(c.URI)
 		if c.Method == NotificationResourceUpdated || c.isOfList() {
 			h.publish(c)
 		}
@@ -285,8 +287,6 @@ func (h *hub) publishAll() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for l := range h.listeners {
-		for _, c := range l.covered {
-			l.add(c)
-		}
+		l.addAll()
 	}
 }

@@ -56,7 +56,7 @@ func (g *registry) complete(ctx context.Context, req *Request) (Result, error) {
 	switch p.Ref.Type {
 	case "ref/prompt":
 	case "ref/resource":
-		kind, name = "resource", p.Ref.URI
+		kind, name = "resource", uritemplate.NormalPattern(p.Ref.URI)
 		e = s.completable(name)
 	default:
 		return nil, Errorf(CodeInvalidParams, `params.ref.type is %q: expected "ref/prompt" or "ref/resource"`, p.Ref.Type)
@@ -67,13 +67,16 @@ func (g *registry) complete(ctx context.Context, req *Request) (Result, error) {
 	if m := s.mountOf(kind, name); m != nil {
 		return m.complete(ctx, req, &p, kind, name)
 	}
+	if kind == "resource" {
+		name = req.spelling(name)
+	}
 	return nil, NewUnknownNameError(kind, name)
 }
 
-// completable returns the entry for uri, which is a template or a URI.
+// completable returns the entry for uri, the normal form of a template or a URI.
 func (s *snapshot) completable(uri string) *entry {
 	for _, e := range s.templates {
-		if e.name == uri {
+		if e.key == uri {
 			return e
 		}
 	}
@@ -124,6 +127,9 @@ func (e *entry) completer(argument string) Completer {
 // complete forwards a completion to the mount, with the inner name in its reference.
 func (mt *mount) complete(ctx context.Context, req *Request, p *CompleteParams, kind, name string) (Result, error) {
 	inner, _ := mt.innerName(kind, name)
+	if kind == "resource" {
+		inner = mt.innerSpelling(req.spelling(name))
+	}
 	params, err := completionOf(req, p, inner)
 	if err != nil {
 		return nil, err

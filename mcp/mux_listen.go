@@ -7,13 +7,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/internal/pause"
+	"github.com/go-psi/psi/internal/uritemplate"
 )
 
 // listen serves subscriptions/listen. It acknowledges the part of the filter that the
@@ -53,97 +53,6 @@ func (s *muxSubscription) end(ctx context.Context) (Result, error) {
 		_ = s.sendVisible(context.WithoutCancel(ctx)) // an error means that the client is gone
 	}
 	return s.req.listenResult(ctx)
-}
-
-// A muxSubscription is a subscription at a mux, including those at its mounts.
-type muxSubscription struct {
-	subscriber
-
-	registry *registry
-	accepted SubscriptionFilter
-	listener *listener
-	mounts   *mountListeners
-}
-
-// subscribe adds a listener, which receives all subsequent changes.
-func (g *registry) subscribe(ctx context.Context, req *Request) (*muxSubscription, error) {
-	var p ListenParams
-	if err := req.Decode(&p); err != nil {
-		return nil, err
-	}
-	if err := p.Notifications.check(g.opts.MaxSubscriptions); err != nil {
-		return nil, err
-	}
-	watched, err := g.watchedTasks(ctx, req, &p.Notifications)
-	if err != nil {
-		return nil, err
-	}
-	accepted := g.accept(ctx, req, &p.Notifications)
-	l := newListener(req.Principal, &accepted)
-	l.spellings = g.spellings(accepted.ResourceSubscriptions)
-	if err := g.hub.add(l); err != nil {
-		return nil, err
-	}
-	g.bus.join(ctx)
-	mounts := newMountListeners(g, req, accepted, l, watched)
-	accepted.ResourceSubscriptions = mounts.start(ctx)
-	accepted.Extra = mounts.acceptedTasks()
-	return &muxSubscription{newSubscriber(req), g, accepted, l, mounts}, nil
-}
-
-func (s *muxSubscription) close() {
-	s.mounts.stop()
-	s.registry.hub.remove(s.listener)
-	s.registry.bus.removeListener()
-}
-
-// accept returns the part of a filter that this server supports: the lists whose changes it
-// announces, and the resources that the caller may subscribe to.
-func (g *registry) accept(ctx context.Context, req *Request, f *SubscriptionFilter) (accepted SubscriptionFilter) {
-	caps := g.capabilities()
-	accepted = caps.announcedLists(*f)
-	if caps.Resources == nil || !caps.Resources.Subscribe {
-		return accepted
-	}
-	for _, uri := range f.ResourceSubscriptions {
-		if _, before := slices.BinarySearch(req.sharedCall().accepted, uri); before || g.maySubscribe(ctx, req, uri) {
-			accepted.ResourceSubscriptions = append(accepted.ResourceSubscriptions, uri)
-		}
-	}
-	return accepted
-}
-
-// spellings returns the URIs that differ from the canonical form given by their template,
-// keyed by that form.
-func (g *registry) spellings(uris []string) (spellings map[string][]string) {
-	s := g.load()
-	for _, uri := range uris {
-		e, values := s.resource(uri)
-		if e == nil || e.template == nil {
-			continue
-		}
-		if plain := e.template.Rebuild(values); plain != uri {
-			if spellings == nil {
-				spellings = map[string][]string{}
-			}
-			spellings[plain] = append(spellings[plain], uri)
-		}
-	}
-	return spellings
-}
-
-// sendVisible sends the pending changes. A resource below a subscribed directory may be
-// registered separately, with other permissions. If the caller may not subscribe to it, or
-// it no longer exists, an update of the directory is sent instead.
-func (s *muxSubscription) sendVisible(ctx context.Context) error {
-	visible := s.listener.drain()
-	for i, c := range visible {
-		if covering, _ := s.listener.covering(c); covering != c && !s.registry.maySubscribe(ctx, s.req, c.URI) {
-			visible[i] = covering
-		}
-	}
-	slices.SortFunc(visible, compareChanges)
-	return s.notify(ctx, slices.Compact(visible))
 }
 
 // subscriptionMeta returns the metadata of every message sent on the subscription that r
@@ -265,6 +174,17 @@ func (h *hub) add(l *listener) error {
 	return nil
 }
 
+// cover makes l receive all subsequent changes that a filter covers. canonical holds the URIs
+// of the filter that are not in the form in which their changes are published, by that form.
+func (h *hub) cover(l *listener, f *SubscriptionFilter, canonical spellings) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	l.covered, l.canonical = everythingIn(f), canonical
+	for _, uri := range f.ResourceSubscriptions {
+		l.directories = l.directories || strings.HasSuffix(uri, "/")
+	}
+}
+
 func (h *hub) remove(l *listener) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -327,78 +247,99 @@ func (h *hub) announceLocked(c Change) {
 	}
 }
 
-// maxUpdates limits the pending changes of a listener. Beyond it, only the subscribed
-// directory is reported, not the URIs below it.
-const maxUpdates = 1024
+// Limits on the pending changes of a listener. Beyond them, only the subscribed directory is
+// reported, not the URIs below it.
+const (
+	maxUpdates     = 1024
+	maxUpdateBytes = 256 << 10
+)
 
-// A listener collects the changes covered by one subscription until they are sent.
+// A listener collects the changes covered by one subscription until they are sent. It covers
+// nothing until [hub.cover] is called.
 type listener struct {
 	caller      caller
-	covered     changeSet
-	directories bool                // some of the subscribed URIs are directories, which cover the URIs below them
-	spellings   map[string][]string // subscribed URIs that are not in canonical form, by that form; usually empty
-	wake        chan struct{}       // signalled when there are changes to drain
-	remounted   chan struct{}       // signalled when the mounts have changed
+	covered     changeSet     // with the URIs as subscribed to
+	directories bool          // some of the subscribed URIs are directories, which cover the URIs below them
+	canonical   spellings     // subscribed URIs that are not in canonical form, by that form; usually empty
+	wake        chan struct{} // signalled when there are changes to drain
+	remounted   chan struct{} // signalled when the mounts have changed
 
 	mu      sync.Mutex
 	pending changeSet
+	bytes   int // total size of the pending URIs
 }
 
-func newListener(p *Principal, f *SubscriptionFilter) *listener {
-	l := &listener{caller: callerOf(p), covered: everythingIn(f), wake: make(chan struct{}, 1), remounted: make(chan struct{}, 1)}
-	for _, uri := range f.ResourceSubscriptions {
-		l.directories = l.directories || strings.HasSuffix(uri, "/")
-	}
-	return l
+func newListener(p *Principal) *listener {
+	return &listener{caller: callerOf(p), wake: make(chan struct{}, 1), remounted: make(chan struct{}, 1)}
 }
 
-// add adds a change if it is covered. If the URI, or a directory above it, is subscribed
-// to in another spelling, it adds the change in that spelling too.
+// add adds a change, whose URI must be in normal form, if it is covered: in each spelling
+// that is subscribed to or, if only a directory above the URI is, below its spellings. It is
+// called for every listener when a change is published, so its cost must not grow with the
+// number of subscribed URIs.
 func (l *listener) add(c Change) {
-	l.addCovered(c)
-	for end := 0; len(l.spellings) > 0 && end < len(c.URI); end++ {
-		if c.URI[end] != '/' && end+1 < len(c.URI) {
-			continue
-		}
-		for _, uri := range l.spellings[c.URI[:end+1]] {
-			l.addCovered(Change{c.Method, uri})
-		}
-	}
-}
-
-func (l *listener) addCovered(c Change) {
-	covering, ok := l.covering(c)
-	if !ok {
+	if l.addBelow(c, len(c.URI)) || !l.directories {
 		return
 	}
+	for end, char := range c.URI {
+		if char == '/' && l.addBelow(c, end+1) {
+			return
+		}
+	}
+}
+
+// addBelow adds a change if the first end bytes of its URI are subscribed to.
+func (l *listener) addBelow(c Change, end int) (covered bool) {
+	form := Change{c.Method, c.URI[:end]}
+	if covered = l.covered.has(form); covered {
+		l.addPending(form, c.URI[end:])
+	}
+	for _, uri := range l.canonical[form.URI] {
+		covered = true
+		rest := c.URI[end:]
+		if uritemplate.Normal(uri) != form.URI {
+			rest = "" // below a directory that is encoded without need, the URI might not be found
+		}
+		l.addPending(Change{c.Method, uri}, rest)
+	}
+	return covered
+}
+
+// addPending adds the change of the URI that consists of the subscribed URI of covering and
+// rest.
+func (l *listener) addPending(covering Change, rest string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.pending) >= maxUpdates {
+	c := Change{covering.Method, covering.URI + rest}
+	if len(l.pending) >= maxUpdates || l.bytes+len(c.URI) > maxUpdateBytes {
 		c = covering
 	}
-	l.pending.add(c)
+	if !l.pending.has(c) {
+		l.pending.add(c)
+		l.bytes += len(c.URI)
+	}
 	wake(l.wake)
 }
 
-// covering returns the subscribed change that covers c: c itself, or the change of a
-// directory above it. It is called for every listener when a change is published, so its
-// cost must not grow with the number of subscribed URIs.
-func (l *listener) covering(c Change) (covering Change, ok bool) {
-	if l.covered.has(c) {
-		return c, true
+// addAll adds everything that is subscribed to.
+func (l *listener) addAll() {
+	for _, c := range l.covered {
+		l.addPending(c, "")
 	}
-	if !l.directories {
-		return Change{}, false
+}
+
+// covering returns the subscribed change that covers a pending one: c itself, or the change
+// of a directory above it.
+func (l *listener) covering(c Change) Change {
+	if l.covered.has(c) {
+		return c
 	}
 	for end, char := range c.URI {
-		if char != '/' {
-			continue
-		}
-		if directory := (Change{c.Method, c.URI[:end+1]}); l.covered.has(directory) {
-			return directory, true
+		if directory := (Change{c.Method, c.URI[:end+1]}); char == '/' && l.covered.has(directory) {
+			return directory
 		}
 	}
-	return Change{}, false
+	return c
 }
 
 // drain removes and returns the pending changes.
@@ -406,7 +347,7 @@ func (l *listener) drain() changeSet {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.pending
-	l.pending = nil
+	l.pending, l.bytes = nil, 0
 	return s
 }
 

@@ -53,6 +53,7 @@ type registry struct {
 // An entry is one registered handler.
 type entry struct {
 	kind, name string
+	key        string       // the name or, for resources, its normal form
 	registered Handler      // the handler that was registered
 	handler    Handler      // registered, wrapped in its middleware
 	sealer     *sealer      // seals the state of the handler's questions
@@ -67,6 +68,7 @@ type entry struct {
 	resource *Resource
 	listed   *ResourceTemplate
 	template *uritemplate.Template
+	checking chan struct{} // limits the runs of the handler for subscriptions; see maxSubscribeRuns
 	lister   ResourceLister
 	public   bool // whether the lister's results may be cached for all callers
 	enums    map[string][]string
@@ -109,7 +111,7 @@ func (g *registry) wrap() {
 // acquired; [registry.add] checks for conflicts with other registrations.
 func (m *Mux) register(kind, name string, h Handler) error {
 	m.mustBeMade()
-	e := &entry{kind: kind, name: name, site: callSite()}
+	e := &entry{kind: kind, name: name, key: keyOf(kind, name), site: callSite()}
 	h, inside := unwrap(h)
 	switch {
 	case name == "":
@@ -129,6 +131,14 @@ func (m *Mux) register(kind, name string, h Handler) error {
 		return err
 	}
 	return m.edit(m.add(e))
+}
+
+// keyOf returns the key of an entry in its table. Spellings of one URI have the same key.
+func keyOf(kind, name string) string {
+	if kind == "resource" {
+		return uritemplate.NormalPattern(name)
+	}
+	return name
 }
 
 // errorf returns an error about the registration that includes its name and site.
@@ -214,10 +224,10 @@ func (g *registry) add(e *entry) edit {
 				return nil, err
 			}
 		}
-		table[e.name] = e
+		table[e.key] = e
 		a.changes.add(changeOfEntries(e.kind))
 		return func() {
-			delete(table, e.name)
+			delete(table, e.key)
 			g.bySpecificity = order
 		}, nil
 	}
@@ -255,10 +265,10 @@ func (g *registry) checkFree(e *entry) error {
 			return err
 		}
 	}
-	if other := g.find(e.kind, e.name, nil); other != nil {
+	if other := g.find(e.kind, e.key, nil); other != nil {
 		return registrationErrorf("%s %q registered at %s is registered at %s already", e.kind, e.name, e.site, other.site)
 	}
-	return g.checkFreeAbove(e.name, e)
+	return g.checkFreeAbove(e.key, e)
 }
 
 // checkFreeAbove returns an error if an entry that is called name in this mux conflicts with
@@ -282,16 +292,16 @@ func (g *registry) checkFreeFor(name string, e *entry, by *mount) error {
 	return g.checkFreeAbove(name, e)
 }
 
-// find returns the entry with a name in this mux and the muxes mounted in it, except one,
-// or nil.
-func (g *registry) find(kind, name string, except *mount) *entry {
+// find returns the entry with a key in this mux and the muxes mounted in it, except one, or
+// nil.
+func (g *registry) find(kind, key string, except *mount) *entry {
 	for _, table := range g.tables(kind) {
-		if e := table[name]; e != nil {
+		if e := table[key]; e != nil {
 			return e
 		}
 	}
 	for _, m := range g.mounts {
-		inner, ok := m.innerName(kind, name)
+		inner, ok := m.innerName(kind, key)
 		if child, isMux := m.handler.(*Mux); ok && isMux && m != except {
 			if e := child.find(kind, inner, nil); e != nil {
 				return e
@@ -331,8 +341,9 @@ func (m *Mux) remove(kind string, names []string) error {
 		order := m.bySpecificity
 		for _, table := range m.tables(kind) {
 			for _, name := range names {
-				if e := table[name]; e != nil {
-					delete(table, name)
+				key := keyOf(kind, name)
+				if e := table[key]; e != nil {
+					delete(table, key)
 					m.bySpecificity = without(m.bySpecificity, e)
 					removed = append(removed, e)
 					a.changes.add(changeOfEntries(kind))
@@ -341,7 +352,7 @@ func (m *Mux) remove(kind string, names []string) error {
 		}
 		return func() {
 			for _, e := range removed {
-				m.table(e)[e.name] = e
+				m.table(e)[e.key] = e
 			}
 			m.bySpecificity = order
 		}, nil
@@ -433,24 +444,29 @@ func (g *registry) walk(fn func(method, name string, h Handler) error) error {
 	return nil
 }
 
-// resource returns the entry for a URI and the values of its template's variables. Values
-// are decoded. Therefore a URI with unnecessary percent-encoding could match a less
-// specific entry and be served the resource of another entry, which may have other
-// permissions. Such a URI is not found.
+// resource returns the entry for a URI in normal form and the values of its template's
+// variables. Values are decoded. Therefore a URI with unnecessary percent-encoding could
+// match a less specific entry and be served the resource of another entry, which may have
+// other permissions. Such a URI is not found.
 func (s *snapshot) resource(uri string) (*entry, uritemplate.Values) {
 	e, values := s.match(uri)
 	if e == nil || e.template == nil || !strings.Contains(uri, "%") {
 		return e, values
 	}
-	for _, same := range [...]string{uritemplate.Plain(uri), e.template.Rebuild(values)} {
-		if other, _ := s.match(same); same != uri && other != e {
+	before := uri
+	for _, same := range [...]string{uritemplate.Normal(uritemplate.Plain(uri)), e.template.Rebuild(values)} {
+		if same == uri || same == before {
+			continue // it has been matched
+		}
+		if other, _ := s.match(same); other != e {
 			return nil, uritemplate.Values{}
 		}
+		before = same
 	}
 	return e, values
 }
 
-// match returns the entry for a URI, without normalizing it.
+// match returns the entry for a URI in normal form.
 func (s *snapshot) match(uri string) (*entry, uritemplate.Values) {
 	if e := s.resources[uri]; e != nil {
 		return e, uritemplate.Values{}

@@ -167,25 +167,6 @@ func (e *entry) subscribe(ctx context.Context, req *Request) (Result, error) {
 	return &EmptyResult{}, nil
 }
 
-// maySubscribe reports whether the sender of a subscriptions/listen request may receive
-// updates of a resource. A mounted server decides about its own resources.
-func (g *registry) maySubscribe(ctx context.Context, req *Request, uri string) bool {
-	s := g.load()
-	e, path := s.resource(uri)
-	if e == nil {
-		return s.mountOf("resource", uri) != nil
-	}
-	method := MethodReadResource
-	if e.resource != nil && e.resource.Subscribe != nil {
-		method = MethodSubscribe
-	}
-	inner := req.derive(method, mustMarshal(&ReadResourceParams{URI: uri}))
-	inner.ID, inner.path = req.ID, path
-	res, err := serve(ctx, e.handler, inner, nil, g.opts.Logger)
-	_, asks := res.(*InputRequired) // subscriptions cannot ask the user
-	return err == nil && !asks
-}
-
 // An offer is a set of features that a mux offers to its callers.
 type offer uint32
 

@@ -164,9 +164,15 @@ func describeResource(e *entry, h Handler) (err error) {
 	if err := checkScheme(e.name); err != nil {
 		return e.errorf("%w", err)
 	}
+	e.checking = make(chan struct{}, maxSubscribeRuns)
 	if uritemplate.IsTemplate(e.name) {
 		if e.template, err = uritemplate.Parse(e.name); err != nil {
 			return registrationErrorf("resource template %q at %s: %w", e.name, e.site, err)
+		}
+		if e.key != e.name {
+			if e.template, err = uritemplate.Parse(e.key); err != nil {
+				return registrationErrorf("resource template %q at %s, in its normal form: %w", e.name, e.site, err)
+			}
 		}
 	}
 	if c, ok := h.(templateChecker); ok {

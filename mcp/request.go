@@ -29,11 +29,12 @@ type Request struct {
 	// Principal is the authenticated caller, or nil if the caller was not authenticated.
 	Principal *Principal
 
-	params params
-	peer   peer
-	path   uritemplate.Values
-	mounts string // the prefixes of the mounts that it has passed
-	call   *call
+	params  params
+	peer    peer
+	path    uritemplate.Values
+	spelled spellings // the URIs in params, as its sender spelled them
+	mounts  string    // the prefixes of the mounts that it has passed
+	call    *call
 }
 
 // A peer describes the sender of a request, as given by the metadata of the request or, in
@@ -117,7 +118,7 @@ func (r *Request) Decode(v any) error {
 // methods about one resource, params.taskId for methods of tasks, params.name for all other
 // methods, and "" if that member is absent. A request for a tool, a prompt or a resource
 // never has both a name and a URI: the other member is removed when the request is parsed or
-// created.
+// created. Within a [Mux], URIs are in normal form; see [Mux.Resource].
 func (r *Request) Name() string { return r.subject().text }
 
 // Arguments returns params.arguments, or nil if it is absent or null.
@@ -204,15 +205,27 @@ func (r *Request) withName(name string) *Request {
 	return c
 }
 
+// withoutParams returns a new request with the method and ID of r.
+func (r *Request) withoutParams() *Request {
+	bare := &Request{call: new(call)}
+	bare.ID, bare.Method = r.ID, r.Method
+	return bare
+}
+
 // requestOf returns m as a request or notification. If the params are invalid, it returns a
 // request without params and an error.
 func requestOf(m *transport.Message) (*Request, error) {
 	req := &Request{call: new(call)}
 	req.ID, req.Method = m.ID, m.Method
 	if err := req.setParams(m.Params); err != nil {
-		bare := &Request{call: new(call)}
-		bare.ID, bare.Method = m.ID, m.Method
-		return bare, err
+		return req.withoutParams(), err
+	}
+	kept, err := keptParams(req.Method, req.params.raw)
+	if err == nil && req.Method == MethodListen {
+		err = req.setParams(kept)
+	}
+	if err != nil {
+		return req.withoutParams(), err
 	}
 	return req, nil
 }

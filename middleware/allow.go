@@ -6,16 +6,19 @@ package middleware
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/go-psi/psi/internal/uritemplate"
 	"github.com/go-psi/psi/mcp"
 )
 
 // Allow hides from every caller the items of a kind whose names match none of the patterns.
 // Items of other kinds are not affected. A * in a pattern matches any sequence of
 // characters, including slashes and the empty sequence; every other character matches
-// itself.
+// itself. Patterns for resources are brought into normal form, as URIs are: "KBInfo://*"
+// matches "kbinfo://a".
 //
 // Use it around a whole mux, or to expose only a part of a server:
 //
@@ -59,6 +62,9 @@ func matchAny(function string, kind Kind, patterns []string) func(name string) b
 	parts := make([][]string, len(patterns))
 	for i, p := range patterns {
 		parts[i] = strings.Split(p, "*")
+		if kind == Resource {
+			normalizeParts(parts[i])
+		}
 	}
 	return func(name string) bool {
 		for _, p := range parts {
@@ -68,6 +74,52 @@ func matchAny(function string, kind Kind, patterns []string) func(name string) b
 		}
 		return false
 	}
+}
+
+// innerScheme finds the scheme of a URI that begins within a part of a pattern, such as that
+// of a mounted server's resource in "mount:*:KBInfo://*".
+var innerScheme = regexp.MustCompile(`(?:^|:)([A-Za-z][A-Za-z0-9+.-]*://)`)
+
+// normalizeParts brings the parts of a pattern for URIs into the form in which URIs are
+// matched. The name of a host may extend over several parts.
+func normalizeParts(parts []string) {
+	inHost := false
+	for i, part := range parts {
+		begin := 0 // of a URI
+		if i > 0 {
+			begin = len(part)
+			if at := innerScheme.FindStringSubmatchIndex(part); at != nil {
+				begin = at[2]
+			}
+		}
+		text, uri := normalText(part[:begin]), uritemplate.NormalPattern(part[begin:])
+		if i < len(parts)-1 && !strings.HasSuffix(part, "/") {
+			uri = strings.TrimSuffix(uri, "/") // the URI continues
+		}
+		if inHost {
+			end := hostEnd(text)
+			text = strings.ToLower(text[:end]) + text[end:]
+			inHost = end == len(text)
+		}
+		if scheme, rest, ok := strings.Cut(uri, "://"); ok {
+			inHost = (strings.HasSuffix(scheme, "http") || strings.HasSuffix(scheme, "https")) && hostEnd(rest) == len(rest)
+		}
+		parts[i] = text + uri
+	}
+}
+
+// normalText is like [uritemplate.NormalPattern] for text that does not begin with a scheme.
+func normalText(s string) string {
+	const noScheme = "*"
+	return strings.TrimPrefix(uritemplate.NormalPattern(noScheme+s), noScheme)
+}
+
+// hostEnd returns the index at which the host at the start of s ends.
+func hostEnd(s string) int {
+	if end := strings.IndexAny(s, "/?#"); end >= 0 {
+		return end
+	}
+	return len(s)
 }
 
 // matchParts reports whether name consists of the parts of a pattern, with any text between

@@ -6,6 +6,7 @@ package middleware_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -124,4 +125,48 @@ func ExampleAllow() {
 	// files_get_directory
 	// files_get_file
 	// unknown tool "files_delete_file" (code -32602)
+}
+
+// Patterns for resources match every spelling of the URIs that they name, and their schemes
+// and hosts may be in upper case.
+func TestFindingR23PatternsInOtherSpellings(t *testing.T) {
+	for _, test := range []struct{ pattern, matches, other string }{
+		{"KBInfo://*", "kbinfo://a", "kbinfo2://a"},
+		{"KBInfo://café/{id}", "kbinfo://caf%C3%A9/{id}", "kbinfo://cafe/{id}"},
+		{"notes://café", "notes://caf%C3%A9", "notes://cafe"},
+		{"https://Example.com", "https://example.com/", "https://example.com/a"},
+		{"https://Example.com*", "https://example.com/a", "https://example.org/"},
+		{"https://Example.com*", "https://example.com:8080/", "https://example.org/"},
+		{"https://Example.com/*", "https://example.com/A", "https://example.org/"},
+		{"https://*.Example.com/A*", "https://x.example.com/A/b", "https://x.example.com/a"},
+		{"https://*Example*", "https://x.example.com/", "https://x.com/"},
+		{"*KBInfo://*", "mount:a_:kbinfo://x", "mount:a_:info://x"},
+		{"mount:*:KBInfo://é*", "mount:a_:kbinfo://%C3%A9/x", "mount:a_:kbinfo://e"},
+		{"MOUNT:a_:HTTPS://Example.com", "mount:a_:https://example.com/", "mount:b_:https://example.com/"},
+		{"notes://*A:B*", "notes://xA:B", "notes://xa:b"},
+	} {
+		mux := mcp.NewMux("m", "v1", nil)
+		mux.Use(middleware.Allow(middleware.Resource, test.pattern))
+		for _, uri := range []string{test.matches, test.other} {
+			mux.Resource(uri, mcp.ResourceFunc(func(context.Context, map[string]string) (string, error) { return "", nil }, nil))
+		}
+		for uri, want := range map[string]bool{test.matches: true, test.other: false} {
+			if strings.Contains(uri, "{") {
+				continue // it is a template, which is only listed
+			}
+			_, _, err := mcptest.Do(t, mux, mcptest.NewRequest(mcp.MethodReadResource, &mcp.ReadResourceParams{URI: uri}))
+			if (err == nil) != want {
+				t.Errorf("%s: reading %s: %v", test.pattern, uri, err)
+			}
+		}
+		res, _, err := mcptest.Do(t, mux, mcptest.NewRequest(mcp.MethodListResourceTemplates, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, listed := range res.(*mcp.ListResourceTemplatesResult).ResourceTemplates {
+			if listed.URITemplate != test.matches {
+				t.Errorf("%s: listed %s", test.pattern, listed.URITemplate)
+			}
+		}
+	}
 }

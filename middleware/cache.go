@@ -17,6 +17,7 @@ import (
 	"github.com/go-psi/psi/internal/made"
 	"github.com/go-psi/psi/internal/refresh"
 	"github.com/go-psi/psi/internal/strictjson"
+	"github.com/go-psi/psi/internal/uritemplate"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptrace"
 )
@@ -65,7 +66,7 @@ type Cache struct {
 type cacheKey struct {
 	server  int // number of the handler; see Cache.servers
 	method  string
-	about   string // cursor or URI
+	about   string // cursor, or URI as spelled in the request: the server may distinguish spellings
 	private string // viewer; "" if public
 	caps    string // see capabilitiesOf
 	byApp   bool   // requested by a page, which sees different tools than the model
@@ -155,9 +156,11 @@ func (c *Cache) Changed(change mcp.Change) {
 		c.drop(mcp.MethodListResources, all)
 		c.drop(mcp.MethodListResourceTemplates, all)
 	case mcp.NotificationResourceUpdated:
-		isDirectory := strings.HasSuffix(change.URI, "/") // it stands for all resources below it
+		changed := uritemplate.Normal(change.URI)
+		isDirectory := strings.HasSuffix(changed, "/") // it stands for all resources below it
 		c.drop(mcp.MethodReadResource, func(k cacheKey) bool {
-			return k.about == change.URI || isDirectory && strings.HasPrefix(k.about, change.URI)
+			uri := uritemplate.Normal(k.about)
+			return uri == changed || isDirectory && strings.HasPrefix(uri, changed)
 		})
 	}
 }

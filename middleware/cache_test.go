@@ -655,3 +655,27 @@ func TestCacheOfTemplatesIsChangedWithResources(t *testing.T) {
 		t.Errorf("the server was asked %d times, want 2", n)
 	}
 }
+
+// A change invalidates a resource in every spelling of its URI. The cached results of two
+// spellings are distinct, because each has the URI that was asked for.
+func TestFindingR23CacheOfSpellings(t *testing.T) {
+	cache, reads := middleware.NewCache(nil), map[string]int{}
+	h := cache.Middleware(mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
+		reads[req.Name()]++
+		return &mcp.ReadResourceResult{Cacheable: mcp.CacheFor(time.Hour, mcp.CachePublic), Contents: []*mcp.ResourceContents{{URI: req.Name()}}}, nil
+	}))
+	for _, changed := range []string{"kbinfo://caf%c3%a9", "KBINFO://"} {
+		for range 2 {
+			for _, uri := range []string{"KBInfo://café", "kbinfo://caf%C3%A9"} {
+				res, err := h.ServeMCP(t.Context(), mcptest.NewRequest(mcp.MethodReadResource, &mcp.ReadResourceParams{URI: uri}))
+				if err != nil || res.(*mcp.ReadResourceResult).Contents[0].URI != uri {
+					t.Errorf("%s: got %+v, %v", uri, res, err)
+				}
+			}
+		}
+		cache.Changed(mcp.Change{Method: mcp.NotificationResourceUpdated, URI: changed})
+	}
+	if want := map[string]int{"KBInfo://café": 2, "kbinfo://caf%C3%A9": 2}; !maps.Equal(reads, want) {
+		t.Errorf("read %v, want %v", reads, want)
+	}
+}

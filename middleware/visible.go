@@ -38,10 +38,12 @@ const (
 //     because their URIs are unknown;
 //   - updates of a subscription to a URI that has others below it.
 //
-// Clients can percent-encode characters of a URI that need no encoding. Such a URI is also
-// judged in the forms that a template would produce, and must be visible in all of them.
-// The variables of a query can appear in any order: a rule about one must search the whole
-// query.
+// Resources are named by the normal form of their URI or template, whatever the spelling of
+// the client or of the registration: compare with "kbinfo://caf%C3%A9", not "KBInfo://café".
+// [mcp.Mux.Resource] describes the form. It keeps characters that are percent-encoded without
+// need. Such a URI is also judged in the forms that a template would produce, and must be
+// visible in all of them. The variables of a query can appear in any order: a rule about one
+// must search the whole query.
 //
 // Visible does not filter what handlers write: the text of a directory, the links in a
 // tool's result, or the values completed for a prompt.
@@ -76,6 +78,7 @@ func hide(viewerOf func(ctx context.Context, req *mcp.Request) viewer) mcp.Middl
 	return mcp.NewMiddleware(func(next mcp.Handler) mcp.Handler {
 		return hiding(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 			v := viewerOf(ctx, req)
+			v.ctx = ctx
 			req, err := v.check(req)
 			if err != nil {
 				return nil, err
@@ -90,7 +93,11 @@ func hide(viewerOf func(ctx context.Context, req *mcp.Request) viewer) mcp.Middl
 			if directory, ok := res.(*skills.ReadDirectoryResult); ok {
 				return v.filterDirectory(req, directory)
 			}
-			return v.filter(req, res), nil
+			res = v.filter(req, res)
+			if ctx.Err() != nil && req.Method != mcp.MethodListen {
+				return nil, context.Cause(ctx) // the filter has stopped
+			}
+			return res, nil
 		})
 	})
 }
@@ -107,6 +114,7 @@ func (hiding) FiltersLists(seam.Key) {}
 
 // A viewer is the view of one caller, for one request.
 type viewer struct {
+	ctx        context.Context //nolint:containedctx // of the request; filtering stops when it is done
 	visible    func(kind Kind, name string) bool
 	refusal    func(req *mcp.Request, kind Kind, name string) error // of a request for a hidden item
 	sameForAll bool                                                 // every caller has this view
@@ -158,7 +166,7 @@ func (v viewer) checkCompletion(req *mcp.Request) (*mcp.Request, error) {
 	}
 	kind, name := Prompt, p.Ref.Name
 	if p.Ref.Type == refResource {
-		kind, name = Resource, p.Ref.URI
+		kind, name = Resource, uritemplate.NormalPattern(p.Ref.URI)
 	}
 	if !v.visible(kind, name) {
 		return nil, v.refusal(req, kind, name)
@@ -173,7 +181,10 @@ func (v viewer) filterSubscription(req *mcp.Request) (*mcp.Request, error) {
 	if err := req.Decode(&p); err != nil {
 		return nil, err
 	}
-	uris := slices.DeleteFunc(p.Notifications.ResourceSubscriptions, func(uri string) bool { return !v.readable(uri) })
+	uris := slices.DeleteFunc(p.Notifications.ResourceSubscriptions, func(uri string) bool { return v.ctx.Err() != nil || !v.readable(uri) })
+	if v.ctx.Err() != nil {
+		return nil, context.Cause(v.ctx)
+	}
 	p.Notifications.ResourceSubscriptions = uris
 	if len(uris) > 0 {
 		req.FilterNotifications(v.allowsNotification)
@@ -195,28 +206,30 @@ func (v viewer) filter(req *mcp.Request, res mcp.Result) mcp.Result {
 	switch r := res.(type) {
 	case *mcp.ListToolsResult:
 		c := *r
-		c.Tools = keepVisible(r.Tools, func(t *mcp.Tool) bool { return v.visible(Tool, t.Name) })
+		c.Tools = keepVisible(v.ctx, r.Tools, func(t *mcp.Tool) bool { return v.visible(Tool, t.Name) })
 		c.CacheScope = v.scope(r.CacheScope)
 		return &c
 	case *mcp.ListPromptsResult:
 		c := *r
-		c.Prompts = keepVisible(r.Prompts, func(p *mcp.Prompt) bool { return v.visible(Prompt, p.Name) })
+		c.Prompts = keepVisible(v.ctx, r.Prompts, func(p *mcp.Prompt) bool { return v.visible(Prompt, p.Name) })
 		c.CacheScope = v.scope(r.CacheScope)
 		return &c
 	case *mcp.ListResourcesResult:
 		c := *r
-		c.Resources = keepVisible(r.Resources, func(x *mcp.Resource) bool { return v.readable(x.URI) })
+		c.Resources = keepVisible(v.ctx, r.Resources, func(x *mcp.Resource) bool { return v.readable(x.URI) })
 		c.CacheScope = v.scope(r.CacheScope)
 		return &c
 	case *mcp.ListResourceTemplatesResult:
 		c := *r
-		c.ResourceTemplates = keepVisible(r.ResourceTemplates, func(t *mcp.ResourceTemplate) bool { return v.visible(Resource, t.URITemplate) })
+		c.ResourceTemplates = keepVisible(v.ctx, r.ResourceTemplates, func(t *mcp.ResourceTemplate) bool {
+			return v.visible(Resource, uritemplate.NormalPattern(t.URITemplate))
+		})
 		c.CacheScope = v.scope(r.CacheScope)
 		return &c
 	case *mcp.ReadResourceResult:
 		c := *r
 		if len(r.Contents) > 1 { // a single content was requested, whatever its URI
-			c.Contents = keepVisible(r.Contents, func(x *mcp.ResourceContents) bool { return x.URI == req.Name() || v.readable(x.URI) })
+			c.Contents = keepVisible(v.ctx, r.Contents, func(x *mcp.ResourceContents) bool { return x.URI == req.Name() || v.readable(x.URI) })
 		}
 		c.CacheScope = v.scope(r.CacheScope)
 		return &c
@@ -234,9 +247,14 @@ func (v viewer) filter(req *mcp.Request, res mcp.Result) mcp.Result {
 	return res
 }
 
-func keepVisible[D any](list []*D, visible func(*D) bool) []*D {
+// keepVisible returns the visible elements of a list, or some of them if ctx is done: servers
+// decide how long their lists are.
+func keepVisible[D any](ctx context.Context, list []*D, visible func(*D) bool) []*D {
 	kept := make([]*D, 0, len(list))
 	for _, d := range list {
+		if ctx.Err() != nil {
+			break
+		}
 		if d != nil && visible(d) {
 			kept = append(kept, d)
 		}
@@ -262,6 +280,9 @@ func (v viewer) filterCompletion(req *mcp.Request, res *mcp.CompleteResult) mcp.
 		values = p.Context.Arguments
 	}
 	for _, value := range res.Completion.Values {
+		if v.ctx.Err() != nil {
+			break
+		}
 		values[p.Argument.Name] = value
 		if uri, err := template.Expand(values); err == nil && v.readable(uri) {
 			c.Completion.Values = append(c.Completion.Values, value)
@@ -281,12 +302,13 @@ func (v viewer) readable(uri string) bool {
 	return true
 }
 
-// spellings returns a URI as the client wrote it, and the other forms in which it must be
-// judged. Handlers of templates get decoded variables, so a URI can be written in several
+// spellings returns the normal form of a URI, and the other forms in which it must be judged.
+// Handlers of templates get decoded variables, so a URI can be written in several
 // ways: "files:///hr" and "files:///%68r" or, for a variable such as {+path}, "a/b" and
 // "a%2Fb". All forms must be visible, so that no spelling gives access to a hidden
 // resource.
 func spellings(uri string) (forms [3]string, n int) {
+	uri = uritemplate.Normal(uri)
 	forms[0], n = uri, 1
 	simple, reserved := respell(uri, isUnreserved), respell(uri, isURIChar)
 	if simple != uri {

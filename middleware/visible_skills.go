@@ -51,7 +51,7 @@ func decodeSkills(method string, res mcp.Result) (mcp.Result, error) {
 
 // keepSkills returns the visible skills, without their hidden files.
 func (v viewer) keepSkills(list []*skills.Skill) []*skills.Skill {
-	kept := keepVisible(list, func(s *skills.Skill) bool { return v.readable(s.URI) })
+	kept := keepVisible(v.ctx, list, func(s *skills.Skill) bool { return v.readable(s.URI) })
 	for i, s := range kept {
 		kept[i] = v.skill(s)
 	}
@@ -64,7 +64,7 @@ func (v viewer) skill(s *skills.Skill) *skills.Skill {
 		return nil
 	}
 	c := *s
-	c.Files = slices.DeleteFunc(slices.Clone(s.Files), func(f skills.File) bool { return !v.readable(f.URI) })
+	c.Files = slices.DeleteFunc(slices.Clone(s.Files), func(f skills.File) bool { return v.ctx.Err() != nil || !v.readable(f.URI) })
 	return &c
 }
 
@@ -72,7 +72,7 @@ func (v viewer) skill(s *skills.Skill) *skills.Skill {
 // only hidden files is treated as if it did not exist, unless it has several pages.
 func (v viewer) filterDirectory(req *mcp.Request, r *skills.ReadDirectoryResult) (mcp.Result, error) {
 	c := *r
-	c.Resources = keepVisible(r.Resources, func(x *mcp.Resource) bool { return v.readable(x.URI) })
+	c.Resources = keepVisible(v.ctx, r.Resources, func(x *mcp.Resource) bool { return v.readable(x.URI) })
 	var p skills.ReadDirectoryParams
 	if err := req.Decode(&p); err != nil {
 		return nil, err

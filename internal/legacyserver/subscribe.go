@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-psi/psi/internal/serving"
 	"github.com/go-psi/psi/internal/strictjson"
+	"github.com/go-psi/psi/internal/uritemplate"
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -47,14 +48,15 @@ func (s *Session) unsubscribe(ctx context.Context, req *mcp.Request) (mcp.Result
 	if !ok {
 		return nil, mcp.Errorf(mcp.CodeInvalidParams, "params.uri is missing")
 	}
-	s.removeSubscription(uri)
+	s.removeSpellings(uri)
 	if err := s.resubscribe(ctx); err != nil {
 		return nil, err
 	}
 	return &mcp.EmptyResult{}, nil
 }
 
-// Limits on the subscriptions of a session: their number, and their size in bytes.
+// Limits on the subscriptions of a session: their number, and their size in bytes. All are in
+// the filter of one request to the handler; a mux accepts as much.
 const (
 	maxSubscriptions = 1000
 	maxSubscribed    = 256 << 10
@@ -106,6 +108,18 @@ func (s *Session) removeSubscription(uri string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.removeSubscriptionLocked(uri)
+}
+
+// removeSpellings removes the subscriptions to a URI, in any spelling.
+func (s *Session) removeSpellings(uri string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	form := uritemplate.Normal(uri)
+	for other := range s.subscriptions {
+		if uritemplate.Normal(other) == form {
+			s.removeSubscriptionLocked(other)
+		}
+	}
 }
 
 func (s *Session) removeSubscriptionLocked(uri string) {

@@ -151,17 +151,18 @@ func decode(s string) string {
 	return string(out)
 }
 
+const upperHex = "0123456789ABCDEF"
+
 // appendEncoded appends s to dst, percent-encoding what is not in allowed. If reserved
 // characters are allowed, percent-encoded octets in s are kept.
 func appendEncoded(dst []byte, s string, allowed class) []byte {
-	const hex = "0123456789ABCDEF"
 	for i := range len(s) {
 		c := s[i]
 		_, escaped := unescape(s, i)
 		if classOf(c)&allowed != 0 || escaped && allowed&reserved != 0 {
 			dst = append(dst, c)
 		} else {
-			dst = append(dst, '%', hex[c>>4], hex[c&15])
+			dst = append(dst, '%', upperHex[c>>4], upperHex[c&15])
 		}
 	}
 	return dst

@@ -10,7 +10,8 @@
 // A template matches the URIs that its expansion can produce, plus a few equivalent ones
 // that people write by hand:
 //
-//   - Literal text matches itself, byte for byte. URIs are not normalised.
+//   - Literal text matches itself, byte for byte. [Normal] brings a URI, and [NormalPattern] a
+//     template, into the form in which equivalent spellings are the same bytes.
 //   - {x} matches one or more characters that are not reserved in URIs, so
 //     never a slash. {+x} matches any characters, including none.
 //   - {#x}, {.x}, {/x}, {;x}, {?x} and {&x} have their own delimiter, so their

@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/go-psi/psi/internal/filetype"
+	"github.com/go-psi/psi/internal/uritemplate"
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -110,7 +111,7 @@ func (c *Catalog) get(ctx context.Context, req *mcp.Request) (mcp.Result, error)
 	if err := req.Decode(&p); err != nil {
 		return nil, err
 	}
-	skill := c.load(ctx).skills[p.URI]
+	skill := c.load(ctx).skills[uritemplate.Normal(p.URI)]
 	if skill == nil {
 		return nil, mcp.NewResourceNotFoundError(p.URI) // as for a skill that middleware hides
 	}
