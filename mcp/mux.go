@@ -68,9 +68,11 @@ type MuxOptions struct {
 	// subscribers at this mux are notified.
 	Bus store.Topics
 	// MaxSubscriptions limits the number of resources in one subscription. The default is 1000.
+	// A URI has at most 8 KiB, and all URIs of a subscription together 256 KiB.
 	MaxSubscriptions int
-	// MaxListeners limits the open subscriptions of each authenticated caller. Subscriptions
-	// of unauthenticated callers are limited only by the transport. The default is 1000.
+	// MaxListeners limits the open subscriptions of each authenticated caller, including those
+	// that are being decided. Subscriptions of unauthenticated callers are limited only by the
+	// transport. The default is 1000.
 	MaxListeners int
 	// PublicError decides what peers see of the errors of handlers and middleware. It
 	// returns the error to send for err; its text becomes the text of a failed tool's result

@@ -43,7 +43,10 @@ type Resource struct {
 	// uri. It is called when the caller subscribes, and for updates of resources below a
 	// directory that the caller has subscribed to. If it is nil, callers can subscribe to the
 	// resources they can read: the mux reads the resource to find out, and discards the
-	// result.
+	// result. Middleware of [Mux.Use] does not see these reads. For one subscription, the mux
+	// reads at most 100 resources; it leaves out the others and logs a warning. In either case
+	// it waits at most ten seconds in total, and calls a handler for at most 16 subscriptions
+	// at a time.
 	Subscribe func(ctx context.Context, uri string) error `json:"-"`
 }
 

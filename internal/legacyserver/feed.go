@@ -40,6 +40,9 @@ func (s *Session) Listen(ctx context.Context, from serving.Origin, out serving.S
 	f.current = f.newRequest(nil)
 	f.current.ready = ready
 	<-f.replacing
+	if len(s.subscribedURIs()) > 0 {
+		f.running.Go(func() { _ = s.resubscribe(ctx) }) // to the resources that the first request leaves out
+	}
 	f.current.run()
 	<-ctx.Done()              // the request may be replaced, or the handler may have no changes
 	f.replacing <- struct{}{} // a replacement in progress ends with ctx
@@ -76,14 +79,28 @@ func (f *feed) newRequest(acceptedBefore []string) *feedRequest {
 // subscriptions. The current request continues until the handler has acknowledged the new
 // one, so that there is no gap. If the handler refuses the new request or ctx ends, the
 // current one is kept.
+//
+// The handler may leave out resources because it decides about a limited number of them for
+// each request. replaceLocked therefore repeats, as long as more are accepted.
 func (f *feed) replaceLocked(ctx context.Context) error {
 	if err := f.current.awaitResponse(ctx); err != nil {
 		return err
 	}
-	accepted := f.current.acceptedURIs()
-	if slices.Equal(accepted, f.session.subscribedURIs()) {
-		return nil
+	for before := -1; ; {
+		accepted := f.current.acceptedURIs()
+		if len(accepted) <= before || slices.Equal(accepted, f.session.subscribedURIs()) {
+			return nil
+		}
+		before = len(accepted)
+		if err := f.replaceOnceLocked(ctx, accepted); err != nil {
+			return err
+		}
 	}
+}
+
+// replaceOnceLocked replaces the current request with one in which the URIs in accepted are
+// not checked again.
+func (f *feed) replaceOnceLocked(ctx context.Context, accepted []string) error {
 	next := f.newRequest(accepted)
 	f.running.Go(next.run)
 	err := next.awaitResponse(ctx)
