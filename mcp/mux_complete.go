@@ -67,10 +67,7 @@ func (g *registry) complete(ctx context.Context, req *Request) (Result, error) {
 	if m := s.mountOf(kind, name); m != nil {
 		return m.complete(ctx, req, &p, kind, name)
 	}
-	if kind == "resource" {
-		name = req.spelling(name)
-	}
-	return nil, NewUnknownNameError(kind, name)
+	return nil, NewUnknownNameError(kind, name) // in normal form, as if middleware had hidden it
 }
 
 // completable returns the entry for uri, the normal form of a template or a URI.
@@ -127,10 +124,11 @@ func (e *entry) completer(argument string) Completer {
 // complete forwards a completion to the mount, with the inner name in its reference.
 func (mt *mount) complete(ctx context.Context, req *Request, p *CompleteParams, kind, name string) (Result, error) {
 	inner, _ := mt.innerName(kind, name)
+	spelled := inner
 	if kind == "resource" {
-		inner = mt.innerSpelling(req.spelling(name))
+		spelled = mt.innerSpelling(req.spelling(name))
 	}
-	params, err := completionOf(req, p, inner)
+	params, err := completionOf(req, p, spelled)
 	if err != nil {
 		return nil, err
 	}

@@ -308,6 +308,34 @@ func acknowledged(t *testing.T, h mcp.Handler, uris ...string) []string {
 	return accepted.Notifications.ResourceSubscriptions
 }
 
+// A caller cannot tell a hidden resource from one that does not exist, however it spells the
+// URI.
+func TestFindingR23HiddenIsAbsentInEverySpelling(t *testing.T) {
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Use(middleware.Deny(middleware.Resource, "KBInfo://hidden*"))
+	mux.Resource("KBInfo://hidden/{id}", mcp.ResourceFunc(func(context.Context, map[string]string) (string, error) { return "", nil }, nil))
+	gateway := mcp.NewMux("g", "v1", quiet())
+	gateway.Mount("m_", mux)
+	for prefix, h := range map[string]mcp.Handler{"": mux, "mount:m_:": gateway} {
+		refusals := func(name string) (texts []string) {
+			uri := prefix + "kbINFO://" + name + "/"
+			_, _, err := mcptest.Do(t, h, mcptest.NewRequest(mcp.MethodReadResource, &mcp.ReadResourceParams{URI: uri + "é"}))
+			texts = append(texts, fmt.Sprint(err))
+			_, _, err = mcptest.Do(t, h, mcptest.NewRequest(mcp.MethodComplete, &mcp.CompleteParams{
+				Ref: mcp.CompleteRef{Type: "ref/resource", URI: uri + "{id}"}, Argument: mcp.CompleteArgument{Name: "id"},
+			}))
+			texts = append(texts, fmt.Sprint(err))
+			for i := range texts {
+				texts[i] = strings.ReplaceAll(texts[i], name, "NAME")
+			}
+			return texts
+		}
+		if hidden, absent := refusals("hidden"), refusals("absent"); !slices.Equal(hidden, absent) {
+			t.Errorf("hidden: %q, absent: %q", hidden, absent)
+		}
+	}
+}
+
 // A page of MCP Apps has one URI at a gateway, however it is spelled.
 func TestFindingR23PagesHaveOneURI(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
