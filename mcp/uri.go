@@ -6,6 +6,7 @@ package mcp
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/internal/uritemplate"
@@ -142,6 +143,52 @@ func (r *Request) asSpelled(res Result, err error) (Result, error) {
 		}
 	}
 	return &c, nil
+}
+
+// keyOf returns the key of an entry in its table. Spellings of one URI have the same key.
+func keyOf(kind, name string) string {
+	if kind == "resource" {
+		return uritemplate.NormalPattern(name)
+	}
+	return name
+}
+
+// resource returns the entry for a URI in normal form and the values of its template's
+// variables. Values are decoded. Therefore a URI with unnecessary percent-encoding could
+// match a less specific entry and be served the resource of another entry, which may have
+// other permissions. Such a URI is not found.
+func (s *snapshot) resource(uri string) (*entry, uritemplate.Values) {
+	e, values := s.match(uri)
+	if e == nil || e.template == nil || !strings.Contains(uri, "%") {
+		return e, values
+	}
+	before := uri
+	for _, same := range [...]string{uritemplate.Normal(uritemplate.Plain(uri)), e.template.Rebuild(values)} {
+		if same == uri || same == before {
+			continue // it has been matched
+		}
+		if other, _ := s.match(same); other != e {
+			return nil, uritemplate.Values{}
+		}
+		before = same
+	}
+	return e, values
+}
+
+// match returns the entry for a URI in normal form.
+func (s *snapshot) match(uri string) (*entry, uritemplate.Values) {
+	if e := s.resources[uri]; e != nil {
+		return e, uritemplate.Values{}
+	}
+	if s.mountOf("resource", uri) != nil {
+		return nil, uritemplate.Values{} // templates never match URIs of a mount
+	}
+	for _, e := range s.templates {
+		if values, ok := e.template.Match(uri); ok {
+			return e, values
+		}
+	}
+	return nil, uritemplate.Values{}
 }
 
 // Limits on the params of subscriptions/listen, in bytes of JSON. They are kept for as long as
