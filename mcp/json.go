@@ -99,7 +99,7 @@ var (
 	}))
 	plainDecoding = jsonv2.WithUnmarshalers(jsonv2.JoinUnmarshalers(jsonv2.UnmarshalFromFunc(func(d *jsontext.Decoder, p plainer) error {
 		return jsonv2.UnmarshalDecode(d, p.plain())
-	}), jsonv2.UnmarshalFromFunc(unmarshalBase64)))
+	}), jsonv2.UnmarshalFromFunc(unmarshalBase64), strictjson.Integers))
 )
 
 func (c *CallToolParams) plain() any {

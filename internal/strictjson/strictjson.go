@@ -22,11 +22,13 @@ func MarshalWith(o Options, v any) ([]byte, error) {
 }
 
 // Unmarshal decodes strictly: names are case-sensitive, members must not be repeated, and
-// text must be valid UTF-8.
-func Unmarshal(data []byte, v any) error { return jsonv2.Unmarshal(data, v) }
+// text must be valid UTF-8. Integers are decoded as by [Integers].
+func Unmarshal(data []byte, v any) error { return jsonv2.Unmarshal(data, v, lenientIntegers) }
 
-// UnmarshalWith is like Unmarshal, with options.
-func UnmarshalWith(o Options, data []byte, v any) error { return jsonv2.Unmarshal(data, v, o) }
+// UnmarshalWith is like Unmarshal, with options. Functions for types replace [Integers].
+func UnmarshalWith(o Options, data []byte, v any) error {
+	return jsonv2.Unmarshal(data, v, lenientIntegers, o)
+}
 
 // MustMarshal encodes a value that can always be encoded. Invalid UTF-8 in text, such as
 // the error that a call is cancelled with, is replaced.

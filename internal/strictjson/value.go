@@ -36,9 +36,9 @@ func MarshalValueWith(o Options, v any) ([]byte, error) {
 // as in JSON Schema: 1.0 and 1e2 can be decoded into an int.
 func UnmarshalValue(data []byte, v any) error {
 	if p := reflect.ValueOf(v); p.Kind() != reflect.Pointer || p.IsNil() {
-		return Unmarshal(data, v) // which says that v must be a pointer
+		return unmarshalExactly(data, v) // which says that v must be a pointer
 	}
-	unmarshal := Unmarshal
+	unmarshal := unmarshalExactly
 	if hasSpecial(reflect.TypeOf(v)) {
 		unmarshal = unmarshalSpecial
 	}
@@ -53,6 +53,8 @@ func UnmarshalValue(data []byte, v any) error {
 	reflect.ValueOf(v).Elem().SetZero()
 	return unmarshal(plain, v)
 }
+
+func unmarshalExactly(data []byte, v any) error { return jsonv2.Unmarshal(data, v) }
 
 func unmarshalSpecial(data []byte, v any) error {
 	return jsonv2.Unmarshal(data, v, jsonv2.WithUnmarshalers(specialUnmarshalers()))

@@ -10,6 +10,7 @@ import (
 	"iter"
 
 	"github.com/go-psi/psi/internal/jsonscan"
+	"github.com/go-psi/psi/internal/strictjson"
 )
 
 // IsBatch reports whether data is a JSON array, which is a batch of messages in the revision
@@ -216,7 +217,7 @@ func parseError(raw json.RawMessage) (*Error, error) {
 		}
 	}
 	if code != nil {
-		if err := json.Unmarshal(code, &e.Code); err != nil {
+		if err := strictjson.Unmarshal(code, &e.Code); err != nil {
 			return nil, err
 		}
 	}
