@@ -133,6 +133,14 @@ func (c *Conn) warnDropped(msg string, args ...any) {
 	}
 }
 
+// logOmissions logs, in one line, the parts of an answer that were left out.
+func (c *Conn) logOmissions(method string, left omissions) {
+	if left.count > 0 {
+		c.warnDropped("mcp: parts of the server's answer were left out, because they do not fit the specification",
+			"method", sparse.Excerpt(method), "parts", left.first, "count", left.count)
+	}
+}
+
 // ServeMCP implements [Handler]. It sends the request to the server under a new ID and
 // returns the server's response. Unknown members of the params and the result are passed on
 // unchanged. Progress is reported to the sender of the request. With
@@ -298,10 +306,11 @@ func (c *Conn) roundTrip(ctx context.Context, req *Request, e *transport.Outgoin
 	if r.Error != nil {
 		return nil, fromWire(r.Error)
 	}
-	res, err := decodeResult(req.Method, r.Result, c.client.opts.Extensions...)
+	res, left, err := decodeResult(req.Method, r.Result, c.client.opts.Extensions...)
 	if err != nil {
 		return nil, fmt.Errorf("mcp: the answer to %s: %w", req.Method, err)
 	}
+	c.logOmissions(req.Method, left)
 	return res, nil
 }
 

@@ -34,9 +34,11 @@ func (c *Conn) discover(ctx context.Context) error {
 	case r.Error != nil:
 		return fromWire(r.Error)
 	}
-	if c.server, err = decodeDiscovery(r.Result); err != nil {
+	var left omissions
+	if c.server, left, err = decodeDiscovery(r.Result); err != nil {
 		return err
 	}
+	c.logOmissions(MethodDiscover, left)
 	era := c.legacy.era()
 	if c.client.opts.Version != "" {
 		era.Reason = "ClientOptions.Version"
@@ -46,19 +48,19 @@ func (c *Conn) discover(ctx context.Context) error {
 	return nil
 }
 
-func decodeDiscovery(result json.RawMessage) (*DiscoverResult, error) {
-	res, err := decodeResult(MethodDiscover, result)
+func decodeDiscovery(result json.RawMessage) (*DiscoverResult, omissions, error) {
+	res, left, err := decodeResult(MethodDiscover, result)
 	d, ok := res.(*DiscoverResult)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("%w: that to %s: %w", ErrUnreadable, MethodDiscover, err)
+		return nil, left, fmt.Errorf("%w: that to %s: %w", ErrUnreadable, MethodDiscover, err)
 	case !ok:
-		return nil, fmt.Errorf("%w: that to %s has an unknown resultType", ErrUnreadable, MethodDiscover)
+		return nil, left, fmt.Errorf("%w: that to %s has an unknown resultType", ErrUnreadable, MethodDiscover)
 	}
 	if d.Capabilities == nil {
 		d.Capabilities = &ServerCapabilities{}
 	}
-	return d, nil
+	return d, left, nil
 }
 
 // ping sends server/discover. It returns nil for any response, even an error.

@@ -489,13 +489,13 @@ func TestBadServer(t *testing.T) {
 		}
 		return `{"jsonrpc":"2.0","id":` + id + `,"result":` + result + `}`, true
 	}), nil)
-	for _, bad := range []string{`null`, `[]`, `7`, `{"tools":7}`, `{"tools":[7]}`, `{"resultType":"unheard-of"}`, `{"resultType":7}`, `{"tools":[{"name":7}]}`} {
+	for _, bad := range []string{`null`, `[]`, `7`, `{"tools":7}`, `{"resultType":"unheard-of"}`, `{"resultType":7}`} {
 		answer = bad
 		if r, err := c.ListTools(t.Context(), nil); err == nil {
 			t.Errorf("%s became %+v", bad, r)
 		}
 	}
-	for _, odd := range []string{`{}`, `{"tools":null}`, `{"tools":[null]}`, `{"tools":[],"unknown":{"x":1}}`} {
+	for _, odd := range []string{`{}`, `{"tools":null}`, `{"tools":[null]}`, `{"tools":[],"unknown":{"x":1}}`, `{"tools":[7]}`, `{"tools":[{"name":7}]}`} {
 		answer = odd
 		if r, err := c.ListTools(t.Context(), nil); err != nil || len(r.Tools) != 0 {
 			t.Errorf("%s became %+v, %v", odd, r, err)

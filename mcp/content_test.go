@@ -55,11 +55,11 @@ func TestContentThatCannotBeEncoded(t *testing.T) {
 // block.
 func TestContentThatCannotBeDecoded(t *testing.T) {
 	for content, want := range map[string]string{
-		`[{"type":"text","text":"a"},{"type":"text","text":5}]`: "content 1: mcp: text content",
-		`[{"type":"image","data":"!"}]`:                         "content 0: mcp: image content",
-		`[{"text":"a"}]`:                                        "content 0: mcp: content has no type",
-		`[5]`:                                                   "content 0: mcp: content has no type",
-		`["type"]`:                                              "content 0: mcp: content has no type",
+		`[{"type":"text","text":"a"},{"type":"text","text":5}]`: "the result: /content/1/text must not be a JSON number",
+		`[{"type":"image","data":"!"}]`:                         "the result: /content/0/data: illegal base64",
+		`[{"text":"a"}]`:                                        "the result: /content/0 must be a content block, an object with a type",
+		`[5]`:                                                   "the result: /content/0 must be a content block, an object with a type",
+		`["type"]`:                                              "the result: /content/0 must be a content block, an object with a type",
 	} {
 		server := newHostile(t, mcp.LatestVersion, newScript([]byte(reply(`{"resultType":"complete","content":`+content+`}`)), 0))
 		c := connectTo(t, transport.FromStream(server.connect), nil)

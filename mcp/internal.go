@@ -97,7 +97,8 @@ func (internals) MarshalResult(res Result) (json.RawMessage, error) {
 
 // DecodeResult decodes the result of a method.
 func (internals) DecodeResult(method string, raw json.RawMessage) (Result, error) {
-	return decodeResult(method, raw)
+	res, _, err := decodeResult(method, raw)
+	return res, err
 }
 
 // Send sends a request through the middleware of a connection. Errors are returned unchanged.

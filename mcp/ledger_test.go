@@ -152,7 +152,6 @@ func TestResultOrError(t *testing.T) {
 		`{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"x"}}`,
 		`{"jsonrpc":"2.0","id":1}`,
 		`{"jsonrpc":"2.0","id":1,"error":{"code":"1","message":"x"}}`,
-		`{"jsonrpc":"2.0","id":1,"error":{"code":1.5,"message":"x"}}`,
 		`{"jsonrpc":"2.0","id":1,"error":7}`,
 	} {
 		if m, err := transport.ParseMessage([]byte(bad)); err == nil && m.IsResponse() {

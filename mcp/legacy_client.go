@@ -83,7 +83,7 @@ type legacyCallbacks struct{ conn *Conn }
 func (b legacyCallbacks) NextID() ID { return b.conn.nextID() }
 
 func (b legacyCallbacks) CheckDiscovery(result json.RawMessage) error {
-	d, err := decodeDiscovery(result)
+	d, _, err := decodeDiscovery(result)
 	if err != nil {
 		return err
 	}

@@ -144,7 +144,7 @@ func (mt *mount) renameTaskObject(task json.RawMessage, id string) (json.RawMess
 	if result == nil || string(result) == "null" {
 		return jsonscan.AppendMembers(renamed, task, "taskId"), nil
 	}
-	res, err := decodeResult(MethodCallTool, result)
+	res, _, err := decodeResult(MethodCallTool, result)
 	if err != nil {
 		return nil, err
 	}

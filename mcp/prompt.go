@@ -5,7 +5,7 @@ package mcp
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"reflect"
 	"slices"
 )
@@ -67,18 +67,14 @@ func AssistantMessage(c Content) *PromptMessage {
 }
 
 type wirePromptMessage struct {
-	Role    Role            `json:"role"`
-	Content json.RawMessage `json:"content"`
-	Extra   Extra           `json:",inline,embed"`
+	Role    Role      `json:"role"`
+	Content wireBlock `json:"content"`
+	Extra   Extra     `json:",inline,embed"`
 }
 
 // MarshalJSON implements json.Marshaler.
 func (m PromptMessage) MarshalJSON() ([]byte, error) {
-	content, err := appendContent(nil, m.Content)
-	if err != nil {
-		return nil, err
-	}
-	return marshal(wirePromptMessage{m.Role, content, m.Extra})
+	return marshal(wirePromptMessage{m.Role, wireBlock{m.Content}, m.Extra})
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -87,13 +83,14 @@ func (m *PromptMessage) UnmarshalJSON(data []byte) error {
 	if err := unmarshal(data, &w); err != nil {
 		return err
 	}
-	content, err := decodeContent(w.Content)
-	if err != nil {
-		return err
+	if w.Content.block == nil {
+		return errors.New("mcp: a message has no content")
 	}
-	*m = PromptMessage{w.Role, content, w.Extra}
+	*m = PromptMessage{w.Role, w.Content.block, w.Extra}
 	return nil
 }
+
+func (*PromptMessage) wire() any { return new(wirePromptMessage) }
 
 // ListPromptsResult is the result of prompts/list. The prompts are shared; copy a prompt
 // before modifying it.

@@ -113,6 +113,8 @@ func (c *ResourceContents) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
+func (*ResourceContents) wire() any { return new(wireContents) }
+
 // ReadResourceParams are the params of resources/read.
 type ReadResourceParams struct {
 	URI string `json:"uri"`

@@ -66,16 +66,31 @@ type server struct {
 
 // capabilities are the server capabilities that affect how the client talks to the server.
 type capabilities struct {
-	Tools     listCapability  `json:"tools"`
-	Prompts   listCapability  `json:"prompts"`
-	Resources listCapability  `json:"resources"`
-	Logging   json.RawMessage `json:"logging"`
-	Tasks     json.RawMessage `json:"tasks"`
+	Tools     listCapability
+	Prompts   listCapability
+	Resources listCapability
+	Logging   json.RawMessage
+	Tasks     json.RawMessage
 }
 
 type listCapability struct {
-	ListChanged bool `json:"listChanged"`
-	Subscribe   bool `json:"subscribe"`
+	ListChanged bool
+	Subscribe   bool
+}
+
+// readCapabilities reads the capabilities in a result of initialize. Members of another type
+// are not declared; the client logs them when it decodes the description of the server.
+func readCapabilities(declared json.RawMessage) capabilities {
+	isTrue := func(list, name string) bool {
+		return string(jsonscan.Member(jsonscan.Member(declared, list), name)) == "true"
+	}
+	read := func(list string) listCapability {
+		return listCapability{ListChanged: isTrue(list, "listChanged"), Subscribe: isTrue(list, "subscribe")}
+	}
+	return capabilities{
+		Tools: read("tools"), Prompts: read("prompts"), Resources: read("resources"),
+		Logging: jsonscan.Member(declared, "logging"), Tasks: jsonscan.Member(declared, "tasks"),
+	}
 }
 
 func newSession(c *Conn) *session {
@@ -203,11 +218,7 @@ func parseServer(result json.RawMessage) (*server, error) {
 	if !jsonscan.IsObject(res.Capabilities) {
 		res.Capabilities = json.RawMessage("{}")
 	}
-	server := &server{version: res.ProtocolVersion, description: res.asDiscovery()}
-	if err := strictjson.Unmarshal(res.Capabilities, &server.capabilities); err != nil {
-		return nil, fmt.Errorf("mcp: the capabilities in the answer to initialize: %s: %w", strictjson.Problem(err), transport.ErrNotUnderstood)
-	}
-	return server, nil
+	return &server{version: res.ProtocolVersion, capabilities: readCapabilities(res.Capabilities), description: res.asDiscovery()}, nil
 }
 
 // asDiscovery converts the result of initialize to a result of server/discover.
