@@ -280,6 +280,11 @@ func (p *peer) do(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	res, err := p.client.Do(req)
+	if err == nil && res.StatusCode == http.StatusSwitchingProtocols {
+		// The body is the network connection, which net/http no longer ties to the context.
+		closeBody(res)
+		res.Body = http.NoBody
+	}
 	if err == nil && (res.StatusCode == http.StatusUnauthorized || res.StatusCode == http.StatusForbidden) {
 		if t := mcptrace.ClientTraceFromContext(req.Context()); t != nil && t.Challenge != nil {
 			t.Challenge(mcptrace.ChallengeInfo{Status: res.StatusCode, Header: res.Header})

@@ -176,17 +176,20 @@ func (e *egress) send(ctx context.Context, c *call, to string) (*http.Response, 
 	if kind != "" {
 		req.Header.Set("Content-Type", kind)
 	}
-	if near {
-		return wrapSendError(e.base.RoundTrip(req))
+	rt := e.base
+	if !near {
+		rt = e.far
+		d := &destination{reach: c.reach, plain: u.Scheme != "https", anywhere: c.anywhere}
+		req = req.WithContext(context.WithValue(ctx, destinationKey{}, d))
 	}
-	d := &destination{reach: c.reach, plain: u.Scheme != "https", anywhere: c.anywhere}
-	return wrapSendError(e.far.RoundTrip(req.WithContext(context.WithValue(ctx, destinationKey{}, d))))
-}
-
-// wrapSendError adds the package name to an error.
-func wrapSendError(res *http.Response, err error) (*http.Response, error) {
+	res, err := rt.RoundTrip(req)
 	if err != nil {
 		return nil, fmt.Errorf("oauth: %w", err)
+	}
+	if res.StatusCode == http.StatusSwitchingProtocols {
+		// The body is the network connection, which net/http no longer ties to the context.
+		_ = res.Body.Close()
+		res.Body = http.NoBody
 	}
 	return res, nil
 }
