@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/go-psi/psi/internal/printable"
+	"github.com/go-psi/psi/internal/tasking"
 	"github.com/go-psi/psi/mcp/transport"
 )
 
@@ -35,7 +36,19 @@ func send[R Result](ctx context.Context, c *Conn, method string, params any) (R,
 	if asked, ok := res.(*InputRequired); ok {
 		return none, &InputRequiredError{*asked}
 	}
-	return none, fmt.Errorf("mcp: %s was answered with a %T of the type %q", method, res, res.base().ResultType)
+	return none, wrongResultError(method, res)
+}
+
+// wrongResultError returns the error for a result that is not the one of its method.
+func wrongResultError(method string, res Result) error {
+	empty, ok := res.(*EmptyResult)
+	switch {
+	case !ok: // of a middleware
+		return fmt.Errorf("mcp: the result of %s is a %T", method, res)
+	case empty.ResultType == tasking.ResultTask:
+		return fmt.Errorf("mcp: the server answered %s with a task: add tasks.Client to ClientOptions.Extensions", method)
+	}
+	return fmt.Errorf("mcp: the server answered %s with a result of the type %q, which none of ClientOptions.Extensions understands", method, excerpt(empty.ResultType))
 }
 
 // An InputRequiredError is returned by calls about which the server asks questions that the
@@ -291,7 +304,7 @@ type ToolError struct {
 }
 
 func (e *ToolError) Error() string {
-	return fmt.Sprintf("mcp: the tool %q failed: %s", e.Tool, printable.Text(textOf(orEmpty(e.Result).Content)))
+	return fmt.Sprintf("mcp: the tool %q failed: %s", e.Tool, printable.Text(printable.Excerpt(textOf(orEmpty(e.Result).Content))))
 }
 
 func textOf(contents Contents) string {

@@ -30,9 +30,9 @@ func (c *Conn) discover(ctx context.Context) error {
 	}
 	switch {
 	case err != nil:
-		return err
+		return refusedHandshake(err)
 	case r.Error != nil:
-		return fromWire(r.Error)
+		return refusedError(MethodDiscover, fromWire(r.Error))
 	}
 	var left omissions
 	if c.server, left, err = decodeDiscovery(r.Result); err != nil {
@@ -46,6 +46,12 @@ func (c *Conn) discover(ctx context.Context) error {
 	c.version = era.Version
 	trace(traceOf(ctx).EraChosen, era)
 	return nil
+}
+
+// refusedError returns the error of connecting to a server that answered its first request
+// with an error.
+func refusedError(method string, err error) error {
+	return fmt.Errorf("mcp: Connect: the server refused %s: %w", method, err)
 }
 
 func decodeDiscovery(result json.RawMessage) (*DiscoverResult, omissions, error) {

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/transport"
@@ -292,5 +293,55 @@ func setMember(v any, path []string, value json.RawMessage) {
 		delete(parent, name)
 	default:
 		parent[name] = value
+	}
+}
+
+// However long the message of an error is, its text is short. The message is complete.
+func TestFindingY15ErrorTextsAreShort(t *testing.T) {
+	long := strings.Repeat("ä", 1<<19)
+	for _, version := range []string{"2026-07-28", "2025-11-25"} {
+		answer := `"error":{"code":7,"message":"` + long + `"}`
+		c := connectTo(t, responding(version, func() string { return answer }), &mcp.ClientOptions{Version: version})
+		_, err := c.CallTool(t.Context(), tool("t", ""))
+		refused, ok := errors.AsType[*mcp.Error](err)
+		if text := err.Error(); !ok || refused.Message != long || len(text) > 5<<10 || !utf8.ValidString(text) || !strings.HasSuffix(text, "… (code 7)") {
+			t.Errorf("%s: an error of %d bytes: %.50s", version, len(text), text)
+		}
+		answer = `"result":{"content":[{"type":"text","text":"` + long + `"}],"isError":true}`
+		if _, err := mcp.Call[string](t.Context(), c, "t", nil); err == nil || len(err.Error()) > 5<<10 {
+			t.Errorf("%s: a tool failed with %.50v", version, err)
+		}
+	}
+	if err := error(&transport.Error{Message: long}); len(err.Error()) > 5<<10 {
+		t.Error("the error of a transport is longer")
+	}
+}
+
+// A result of an unknown type is described in the caller's words.
+func TestFindingY15ResultOfAnotherType(t *testing.T) {
+	for kind, want := range map[string]string{
+		"task":  "mcp: the server answered tools/call with a task: add tasks.Client to ClientOptions.Extensions",
+		"video": `mcp: the server answered tools/call with a result of the type "video", which none of ClientOptions.Extensions understands`,
+	} {
+		c := connectTo(t, responding("2026-07-28", func() string { return `"result":{"resultType":"` + kind + `"}` }), nil)
+		if _, err := c.CallTool(t.Context(), tool("t", "")); err == nil || err.Error() != want {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
+}
+
+// A server that refuses to be connected to is quoted, and the error says what it refused.
+func TestFindingY15ConnectSaysWhatWasRefused(t *testing.T) {
+	for _, version := range []string{"", "2026-07-28", "2025-11-25"} {
+		_, err := mcp.NewClient("c", "v1", &mcp.ClientOptions{Version: version}).Connect(t.Context(), fakeServer(func(_, id string) (string, bool) {
+			return `{"jsonrpc":"2.0","id":` + id + `,"error":{"code":-32020,"message":"h"}}`, true
+		}))
+		want := "mcp: Connect: the server refused server/discover: h (code -32020)"
+		if version == "2025-11-25" {
+			want = "mcp: Connect: the server refused initialize: h (code -32020)"
+		}
+		if refused, ok := errors.AsType[*mcp.Error](err); !ok || refused.Code != mcp.CodeHeaderMismatch || err.Error() != want {
+			t.Errorf("%q: %v", version, err)
+		}
 	}
 }

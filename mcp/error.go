@@ -78,10 +78,10 @@ func (e *Error) WithData(v any) *Error {
 	return e
 }
 
-// Error returns the message, the code and the cause. Control characters are escaped,
-// because the message may come from a peer.
+// Error returns the message, the code and the cause. Because the message may come from a peer,
+// control characters are escaped, and the text contains at most its first 4 KiB.
 func (e *Error) Error() string {
-	message := printable.Line(e.Message)
+	message := printable.Line(printable.Excerpt(e.Message))
 	if e.Cause == nil {
 		return fmt.Sprintf("%s (code %d)", message, e.Code)
 	}
@@ -89,7 +89,7 @@ func (e *Error) Error() string {
 	if cause == e.Message {
 		return fmt.Sprintf("%s (code %d)", message, e.Code)
 	}
-	return fmt.Sprintf("%s (code %d): %s", message, e.Code, printable.Text(cause))
+	return fmt.Sprintf("%s (code %d): %s", message, e.Code, printable.Text(printable.Excerpt(cause)))
 }
 
 // Unwrap returns the cause.
@@ -273,19 +273,25 @@ func NewRateLimitedError(after time.Duration, format string, args ...any) *Error
 }
 
 // RetryAfter returns how long to wait before retrying a request that failed with err. It
-// reports false unless err is or wraps a [NewRateLimitedError], which may come from a peer.
-// The duration is at most 24 hours.
+// reports false unless err is or wraps a [NewRateLimitedError], which may come from a peer, or
+// an error with a method RetryAfter() (time.Duration, bool) that returns true, such as the one
+// for an HTTP status. The duration is at most 24 hours.
 func RetryAfter(err error) (time.Duration, bool) {
-	e, ok := errors.AsType[*Error](err)
-	if !ok || e.Code != CodeRateLimited {
-		return 0, false
-	}
+	const most = 24 * time.Hour
 	var data retryData
-	if unmarshal(e.Data, &data) != nil || data.RetryAfterMs == nil {
+	if e, ok := errors.AsType[*Error](err); ok && e.Code == CodeRateLimited && unmarshal(e.Data, &data) == nil && data.RetryAfterMs != nil {
+		ms := min(max(0, *data.RetryAfterMs), most.Milliseconds()) // so that the duration cannot overflow
+		return time.Duration(ms) * time.Millisecond, true
+	}
+	told, ok := errors.AsType[interface {
+		error
+		RetryAfter() (time.Duration, bool)
+	}](err)
+	if !ok {
 		return 0, false
 	}
-	const most = int64(24 * time.Hour / time.Millisecond) // so that the duration cannot overflow
-	return time.Duration(min(max(0, *data.RetryAfterMs), most)) * time.Millisecond, true
+	after, ok := told.RetryAfter()
+	return min(max(0, after), most), ok
 }
 
 // An OutputError is returned by [Conn.CallTool] if the structured content of a result

@@ -61,6 +61,14 @@ func (c *Conn) connectTranslated(ctx context.Context, t transport.Transport, ver
 	return conn, err
 }
 
+// refusedHandshake says of an error that consists of the server's words only what was refused.
+func refusedHandshake(err error) error {
+	if refused := codedError(err); refused != nil && refused.Error() == err.Error() {
+		return refusedError("initialize", err)
+	}
+	return err
+}
+
 // era returns the revision of the server and the reason why it was chosen.
 func (t translator) era() mcptrace.EraInfo {
 	if t.Conn == nil {

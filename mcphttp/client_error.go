@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/go-psi/psi/internal/redact"
 	"github.com/go-psi/psi/mcp"
@@ -75,6 +77,29 @@ func (e *StatusError) Unwrap() error {
 // failing or overloaded.
 func (e *StatusError) Transient() bool {
 	return e.Status/100 == 5 && e.Status != http.StatusNotImplemented || e.Status == http.StatusTooManyRequests
+}
+
+// RetryAfter returns how long to wait before retrying the request, if the server limits the
+// rate or is unavailable and has said so in the Retry-After header, as seconds or as a date. It
+// is what [mcp.RetryAfter] returns for e.
+func (e *StatusError) RetryAfter() (time.Duration, bool) {
+	if e.Status != http.StatusTooManyRequests && e.Status != http.StatusServiceUnavailable {
+		return 0, false
+	}
+	const most = 24 * 60 * 60 // seconds, so that the duration cannot overflow
+	text := strings.TrimSpace(e.Header.Get("Retry-After"))
+	if text != "" && strings.Trim(text, "0123456789") == "" {
+		seconds, err := strconv.ParseInt(text, 10, 64)
+		if err != nil { // out of range
+			seconds = most
+		}
+		return time.Duration(min(seconds, most)) * time.Second, true
+	}
+	at, err := http.ParseTime(text)
+	if err != nil {
+		return 0, false
+	}
+	return min(max(0, time.Until(at)), most*time.Second), true
 }
 
 // errorResponse returns e as the response to the request id.

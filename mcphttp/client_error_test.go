@@ -4,6 +4,8 @@
 package mcphttp_test
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,10 +14,13 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcphttp"
+	"github.com/go-psi/psi/middleware"
 )
 
 // T61, for the transport: which responses come from a server that does not support the
@@ -223,6 +228,82 @@ func TestTransportURL(t *testing.T) {
 			if _, err := to.Connect(t.Context(), nil); err == nil {
 				t.Errorf("%q was taken", bad)
 			}
+		}
+	}
+}
+
+// A proxy or rate limiter says in Retry-After when to try again: in seconds or with a date, and
+// with or without a JSON-RPC error. middleware.Retry follows it.
+func TestFindingY16RetryAfterOfAStatus(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		date := func(after time.Duration) string { return time.Now().Add(after).UTC().Format(http.TimeFormat) }
+		for header, want := range map[string]time.Duration{
+			"7": 7 * time.Second, " 7 ": 7 * time.Second, "0": 0, "99999999999999999999": 24 * time.Hour, "86401": 24 * time.Hour,
+			date(time.Minute): time.Minute, date(-time.Minute): 0, date(48 * time.Hour): 24 * time.Hour,
+			"": -1, "soon": -1, "-1": -1, "1.5": -1,
+		} {
+			for _, status := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusBadGateway, http.StatusInternalServerError} {
+				for _, body := range []string{"busy", `{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"busy"}}`} {
+					l := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+						w.Header().Set("Retry-After", header)
+						answers(status, body)(w, nil)
+					})).link(nil)
+					for _, version := range []string{mcp.LatestVersion, "2025-11-25"} {
+						r, err := l.Call(t.Context(), toolCall(1, version, "hello"))
+						if err == nil {
+							err = r.Error
+						}
+						after, ok := mcp.RetryAfter(err)
+						if says := want >= 0 && (status == 429 || status == 503); ok != says || says && after != want {
+							t.Errorf("%s, %d with %q and %s: %v, %t", version, status, header, body, after, ok)
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
+// The client waits as long as the server demands, and no longer than its caller allows.
+func TestFindingY16RetryWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		endpoint, busy := newHandler(t, tools(), nil), 2
+		s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			if strings.Contains(string(body), "tools/list") && busy > 0 {
+				busy--
+				w.Header().Set("Retry-After", "3")
+				answers(http.StatusTooManyRequests, "slow down")(w, r)
+				return
+			}
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			endpoint.ServeHTTP(w, r)
+		}))
+		c, err := mcp.NewClient("test", "v1", &mcp.ClientOptions{Logger: quiet}).Connect(t.Context(), mcphttp.NewTransport("http://localhost/mcp", s.options(nil)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		c.Use(middleware.Retry(nil))
+		start := time.Now()
+		if _, err := c.ListTools(t.Context(), nil); err != nil || time.Since(start) < 6*time.Second || time.Since(start) > 8*time.Second {
+			t.Errorf("after %v: %v", time.Since(start), err)
+		}
+	})
+}
+
+// A gateway whose upstream is limited does not tell its caller that the caller is.
+func TestFindingY16LimitOfAnUpstream(t *testing.T) {
+	for code, want := range map[int]int{mcp.CodeInternalError: http.StatusOK, mcp.CodeRateLimited: http.StatusTooManyRequests} {
+		mux := tools()
+		mux.Tool("limited", mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
+			limited := &mcphttp.StatusError{Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"3"}}}
+			return nil, mcp.Errorf(code, "no: %w", limited)
+		}))
+		body, h := modern("tools/call", "limited", `"name":"limited"`)
+		res := serve(t, newHandler(t, mux, &mcphttp.Options{Logger: quiet})).post(body, h)
+		if after := res.Header.Get("Retry-After"); res.StatusCode != want || (after == "3") != (want == http.StatusTooManyRequests) {
+			t.Errorf("%d: status %d, Retry-After %q", code, res.StatusCode, after)
 		}
 	}
 }

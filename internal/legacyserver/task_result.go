@@ -58,6 +58,8 @@ func outcomeOf(t *task) (mcp.Result, error) {
 		return nil, mcp.Errorf(mcp.CodeInternalError, "the task was cancelled")
 	case t.Status == statusFailed && t.Error != nil:
 		return nil, t.Error
+	case t.Status == statusFailed && t.StatusMessage == "":
+		return nil, mcp.Errorf(mcp.CodeInternalError, "the task failed; the server does not say why")
 	case t.Status == statusFailed:
 		return nil, mcp.Errorf(mcp.CodeInternalError, "the task failed: %s", t.StatusMessage)
 	}

@@ -18,6 +18,22 @@ import (
 // characters) and bytes that are not UTF-8. It returns other text unchanged.
 func Line(s string) string { return escape(s, "") }
 
+// maxExcerpt is the number of bytes of a peer's text that an error text repeats.
+const maxExcerpt = 4 << 10
+
+// Excerpt returns the first 4 KiB of a peer's text, for an error text. A longer text ends with
+// an ellipsis.
+func Excerpt(s string) string {
+	if len(s) <= maxExcerpt {
+		return s
+	}
+	end := maxExcerpt
+	for end > maxExcerpt-utf8.UTFMax && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + "…"
+}
+
 // Text is like [Line], but keeps line feeds and tabs.
 func Text(s string) string { return escape(s, "\n\t") }
 

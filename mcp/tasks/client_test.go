@@ -299,3 +299,27 @@ func TestNoLeaks(t *testing.T) {
 		<-f.begun
 	})
 }
+
+// A task that failed for an unknown reason says so.
+func TestFindingY15FailedWithoutReason(t *testing.T) {
+	for message, want := range map[string]string{"": "the task failed; the server does not say why", "no disk": "the task failed: no disk"} {
+		failed := tasks.Task{ID: "t", Status: tasks.Failed, StatusMessage: message, CreatedAt: time.Now(), LastUpdatedAt: time.Now()}
+		server := mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
+			switch req.Method {
+			case mcp.MethodCallTool:
+				return &tasks.CreateResult{ResultBase: mcp.ResultBase{ResultType: tasks.ResultTask}, Task: failed}, nil
+			case tasks.MethodGet:
+				return &tasks.GetResult{DetailedTask: tasks.DetailedTask{Task: failed}}, nil
+			}
+			return &mcp.DiscoverResult{SupportedVersions: mcp.ModernVersions(), Capabilities: &mcp.ServerCapabilities{}}, nil
+		})
+		c, err := mcp.NewClient("c", "v1", &mcp.ClientOptions{Extensions: []mcp.ClientExtension{tasks.Client()}}).Connect(t.Context(), mcp.InProcess(server))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if _, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "t"}); err == nil || err.Error() != want+" (code -32603)" {
+			t.Errorf("%q: %v", message, err)
+		}
+	}
+}

@@ -63,8 +63,10 @@ type Error struct {
 func (e *Error) Unwrap() error { return e.Cause }
 
 // Error implements the error interface. Control characters in the peer's message are
-// escaped.
-func (e *Error) Error() string { return fmt.Sprintf("%s (code %d)", printable.Line(e.Message), e.Code) }
+// escaped, and the text contains at most its first 4 KiB.
+func (e *Error) Error() string {
+	return fmt.Sprintf("%s (code %d)", printable.Line(printable.Excerpt(e.Message)), e.Code)
+}
 
 // A MessageError reports one message that cannot be read. The connection remains usable.
 type MessageError struct {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcphttp/internal/header"
@@ -43,8 +44,17 @@ func WriteNotAllowed(w http.ResponseWriter, allow, why string) {
 // [SetErrorHeaders].
 func HasStatus(err error) bool {
 	_, lacksScope := errors.AsType[*mcp.ScopeError](err)
-	_, isLimited := mcp.RetryAfter(err)
+	_, isLimited := rateLimit(err)
 	return lacksScope || isLimited
+}
+
+// rateLimit returns when a caller that is limited may retry. A limit that another server sets
+// this one is not the caller's, unless its error is passed on.
+func rateLimit(err error) (after time.Duration, isLimited bool) {
+	if mcp.CodeOf(err) != mcp.CodeRateLimited {
+		return 0, false
+	}
+	return mcp.RetryAfter(err)
 }
 
 // SetErrorHeaders sets the headers of an error that has an HTTP status, and returns that
@@ -57,7 +67,7 @@ func SetErrorHeaders(ctx context.Context, h http.Header, err error) int {
 		h.Set("WWW-Authenticate", challengeFor(ctx, scope.Required))
 		return http.StatusForbidden
 	}
-	if after, ok := mcp.RetryAfter(err); ok {
+	if after, ok := rateLimit(err); ok {
 		h.Set("Retry-After", strconv.FormatFloat(math.Ceil(after.Seconds()), 'f', 0, 64))
 		return http.StatusTooManyRequests
 	}
