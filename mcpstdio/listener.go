@@ -136,10 +136,11 @@ func (s *listenerServer) accept(ctx context.Context, l net.Listener) error {
 func (s *listenerServer) serve(ctx context.Context, conn net.Conn) {
 	defer conn.Close()
 	in := newOpeningReader(conn, s.opts.HandshakeTimeout)
-	stream := NewStream(in, &timeoutWriter{conn, s.opts.WriteTimeout}, &LineOptions{
+	stream := newStream(in, &timeoutWriter{conn, s.opts.WriteTimeout}, &LineOptions{
 		MaxMessage: s.opts.MaxMessage,
 		Close:      conn.Close,
 	})
+	stream.isPatient = true // for WriteTimeout
 	err := ServeStream(ctx, s.handler, stream, s.opts.Stream)
 	switch {
 	case err == nil || ctx.Err() != nil:

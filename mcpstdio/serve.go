@@ -48,6 +48,7 @@ func (s *Server) Serve(ctx context.Context) error {
 		defer func() { os.Stdout = stdout }()
 		defer ignoreBrokenPipes()()
 	}
-	stream := NewStream(in, out, &LineOptions{MaxMessage: s.MaxMessage})
+	stream := newStream(in, out, &LineOptions{MaxMessage: s.MaxMessage})
+	stream.isPatient = true
 	return ServeStream(ctx, s.Handler, stream, s.Options)
 }

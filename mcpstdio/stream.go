@@ -35,27 +35,39 @@ type LineOptions struct {
 //
 // Written messages are buffered while another complete line is waiting to be read, so that
 // a burst of requests is answered with few writes, and a single request immediately. A peer
-// that does not read blocks writers, but never the reader.
+// that does not read blocks writers until their context is done, but never the reader. A
+// message whose writer has given up is still written, in order, when the peer reads again.
 func NewStream(r io.Reader, w io.Writer, opts *LineOptions) transport.Stream {
 	if r == nil || w == nil {
 		panic("mcpstdio: NewStream: the reader and the writer must not be nil")
 	}
+	return newStream(r, w, opts)
+}
+
+func newStream(r io.Reader, w io.Writer, opts *LineOptions) *stream {
 	s := &stream{w: w}
 	if opts != nil {
 		s.opts = *opts
 	}
 	s.in = newLineReader(r, s.opts.MaxMessage)
-	s.written.L = &s.mu
 	return s
 }
 
 const (
-	flushSize = 64 << 10 // no more than this is held back
+	flushSize = 64 << 10 // no more than this is held back, except for a single longer message
 	keepSize  = 1 << 20  // a buffer that grew larger is not kept
+
+	// closeTime limits how long Close waits for a peer that does not read, if it can end
+	// the write.
+	closeTime = time.Second
 )
 
 type stream struct {
 	opts LineOptions
+
+	// isPatient reports that Write need not return when its context is done, so that it can
+	// write without a goroutine. The server of this package limits what is served at once.
+	isPatient bool
 
 	// Used only by Read, which is not called concurrently.
 	in      *lineReader
@@ -67,10 +79,10 @@ type stream struct {
 	out        []byte // messages not yet written
 	spare      []byte // memory for out
 	flushTimer *time.Timer
-	lineWaits  bool      // a complete line waits to be read: its response flushes out
-	writing    bool      // a goroutine is writing, and will also write what is added to out
-	written    sync.Cond // signals that some of out was written
-	err        error     // the first write error
+	lineWaits  bool          // a complete line waits to be read: its response flushes out
+	writing    bool          // a goroutine is writing, and will also write what is added to out
+	written    chan struct{} // closed when a write has ended; nil if nothing waits for that
+	err        error         // the first write error
 	close      sync.Once
 }
 
@@ -122,15 +134,13 @@ func (s *stream) checkFirst(line []byte, err error) ([]byte, error) {
 	return nil, err
 }
 
-// flushBeforeWait is called before Read waits for input. If messages are held back, because
-// the last line had no response, another goroutine writes them.
+// flushBeforeWait is called before Read waits for input. Messages that are held back, because
+// the last line had no response, are written.
 func (s *stream) flushBeforeWait() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lineWaits = false
-	if len(s.out) > 0 && !s.writing {
-		go s.flushRest()
-	}
+	s.startFlushLocked()
 }
 
 // flushDelay is how long messages that were held back wait for the response to the last line.
@@ -154,13 +164,19 @@ func (s *stream) setLineWaits(waits bool) {
 func (s *stream) flushRest() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.flushLocked()
+	s.startFlushLocked()
 }
 
-// Write implements [transport.Stream].
-func (s *stream) Write(_ context.Context, message []byte) error {
+// Write implements [transport.Stream]. A message is held back, added to those being written,
+// or written at once.
+func (s *stream) Write(ctx context.Context, message []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for s.writing && len(s.out) > 0 && len(s.out)+len(message) > flushSize {
+		if err := s.waitLocked(ctx); err != nil {
+			return err
+		}
+	}
 	if s.err != nil {
 		return s.err
 	}
@@ -168,24 +184,59 @@ func (s *stream) Write(_ context.Context, message []byte) error {
 	s.out = append(s.out, message...)
 	removeLineBreaks(s.out[start:])
 	s.out = append(s.out, '\n')
-	if !s.lineWaits || len(s.out) > flushSize {
-		s.flushLocked()
+	if s.writing || s.lineWaits && len(s.out) <= flushSize {
+		return nil
+	}
+	if s.isPatient {
+		s.writing = true
+		s.writeLocked()
+	} else {
+		s.startFlushLocked()
+	}
+	for s.writing {
+		if err := s.waitLocked(ctx); err != nil {
+			return err
+		}
 	}
 	return s.err
 }
 
-// flushLocked writes the buffer. If another goroutine is writing, it waits only while the
-// buffer is too large. It releases the lock while it writes, because two peers that both
-// write more than the other can buffer must still be able to read.
-func (s *stream) flushLocked() {
-	for s.writing {
-		if len(s.out) <= flushSize {
-			return
-		}
-		s.written.Wait()
+// waitLocked waits until some of the buffer was written. If ctx is done first, it returns its
+// cause. It releases the lock while it waits.
+func (s *stream) waitLocked(ctx context.Context) error {
+	if s.written == nil {
+		s.written = make(chan struct{})
+	}
+	written := s.written
+	s.mu.Unlock()
+	defer s.mu.Lock()
+	select {
+	case <-written:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// startFlushLocked starts a goroutine that writes the buffer, unless one is writing or there is
+// nothing to write.
+func (s *stream) startFlushLocked() {
+	if s.writing || len(s.out) == 0 || s.err != nil {
+		return
 	}
 	s.writing = true
-	for len(s.out) > 0 && s.err == nil {
+	go func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.writeLocked()
+	}()
+}
+
+// writeLocked writes the buffer, and what is added to it meanwhile. It releases the lock while
+// it writes, because two peers that both write more than the other can buffer must still be
+// able to read, and writers to a peer that does not read must be able to give up.
+func (s *stream) writeLocked() {
+	for s.writing {
 		out := s.out
 		s.out, s.spare = s.spare[:0], nil
 		s.mu.Unlock()
@@ -195,22 +246,27 @@ func (s *stream) flushLocked() {
 		if cap(out) <= keepSize {
 			s.spare = out
 		}
-		s.written.Broadcast()
+		s.writing = len(s.out) > 0 && s.err == nil
+		if s.written != nil {
+			close(s.written)
+			s.written = nil
+		}
 	}
-	s.writing = false
-	s.written.Broadcast()
 }
 
 // Close implements [transport.Stream]. It flushes what can be written. If LineOptions.Close
 // is nil, it waits for a write in progress.
 func (s *stream) Close() (err error) {
+	ctx := context.Background()
+	if s.opts.Close != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, closeTime)
+		defer cancel()
+	}
 	s.mu.Lock()
 	s.lineWaits = false
-	for s.writing && s.opts.Close == nil {
-		s.written.Wait()
-	}
-	if !s.writing {
-		s.flushLocked()
+	s.startFlushLocked()
+	for s.writing && s.waitLocked(ctx) == nil {
 	}
 	s.mu.Unlock()
 	if s.opts.Close != nil {
