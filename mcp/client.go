@@ -71,11 +71,17 @@ type ClientOptions struct {
 	Forward bool
 	// MaxRounds is the maximum number of times a server may ask about one request, and
 	// MaxQuestions the maximum number of questions at once. If a server exceeds a limit,
-	// the call fails. At most four questions about one request are answered concurrently.
-	// On legacy connections, only MaxQuestions applies, and only to forwarded questions;
-	// the server gets an error for excess questions. 0 or less means 32 rounds of 16
-	// questions.
+	// the call fails. At most four questions about one request are answered concurrently. 0
+	// or less means 32 rounds of 16 questions.
+	//
+	// A legacy server asks one question at a time, and gets an error for each excess
+	// question. It may have MaxQuestions open for each call, and ask MaxRounds times
+	// MaxQuestions since the last tools/call, prompts/get or resources/read began. At most
+	// four questions are answered concurrently on one connection.
 	MaxRounds, MaxQuestions int
+	// AnswerAnytime also answers the questions that a legacy server asks before the first
+	// call, or more than a minute after the last one. Otherwise only roots/list is answered.
+	AnswerAnytime bool
 	// MaxPages is the maximum number of pages of a list read by iterators such as
 	// [Conn.Tools]. If the list has more, the iterator ends with [ErrTooManyPages]. 0 means
 	// 1000; a negative value means no limit.

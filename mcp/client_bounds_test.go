@@ -27,7 +27,7 @@ func TestQuestionWithdrawnAtOnce(t *testing.T) {
 		causes := make(chan error, 1)
 		said := `[` + fmt.Sprintf(aQuestion, 1) + `,{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"q1"}}]`
 		c := connectTo(t, asks(said, make(chan string, 8)), &mcp.ClientOptions{
-			Version: "2025-11-25",
+			Version: "2025-11-25", AnswerAnytime: true,
 			Elicit: func(ctx context.Context, _ *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 				<-ctx.Done()
 				causes <- context.Cause(ctx)
@@ -57,7 +57,7 @@ func TestTooManyQuestions(t *testing.T) {
 		var open atomic.Int64
 		heard := make(chan string, asked)
 		c := connectTo(t, asks(`[`+strings.Join(all, ",")+`]`, heard), &mcp.ClientOptions{
-			Version: "2025-11-25", Logger: quiet().Logger,
+			Version: "2025-11-25", Logger: quiet().Logger, AnswerAnytime: true,
 			Elicit: func(ctx context.Context, _ *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 				open.Add(1)
 				<-ctx.Done()
@@ -474,10 +474,10 @@ func TestDeclaredCapabilities(t *testing.T) {
 	}
 }
 
-// A server may have 1024 questions in flight. While it does not read, 1024 more are
-// rejected and those beyond are dropped.
+// A server may have 16 questions open for each call, of which four are being answered. While it
+// does not read the rejections, 2048 questions are kept and those beyond are dropped.
 func TestQuestionBounds(t *testing.T) {
-	for asked, want := range map[int][2]int{1024: {1024, 0}, 1025: {1024, 1}, 2048: {1024, 1024}, 2100: {1024, 1024}} {
+	for asked, want := range map[int][2]int{3: {3, 0}, 16: {4, 0}, 17: {4, 1}, 2048: {4, 2032}, 2100: {4, 2032}} {
 		synctest.Test(t, func(t *testing.T) {
 			var all []string
 			for i := range asked {
@@ -494,7 +494,7 @@ func TestQuestionBounds(t *testing.T) {
 				near.in <- []byte("[" + strings.Join(all, ",") + "]")
 			}()
 			c := connectTo(t, transport.FromStream(func(context.Context) (transport.Stream, error) { return stream, nil }), &mcp.ClientOptions{
-				Version: "2025-11-25", Logger: quiet().Logger,
+				Version: "2025-11-25", Logger: quiet().Logger, AnswerAnytime: true,
 				Elicit: func(ctx context.Context, _ *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 					began <- struct{}{}
 					<-ctx.Done()

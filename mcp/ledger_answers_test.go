@@ -174,6 +174,7 @@ func asks(said string, heard chan<- string) transport.Transport {
 // and rejects everything else.
 func TestWhatClientsAnswer(t *testing.T) {
 	full := talkative("2025-11-25")
+	full.AnswerAnytime = true
 	bare := &mcp.ClientOptions{Version: "2025-11-25", Logger: full.Logger}
 	for _, test := range []struct {
 		opts                 *mcp.ClientOptions

@@ -79,6 +79,7 @@ func withoutEmptyCursor(r *transport.Message) *transport.Message {
 
 func (s *session) callOnce(ctx context.Context, m transport.Outgoing) (*transport.Message, error) {
 	m.Version = s.version()
+	defer s.startCall(m.Method)()
 	s.inFlight.Add(m.ID, inflight.CallerFromContext(ctx))
 	r, err := s.wire.Call(ctx, &m)
 	s.inFlight.Remove(m.ID, err)

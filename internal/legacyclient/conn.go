@@ -55,11 +55,14 @@ type Options struct {
 	Version string
 	Pinned  bool
 	// If Forward is set, questions that the client does not answer become the results of
-	// the calls that they are about. MaxQuestions is the maximum number of open questions
-	// per call.
-	Forward      bool
-	MaxQuestions int
-	Logger       *slog.Logger
+	// the calls that they are about.
+	Forward bool
+	// MaxQuestions is the maximum number of open questions per call. MaxRounds times as many
+	// may be asked since the last call began. If AnswerAnytime is set, they may also be asked
+	// while there is no call.
+	MaxRounds, MaxQuestions int
+	AnswerAnytime           bool
+	Logger                  *slog.Logger
 }
 
 // A Conn is a [transport.Conn] to a server of any revision. The first call must be

@@ -33,6 +33,8 @@ type question struct {
 	about   transport.ID // the call whose stream carried it; zero if unknown
 	cancel  context.CancelCauseFunc
 	refused *transport.Error // why the question is refused; nil if it is not
+
+	isAdmitted bool // it counts in session.admission
 }
 
 // respond responds to a request in a goroutine. If refused is not nil, it is the response;
@@ -44,8 +46,12 @@ func (s *session) respond(m *transport.Message, about transport.ID, refused *tra
 		s.conn.client.LogDropped("it asks too much", "method", m.Method)
 		return
 	}
-	if own.refused == nil {
+	switch {
+	case own.refused != nil:
+	case refused != nil:
 		own.refused = refused
+	case s.conn.client.Answers(m.Method, m.Params):
+		own.refused = s.admit(own, m.Method)
 	}
 	go func() {
 		defer s.removeQuestion(m.ID, own)
@@ -53,6 +59,8 @@ func (s *session) respond(m *transport.Message, about transport.ID, refused *tra
 		case !isOpen(ctx, s.connected), !isPing(m) && !isOpen(ctx, s.ready): // closed first
 		case own.refused != nil:
 			_ = s.reply(ctx, m.ID, nil, own.refused) // reply logs the error
+		case own.isAdmitted:
+			s.answerInTurn(ctx, answer)
 		default:
 			answer(ctx)
 		}
@@ -100,6 +108,9 @@ func (s *session) removeQuestion(id transport.ID, own *question) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.answering--
+	if own.isAdmitted {
+		s.admission.open--
+	}
 	if id = id.Canonical(); s.questions[id] == own { // the next session may have reused the ID
 		delete(s.questions, id)
 	}

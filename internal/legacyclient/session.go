@@ -33,6 +33,7 @@ type session struct {
 
 	introduction introduction // set before the first handshake
 	inFlight     inflight.Calls
+	turns        chan struct{} // holds a token for each question that the client is answering
 
 	mu         sync.Mutex
 	server     *server                        // nil before the first handshake
@@ -42,6 +43,7 @@ type session struct {
 	handshake  chan struct{}                  // closed after the current handshake, or nil
 	questions  map[transport.ID]*question     // questions being answered
 	answering  int                            // goroutines that answer questions, in any session
+	admission  admission
 	listeners  map[transport.ID]*listener     // by the ID of the subscriptions/listen request
 	subscribed map[string]*remoteSubscription // by URI
 	pending    map[transport.ID]*pendingCall  // calls whose questions are passed on
@@ -98,7 +100,7 @@ func newSession(c *Conn) *session {
 		conn: c, connected: make(chan struct{}), ready: make(chan struct{}),
 		questions: map[transport.ID]*question{}, listeners: map[transport.ID]*listener{},
 		subscribed: map[string]*remoteSubscription{}, pending: map[transport.ID]*pendingCall{},
-		tools: map[string]string{}, streams: map[string]*taskStream{},
+		tools: map[string]string{}, streams: map[string]*taskStream{}, turns: make(chan struct{}, maxAsking),
 	}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	return s

@@ -1,0 +1,174 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package mcp_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
+)
+
+const many = 2_000 // questions
+
+// An inquirer is a server of an older revision that asks questions.
+type inquirer struct {
+	stream   transport.Stream
+	version  string
+	method   string // of its questions
+	holds    bool   // it answers a call only after many questions
+	call     string // the ID of the call that it holds
+	asked    atomic.Int64
+	answered atomic.Int64
+	refused  atomic.Int64
+	during   func(s *inquirer)               // called for each tools/call
+	after    func(s *inquirer, answered int) // called for each answer
+	started  func(s *inquirer)               // called after the handshake
+}
+
+func (s *inquirer) connect(context.Context) (transport.Stream, error) {
+	near, far := transport.Pipe()
+	s.stream = far
+	go s.serve()
+	return near, nil
+}
+
+func (s *inquirer) serve() {
+	for {
+		data, err := s.stream.Read(context.Background())
+		if err != nil {
+			return
+		}
+		m, _ := transport.ParseMessage(data)
+		switch {
+		case m.Method == "initialize":
+			s.write(resultFor(m.ID.String(), `{"protocolVersion":"`+s.version+`","capabilities":{},"serverInfo":{"name":"s","version":"1"}}`))
+		case m.Method == "notifications/initialized" && s.started != nil:
+			s.started(s)
+		case m.Method == mcp.MethodCallTool:
+			if s.during != nil {
+				s.during(s)
+			}
+			if s.call = m.ID.String(); !s.holds {
+				s.write(resultFor(s.call, `{"content":[]}`))
+			}
+		case m.IsRequest():
+			s.write(`{"jsonrpc":"2.0","id":` + m.ID.String() + `,"error":{"code":-32601,"message":"no"}}`)
+		case m.Result != nil:
+			s.answered.Add(1)
+		case m.Error != nil:
+			s.refused.Add(1)
+		}
+		answers := int(s.answered.Load() + s.refused.Load())
+		if m.IsResponse() && s.after != nil {
+			s.after(s, answers)
+		}
+		if m.IsResponse() && s.holds && answers == many {
+			s.write(resultFor(s.call, `{"content":[]}`))
+		}
+	}
+}
+
+func (s *inquirer) write(message string) { _ = s.stream.Write(context.Background(), []byte(message)) }
+
+func (s *inquirer) ask(n int) {
+	questions := make([]string, n)
+	for i := range questions {
+		questions[i] = fmt.Sprintf(`{"jsonrpc":"2.0","id":"q%d","method":%q,"params":{"messages":[],"maxTokens":1}}`, s.asked.Add(1), s.method)
+	}
+	s.write(`[` + strings.Join(questions, ",") + `]`)
+}
+
+// A server of an older revision may ask at any time, but the user and the model of a client are
+// not at its disposal: it gets errors for all questions but a few for each call.
+func TestFindingX3LegacyQuestionsAreBounded(t *testing.T) {
+	inRounds := func(s *inquirer, answered int) {
+		if answered < many {
+			s.ask(1)
+		}
+	}
+	for name, test := range map[string]struct {
+		server func() *inquirer
+		calls  int
+		opts   mcp.ClientOptions
+		want   int64 // the number of questions that are answered
+	}{
+		"at once":        {func() *inquirer { return &inquirer{during: func(s *inquirer) { s.ask(many) }} }, 1, mcp.ClientOptions{}, 16},
+		"at once, fewer": {func() *inquirer { return &inquirer{during: func(s *inquirer) { s.ask(many) }} }, 1, mcp.ClientOptions{MaxQuestions: 2}, 2},
+		"in rounds": {func() *inquirer {
+			return &inquirer{during: func(s *inquirer) { s.ask(1) }, after: inRounds, holds: true}
+		}, 1, mcp.ClientOptions{}, 512},
+		"in rounds, after a call": {func() *inquirer { return &inquirer{during: func(s *inquirer) { s.ask(1) }, after: inRounds} }, 1, mcp.ClientOptions{}, 60},
+		"in rounds, fewer":        {func() *inquirer { return &inquirer{during: func(s *inquirer) { s.ask(1) }, after: inRounds} }, 1, mcp.ClientOptions{MaxRounds: 2, MaxQuestions: 3}, 6},
+		"in rounds, again":        {func() *inquirer { return &inquirer{during: func(s *inquirer) { s.ask(8) }} }, 4, mcp.ClientOptions{MaxRounds: 1, MaxQuestions: 8}, 32},
+		"before the first call":   {func() *inquirer { return &inquirer{started: func(s *inquirer) { s.ask(many) }} }, 0, mcp.ClientOptions{}, 0},
+		"before it, if allowed":   {func() *inquirer { return &inquirer{started: func(s *inquirer) { s.ask(1) }, after: inRounds} }, 0, mcp.ClientOptions{AnswerAnytime: true}, 512},
+	} {
+		for _, version := range mcp.LegacyVersions() {
+			for _, method := range []string{mcp.MethodCreateMessage, mcp.MethodListRoots} {
+				t.Run(name+" "+version+" "+method, func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						s := test.server()
+						s.version, s.method = version, method
+						opts := test.opts
+						opts.Version, opts.Roots = version, []mcp.Root{}
+						o, _, most := counting(&opts)
+						c := connectTo(t, transport.FromStream(s.connect), o)
+						for range test.calls {
+							if _, err := c.CallTool(t.Context(), tool("t", "")); err != nil {
+								t.Fatal(err)
+							}
+							<-time.After(10 * time.Second) // the model answers in a second
+						}
+						<-time.After(10 * time.Minute)
+						// Roots cost nothing: they are answered after the handshake as well, and at once.
+						n, isRoots := s.answered.Load(), method == mcp.MethodListRoots
+						if bound := int64(cmp.Or(opts.MaxRounds, 32) * cmp.Or(opts.MaxQuestions, 16) * max(test.calls, 1)); isRoots && (n == 0 || n > bound) || !isRoots && n != test.want {
+							t.Errorf("%d questions were answered, want %d", n, test.want)
+						}
+						if n := most.Load(); n > 4 {
+							t.Errorf("%d questions were answered at once", n)
+						}
+						_ = c.Close()
+						synctest.Wait()
+					})
+				})
+			}
+		}
+	}
+}
+
+// A server may ask until a minute after a call: a tool may return before its work is done.
+func TestFindingX3LegacyQuestionsAfterACall(t *testing.T) {
+	for _, version := range mcp.LegacyVersions() {
+		for pause, want := range map[time.Duration]int64{59 * time.Second: 1, 61 * time.Second: 0} {
+			synctest.Test(t, func(t *testing.T) {
+				s := &inquirer{version: version, method: mcp.MethodCreateMessage}
+				o, _, _ := counting(&mcp.ClientOptions{Version: version})
+				c := connectTo(t, transport.FromStream(s.connect), o)
+				if _, err := c.CallTool(t.Context(), tool("t", "")); err != nil {
+					t.Fatal(err)
+				}
+				<-time.After(pause)
+				if _, err := c.ListTools(t.Context(), nil); err == nil { // lists do not count
+					t.Error("the server has no list")
+				}
+				s.ask(1)
+				<-time.After(10 * time.Second)
+				if n := s.answered.Load(); n != want || n+s.refused.Load() != 1 {
+					t.Errorf("%s, after %v: %d answers, %d refusals", version, pause, n, s.refused.Load())
+				}
+				_ = c.Close()
+				synctest.Wait()
+			})
+		}
+	}
+}
