@@ -195,6 +195,8 @@ type InputRequired struct {
 	ResultBase
 	InputRequests map[string]InputRequest `json:"inputRequests,omitempty"`
 	RequestState  *string                 `json:"requestState,omitzero"` // nil means none; "" is a state
+
+	abandon func() // tells an older server that no answers will come; nil if nothing waits for them
 }
 
 // An InputRequest is a question: an elicitation/create, sampling/createMessage or

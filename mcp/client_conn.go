@@ -311,6 +311,7 @@ func (c *Conn) roundTrip(ctx context.Context, req *Request, e *transport.Outgoin
 		return nil, fmt.Errorf("mcp: the answer to %s: %w", req.Method, err)
 	}
 	c.logOmissions(req.Method, left)
+	c.legacy.noteAsked(res)
 	return res, nil
 }
 

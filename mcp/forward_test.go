@@ -515,3 +515,91 @@ func TestForwardedExtensionBounds(t *testing.T) {
 		}
 	}
 }
+
+// A modern client cannot say that a question will not be answered, for example because its user
+// has closed the dialog. The unanswered call does not keep its caller from being asked about
+// later ones. Others are told why they are not asked.
+func TestFindingY3UnansweredQuestionBlocksNobodyButOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		replies := make(chan oldMessage, 8)
+		_, call := throughGateway(t, newOldServer(func(s *oldServer, m oldMessage) {
+			switch m.Method {
+			case mcp.MethodCallTool:
+				asked++
+				s.ask(fmt.Sprint("q", asked), "Sure?")
+				if m.Params.Name == "refused" {
+					s.answer(m.ID, "done")
+				}
+			case "":
+				replies <- m
+			}
+		}))
+		for range 3 {
+			if res, err := call(t.Context(), "alice", "b_asks"); err != nil {
+				t.Fatal(err)
+			} else if _, isAsked := res.(*mcp.InputRequired); !isAsked {
+				t.Errorf("alice got %+v", res)
+			}
+		}
+		for _, other := range []string{"bob", ""} {
+			if res, err := call(t.Context(), other, "b_refused"); err != nil || textOf(res.(*mcp.CallToolResult)) != "done" {
+				t.Errorf("%q got %+v, %v", other, res, err)
+			}
+			if m := <-replies; m.Error == nil || !strings.Contains(m.Error.Message, "a call of another caller, who has been asked and has not answered") {
+				t.Errorf("%q: the server got %s, %v", other, m.Result, m.Error)
+			}
+		}
+	})
+}
+
+// If a client of an older revision in front of a gateway refuses a question, or gives up its
+// call, the server behind it is told at once, and the next caller is asked.
+func TestFindingY3RefusedQuestionIsPassedOn(t *testing.T) {
+	for _, version := range mcp.LegacyVersions() {
+		for name, givesUp := range map[string]bool{"an error": false, "a call given up": true} {
+			t.Run(version+" "+name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					asked, refused := 0, make(chan oldMessage, 8)
+					var calls []json.RawMessage
+					gw, call := throughGateway(t, newOldServer(func(s *oldServer, m oldMessage) {
+						switch m.Method {
+						case mcp.MethodCallTool:
+							asked++
+							calls = append(calls, m.ID)
+							s.ask(fmt.Sprint("q", asked), "Sure?")
+						case "":
+							refused <- m
+							s.answer(calls[0], "not done")
+						default:
+							if m.ID != nil {
+								s.sayf(`"id":%s,"result":{"tools":[]}`, m.ID)
+							}
+						}
+					}))
+					opts := &mcp.ClientOptions{Version: version, Elicit: func(ctx context.Context, _ *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+						if givesUp {
+							<-ctx.Done()
+						}
+						return nil, errors.New("closed")
+					}}
+					c := connect(t, gw, opts)
+					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+					defer cancel()
+					_, _ = c.CallTool(ctx, tool("b_asks", ""))
+					start := time.Now()
+					if m := <-refused; m.Error == nil || time.Since(start) > time.Second {
+						t.Errorf("after %v, the server got %s, %v", time.Since(start), m.Result, m.Error)
+					}
+					synctest.Wait()
+					if res, err := call(t.Context(), "bob", "b_asks"); err != nil {
+						t.Error(err)
+					} else if _, isAsked := res.(*mcp.InputRequired); !isAsked {
+						t.Errorf("bob got %s", textOf(res.(*mcp.CallToolResult)))
+					}
+					_ = c.Close()
+				})
+			})
+		}
+	}
+}

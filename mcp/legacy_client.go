@@ -85,6 +85,15 @@ func (t translator) rootsChanged(ctx context.Context) error {
 	return t.RootsChanged(ctx)
 }
 
+// noteAsked prepares a result whose questions an older server is waiting for, so that the server
+// can be told if they will not be answered.
+func (t translator) noteAsked(res Result) {
+	asked, ok := res.(*InputRequired)
+	if ok && t.Conn != nil && asked.RequestState != nil {
+		asked.abandon = func() { t.Abandon(*asked.RequestState) }
+	}
+}
+
 // legacyCallbacks implements [legacyclient.Client].
 type legacyCallbacks struct{ conn *Conn }
 

@@ -30,6 +30,13 @@ func (internals) CheckQuestions(req *Request, questions map[string]InputRequest)
 	return checkQuestions(req, questions)
 }
 
+// Abandon is called if the questions in a result will not be answered.
+func (internals) Abandon(asked *InputRequired) {
+	if asked.abandon != nil {
+		asked.abandon()
+	}
+}
+
 // Server returns the identity of the mux that served req, or nil if no mux did.
 func (internals) Server(req *Request) json.RawMessage { return req.sharedCall().server() }
 

@@ -38,8 +38,13 @@ func CallerFromContext(ctx context.Context) Caller {
 // and ready to use.
 type Calls struct {
 	mu        sync.Mutex
-	calls     map[transport.ID]Caller
+	calls     map[transport.ID]call
 	abandoned map[Caller]time.Time // callers of abandoned calls, and when to forget them
+}
+
+type call struct {
+	caller Caller
+	parked bool // it waits for answers of its caller
 }
 
 // AbandonedTime is how long the caller of an abandoned call is remembered.
@@ -54,9 +59,20 @@ func (f *Calls) Add(id transport.ID, c Caller) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.calls == nil {
-		f.calls = map[transport.ID]Caller{}
+		f.calls = map[transport.ID]call{}
 	}
-	f.calls[id] = c
+	f.calls[id] = call{caller: c}
+}
+
+// Park records whether a call waits for its caller to answer a question. A message is then
+// rather about another call of that caller.
+func (f *Calls) Park(id transport.ID, parked bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if c, ok := f.calls[id]; ok {
+		c.parked = parked
+		f.calls[id] = c
+	}
 }
 
 // Remove removes a call that ended with err, which may be nil. If the server has not
@@ -65,7 +81,7 @@ func (f *Calls) Remove(id transport.ID, err error) {
 	_, unreadable := errors.AsType[*transport.MessageError](err)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	c := f.calls[id]
+	c := f.calls[id].caller
 	delete(f.calls, id)
 	if err == nil || unreadable {
 		return
@@ -93,6 +109,7 @@ func (f *Calls) expireLocked() {
 var (
 	errNoCall       = errors.New("no call is under way")
 	errSeveralCalls = errors.New("several calls are under way, and it names none of them")
+	errOthersParked = errors.New("it may be about a call of another caller, who has been asked and has not answered")
 	errOthersCall   = errors.New("it may be about a call that another caller has given up")
 )
 
@@ -105,20 +122,42 @@ func (f *Calls) Attribute(about transport.ID) (transport.ID, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.expireLocked()
-	switch {
-	case len(f.calls) == 0:
-		return transport.ID{}, errNoCall
-	case len(f.calls) > 1:
-		return transport.ID{}, errSeveralCalls
+	id, err := f.onlyLocked()
+	if err != nil {
+		return transport.ID{}, err
 	}
-	var id transport.ID
-	var c Caller
-	for id, c = range f.calls {
-	}
+	c := f.calls[id].caller
 	for other := range f.abandoned {
 		if other != c || c == (Caller{}) {
 			return transport.ID{}, errOthersCall
 		}
 	}
 	return id, nil
+}
+
+// onlyLocked returns the only call, not counting the parked calls of the same caller.
+func (f *Calls) onlyLocked() (only transport.ID, err error) {
+	var active, parked []transport.ID
+	for id, c := range f.calls {
+		if c.parked {
+			parked = append(parked, id)
+		} else {
+			active = append(active, id)
+		}
+	}
+	switch {
+	case len(f.calls) == 0:
+		return transport.ID{}, errNoCall
+	case len(f.calls) == 1:
+		return append(active, parked...)[0], nil
+	case len(active) != 1:
+		return transport.ID{}, errSeveralCalls
+	}
+	c := f.calls[active[0]].caller
+	for _, id := range parked {
+		if f.calls[id].caller != c || c == (Caller{}) {
+			return transport.ID{}, errOthersParked
+		}
+	}
+	return active[0], nil
 }

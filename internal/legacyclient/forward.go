@@ -67,16 +67,16 @@ func (s *session) forward(ctx context.Context, m *transport.Outgoing) (*transpor
 	if refused != nil {
 		return errorResponse(m.ID, refused), nil
 	}
-	p.countWaiting(1)
+	s.countWaiting(p, 1)
 	select {
 	case <-p.done:
 		s.forget(p)
 		return p.outcome.answer, p.outcome.err
 	case q := <-p.questions:
-		p.countWaiting(-1)
+		s.countWaiting(p, -1)
 		return p.inputRequired(m.ID, q), nil
 	case <-ctx.Done():
-		if p.countWaiting(-1) == 0 {
+		if s.countWaiting(p, -1) == 0 {
 			p.cancel(context.Cause(ctx))
 			s.forget(p)
 		}
@@ -84,12 +84,32 @@ func (s *session) forward(ctx context.Context, m *transport.Outgoing) (*transpor
 	}
 }
 
-// countWaiting adds n to the number of waiting requests and returns it.
-func (p *pendingCall) countWaiting(n int) int {
+// countWaiting adds n to the number of requests that wait for a call, and returns it. Between
+// the requests, the call is parked.
+func (s *session) countWaiting(p *pendingCall, n int) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.waiting += n
+	s.inFlight.Park(p.id, p.waiting == 0)
 	return p.waiting
+}
+
+// abandonTime is how long a server may take to end a call whose questions will not be answered.
+const abandonTime = 5 * time.Second
+
+// Abandon is called if the questions of a pending call, whose handle is given, will not be
+// answered. It refuses them, so that the server ends the call, and cancels the call if the
+// server does not.
+func (c *Conn) Abandon(handle string) {
+	s := c.current.Load()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.pending {
+		if p.handle == handle {
+			p.expiry.Reset(abandonTime)
+			go s.answerPending(p.ctx, p, p.latestRequest(), nil)
+		}
+	}
 }
 
 // pendingCall returns the call that a request continues, or starts a new one.
@@ -153,7 +173,7 @@ func (s *session) startPending(ctx context.Context, m *transport.Outgoing) (*pen
 		done: make(chan struct{}), questions: make(chan forwardedQuestion, s.conn.opts.MaxQuestions),
 	}
 	p.expiry = time.AfterFunc(pendingTime, func() {
-		cancel(fmt.Errorf("mcp: no answer to %s within %v: %w", m.Method, pendingTime, context.DeadlineExceeded))
+		cancel(fmt.Errorf("mcp: the questions about %s were not answered in time: %w", m.Method, context.DeadlineExceeded))
 		s.forget(p)
 	})
 	s.mu.Lock()

@@ -34,6 +34,7 @@ func (s *Session) replay(ctx context.Context, req *mcp.Request, out serving.Send
 		}
 		answers, err := s.ask(ctx, req, asked, out, round)
 		if err != nil {
+			core.Abandon(asked)
 			return core.Unanswered(ctx, req, err)
 		}
 		if current, err = core.WithAnswers(req, answers, asked.RequestState); err != nil {

@@ -65,7 +65,8 @@ $ psi gateway -stdio http://127.0.0.1:8080/mcp
 			return err
 		}
 		if g.stdio {
-			return ignoreEnd(ctx, (&mcpstdio.Server{Handler: handler, In: e.stdin, Out: e.stdout}).Serve(ctx))
+			opts := &mcpstdio.StreamOptions{Principal: gatewayUser()}
+			return ignoreEnd(ctx, (&mcpstdio.Server{Handler: handler, In: e.stdin, Out: e.stdout, Options: opts}).Serve(ctx))
 		}
 		return g.serveHTTP(ctx, e, handler)
 	}
@@ -241,14 +242,19 @@ func (g *gateway) upstream(ctx context.Context, e *env, name string, t transport
 	return up
 }
 
+// gatewayUser returns the principal of all callers. Without one, a caller without a session
+// would count as another caller with each request, and get no question while an earlier call
+// of its own is unfinished.
+func gatewayUser() *mcp.Principal { return &mcp.Principal{Issuer: "psi gateway", Subject: "user"} }
+
 // serveHTTP serves a handler at /mcp of the address until ctx is done.
 func (g *gateway) serveHTTP(ctx context.Context, e *env, h mcp.Handler) error {
 	endpoint := mcphttp.NewHandler(h, &mcphttp.Options{Logger: e.log})
-	var protected http.Handler = endpoint
+	var verifier auth.Verifier = auth.VerifierFunc(func(*http.Request) (*mcp.Principal, error) { return gatewayUser(), nil })
 	if token := os.Getenv(tokenVariable); token != "" {
-		protected = auth.Require(auth.APIKeys(map[string]*mcp.Principal{token: {Issuer: "psi gateway", Subject: "user"}}, nil), nil)(endpoint)
+		verifier = auth.APIKeys(map[string]*mcp.Principal{token: gatewayUser()}, nil)
 	}
-	return e.serveHTTP(ctx, g.addr, "/mcp", protected, endpoint.Shutdown)
+	return e.serveHTTP(ctx, g.addr, "/mcp", auth.Require(verifier, nil)(endpoint), endpoint.Shutdown)
 }
 
 // ignoreEnd returns the error of a server, or nil if it was interrupted, which is its

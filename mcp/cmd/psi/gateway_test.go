@@ -493,3 +493,44 @@ func (s streamTransport) Connect(_ context.Context, receive transport.Receiver) 
 	stream := mcpstdio.NewStream(s.in, s.out, &mcpstdio.LineOptions{Close: func() error { return errors.Join(s.out.Close(), s.in.Close()) }})
 	return transport.NewConn(stream, receive), nil
 }
+
+// All callers of a gateway are one user, with a token or without: a call that the user has
+// given up does not keep a server whose questions name no call from asking about the next.
+func TestFindingZ3OneUser(t *testing.T) {
+	isolate(t)
+	slow, given := make(chan struct{}, 1), make(chan struct{})
+	mux := mcp.NewMux("old", "v1", nil)
+	mux.Tool("slow", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
+		slow <- struct{}{}
+		<-ctx.Done()
+		close(given)
+		return "", ctx.Err()
+	}, nil))
+	mux.Tool("ask", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
+		sure, err := mcp.Elicit[struct {
+			Sure bool `json:"sure"`
+		}](ctx, "sure", "Sure?")
+		return fmt.Sprint(sure.Sure), err
+	}, nil))
+	old := mcptest.Serve(t, http.Handler(mcphttp.NewSSEHandler(mux, nil)))
+	accept := &mcp.ClientOptions{Version: mcp.LatestVersion, Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		return mcptest.Accept(map[string]bool{"sure": true}), nil
+	}}
+	c, err := mcp.NewClient("c", "v1", accept).Connect(t.Context(), mcphttp.NewTransport(startServing(t, "gateway", old), nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	ctx, giveUp := context.WithCancel(t.Context())
+	go func() {
+		<-slow
+		giveUp()
+	}()
+	if _, err := mcp.Call[string](ctx, c, "slow", nil); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	<-given
+	if got, err := mcp.Call[string](t.Context(), c, "ask", nil); got != "true" {
+		t.Errorf("after a call that was given up: %q, %v", got, err)
+	}
+}
