@@ -245,13 +245,13 @@ func (c *Client) ConnectVersion(ctx context.Context, t transport.Transport, vers
 	conn := newConn(c)
 	if err := conn.open(ctx, t, version); err != nil {
 		if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
-			err = noAnswerError(context.Cause(ctx), time.Since(start), "")
+			err = noAnswerError(ctx, time.Since(start), "")
 		}
 		return nil, err
 	}
 	if err := conn.discover(ctx); err != nil {
 		if ctx.Err() != nil {
-			err = noAnswerError(context.Cause(ctx), time.Since(start), peerOf(conn.wire))
+			err = noAnswerError(ctx, time.Since(start), peerOf(conn.wire))
 		}
 		_ = conn.Close() // the error to report is err
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/go-psi/psi/internal/callclock"
@@ -44,20 +45,26 @@ func withClock(ctx context.Context, method string, timeout time.Duration) (_ con
 // withConnectTimeout returns the context for connecting. A negative timeout means no limit.
 func withConnectTimeout(ctx context.Context, timeout time.Duration) (_ context.Context, stop func()) {
 	if timeout < 0 {
-		return ctx, func() {}
+		timeout = math.MaxInt64
 	}
 	ctx, _, stop = withClock(ctx, firstMethods, timeout)
 	return ctx, stop
 }
 
-// noAnswerError returns the error of connecting to a server that did not answer in time. It
-// wraps cause and says what was tried, for how long, and what is known about the server.
-// Any other cause, such as a cancellation, is returned unchanged.
-func noAnswerError(cause error, after time.Duration, peer string) error {
+// noAnswerError returns the error of connecting to a server that did not answer until ctx was
+// done, or whose user did not log in. It wraps the cause and says what was tried, for how long,
+// and what is known about the server. Any other cause, such as a cancellation, is returned
+// unchanged.
+func noAnswerError(ctx context.Context, after time.Duration, peer string) error {
+	cause := context.Cause(ctx)
 	if !errors.Is(cause, context.DeadlineExceeded) {
 		return cause
 	}
 	peer = cmp.Or(peer, "the server")
+	if callclock.FromContext(ctx).EndedPaused() {
+		err := fmt.Errorf("mcp: Connect: %w: the login at %s was not completed in %v", cause, peer, after.Round(time.Millisecond))
+		return &PrivateError{Public: notAvailable, Err: err}
+	}
 	if ours, ok := errors.AsType[*TimeoutError](cause); ok {
 		return &PrivateError{Public: notAvailable, Err: fmt.Errorf("%w from %s", ours, peer)}
 	}

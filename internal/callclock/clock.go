@@ -17,6 +17,7 @@ type Clock struct {
 	mu      sync.Mutex
 	timer   *time.Timer
 	paused  int // number of pauses that have not been resumed
+	broken  bool
 	stopped bool
 }
 
@@ -73,8 +74,25 @@ func FromContext(ctx context.Context) *Clock {
 // Pause pauses the clock of a request until resume is called; see [Clock.Pause]. It is for
 // waiting for something other than the server, such as a user who logs in.
 func Pause(ctx context.Context) (resume func()) {
-	if c := FromContext(ctx); c != nil {
-		return c.Pause()
+	c := FromContext(ctx)
+	if c == nil {
+		return func() {}
 	}
-	return func() {}
+	resumeClock := c.Pause()
+	return func() {
+		if ctx.Err() != nil {
+			c.mu.Lock()
+			c.broken = true
+			c.mu.Unlock()
+		}
+		resumeClock()
+	}
+}
+
+// EndedPaused reports whether the context of the request ended while its clock was paused: the
+// server was not to blame.
+func (c *Clock) EndedPaused() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.paused > 0 || c.broken
 }
