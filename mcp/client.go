@@ -65,9 +65,10 @@ type ClientOptions struct {
 	// state kept by its tools. On a stream, such as a command's, the server's questions and
 	// log messages do not identify the call they belong to. They are passed on only while a
 	// single call is in flight and no other caller has abandoned a call in the last ten
-	// minutes; otherwise the question is rejected with the reason. Callers are
+	// minutes; otherwise the question is rejected with the reason. A call whose questions its
+	// caller has not answered does not count for that caller's other calls. Callers are
 	// distinguished by their principals or, without one, by their sessions. Callers without
-	// either are treated as different each time.
+	// either are treated as different each time: give the peer of a stream a principal.
 	Forward bool
 	// MaxRounds is the maximum number of times a server may ask about one request, and
 	// MaxQuestions the maximum number of questions at once. If a server exceeds a limit,

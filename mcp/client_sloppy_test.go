@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"github.com/go-psi/psi/mcp"
@@ -70,7 +69,7 @@ func TestFindingY7IntegersInAnyForm(t *testing.T) {
 			}
 			answer = `"error":{"code":429,"message":"no","data":{"retryAfterMs":` + written + `}}`
 			_, err = c.CallTool(t.Context(), tool("t", ""))
-			if after, ok := mcp.RetryAfter(err); !ok || after != min(time.Duration(want), 24*3600*1000)*time.Millisecond {
+			if after, ok := mcp.RetryAfter(err); !ok || after.Milliseconds() != min(want, 24*3600*1000) {
 				t.Errorf("%s, retry after %s: %v, %v", version, written, after, err)
 			}
 		}

@@ -238,7 +238,7 @@ func TestFindingY16RetryAfterOfAStatus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		date := func(after time.Duration) string { return time.Now().Add(after).UTC().Format(http.TimeFormat) }
 		for header, want := range map[string]time.Duration{
-			"7": 7 * time.Second, " 7 ": 7 * time.Second, "0": 0, "99999999999999999999": 24 * time.Hour, "86401": 24 * time.Hour,
+			"7": 7 * time.Second, "0": 0, "99999999999999999999": 24 * time.Hour, "86401": 24 * time.Hour,
 			date(time.Minute): time.Minute, date(-time.Minute): 0, date(48 * time.Hour): 24 * time.Hour,
 			"": -1, "soon": -1, "-1": -1, "1.5": -1,
 		} {

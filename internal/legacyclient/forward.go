@@ -107,7 +107,7 @@ func (c *Conn) Abandon(handle string) {
 	for _, p := range s.pending {
 		if p.handle == handle {
 			p.expiry.Reset(abandonTime)
-			go s.answerPending(p.ctx, p, p.latestRequest(), nil)
+			go func() { _ = s.answerPending(p.ctx, p, p.latestRequest(), nil) }() // nobody waits for an error
 		}
 	}
 }

@@ -36,13 +36,13 @@ type session struct {
 	turns        chan struct{} // holds a token for each question that the client is answering
 
 	mu         sync.Mutex
-	server     *server                        // nil before the first handshake
-	level      string                         // of log messages, as requested from the server
-	generation int                            // counts handshakes
-	lost       bool                           // the server no longer knows the session
-	handshake  chan struct{}                  // closed after the current handshake, or nil
-	questions  map[transport.ID]*question     // questions being answered
-	answering  int                            // goroutines that answer questions, in any session
+	server     *server                    // nil before the first handshake
+	level      string                     // of log messages, as requested from the server
+	generation int                        // counts handshakes
+	lost       bool                       // the server no longer knows the session
+	handshake  chan struct{}              // closed after the current handshake, or nil
+	questions  map[transport.ID]*question // questions being answered
+	answering  int                        // goroutines that answer questions, in any session
 	admission  admission
 	listeners  map[transport.ID]*listener     // by the ID of the subscriptions/listen request
 	subscribed map[string]*remoteSubscription // by URI
