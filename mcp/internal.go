@@ -78,14 +78,20 @@ func (internals) Detach(req *Request) *Request {
 	return d
 }
 
-// DetachWithProgress is like Detach, but the copy always has a progress token.
-func (i internals) DetachWithProgress(req *Request) *Request {
+// DetachForTask is like Detach, but the copy always has a progress token, and InTask returns
+// true for it.
+func (i internals) DetachForTask(req *Request) *Request {
 	d := i.Detach(req)
+	d.call.inTask = true
 	if d.params.progressToken.IsZero() {
 		d.params.progressToken = IntID(1)
 	}
 	return d
 }
+
+// InTask reports whether req is served by a task. Its outcome is that of the task, so it must
+// not be answered with another task.
+func (internals) InTask(req *Request) bool { return req.sharedCall().inTask }
 
 // MarshalResult encodes a result that is sent inside another result.
 func (internals) MarshalResult(res Result) (json.RawMessage, error) {

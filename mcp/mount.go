@@ -38,11 +38,13 @@ type mount struct {
 
 func newMount(prefix string, h Handler, site string, m *Mux) *mount {
 	h, around := unwrap(h)
-	s := stack(h, slices.Concat(m.around(), around))
-	return &mount{
+	mt := &mount{
 		prefix: prefix, uriPrefix: "mount:" + prefix + ":", pagePrefix: pagePrefixOf(prefix),
-		handler: h, serve: s.Handler, around: s.around, site: site, parent: m.registry, late: map[Change]latePart{},
+		handler: h, site: site, parent: m.registry, late: map[Change]latePart{},
 	}
+	s := stack(mountSealer{mt}, slices.Concat(m.around(), around))
+	mt.serve, mt.around = s.Handler, s.around
+	return mt
 }
 
 // isMountPrefix reports whether all model providers accept the prefix in tool names.
@@ -276,18 +278,15 @@ func (mt *mount) serveNamed(ctx context.Context, req *Request, kind string) (Res
 	}
 	inner := req.withName(name)
 	inner.mounts += mt.prefix + "/"
-	inner, err := mt.openState(ctx, req, inner)
-	if err != nil {
-		return nil, err
-	}
+	inner.outer = req
 	res, err := mt.serve.ServeMCP(contextWithRequest(ctx, inner), inner)
 	if err != nil {
 		return nil, outerError(err, kind, name, req.Name())
 	}
 	if res != nil && res.base().ResultType == tasking.ResultTask {
-		return mt.createdTask(req, res)
+		return res, nil // sealed already, or a task of the mux itself
 	}
-	return mt.sealState(req, mt.renameResult(res))
+	return mt.renameResult(res), nil
 }
 
 // outerError returns the error of a mounted handler, with the outer name if the error is

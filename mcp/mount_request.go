@@ -6,9 +6,11 @@ package mcp
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/go-psi/psi/internal/jsonscan"
+	"github.com/go-psi/psi/internal/tasking"
 )
 
 // maxShortTimeout is the maximum time for which subscriptions wait for mounts, and lists for
@@ -171,6 +173,31 @@ func (mt *mount) isLate(list Change) bool {
 	return mt.late[list].cancel != nil
 }
 
+// A mountSealer is the innermost handler of a mount: it seals the states and the tasks of the
+// mounted server. It is inside the middleware of the mount, because middleware can have states
+// and tasks of the mux itself.
+type mountSealer struct{ mount *mount }
+
+// ServeMCP implements [Handler].
+func (s mountSealer) ServeMCP(ctx context.Context, req *Request) (Result, error) {
+	outer := req.outer
+	if outer == nil { // not about one item, or made by middleware
+		outer = req
+	}
+	inner, err := s.mount.openState(ctx, outer, req)
+	if err != nil {
+		return nil, err
+	}
+	res, err := s.mount.handler.ServeMCP(contextWithRequest(ctx, inner), inner)
+	if err != nil || res == nil {
+		return res, err
+	}
+	if res.base().ResultType == tasking.ResultTask && !strings.HasPrefix(req.Method, prefixTasks) {
+		return s.mount.createdTask(outer, res)
+	}
+	return s.mount.sealState(outer, res)
+}
+
 // sealState and openState bind the state of a mounted server to the caller of the mux. The
 // mounted server cannot do that, because all callers share its connection. A mounted mux
 // binds its states itself.
@@ -192,7 +219,7 @@ func (mt *mount) sealState(req *Request, res Result) (Result, error) {
 
 // openState returns inner with the original state of the mounted server.
 func (mt *mount) openState(ctx context.Context, req, inner *Request) (*Request, error) {
-	raw := req.params.requestState()
+	raw := inner.params.requestState()
 	if _, isMux := mt.handler.(*Mux); isMux || raw == nil {
 		return inner, nil
 	}

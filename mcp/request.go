@@ -34,6 +34,7 @@ type Request struct {
 	path    uritemplate.Values
 	spelled spellings // the URIs in params, as its sender spelled them
 	mounts  string    // the prefixes of the mounts that it has passed
+	outer   *Request  // the request that the mux sent to the mount; nil before it has passed one
 	call    *call
 }
 

@@ -35,6 +35,7 @@ type call struct {
 	serverInfo atomic.Pointer[json.RawMessage] // identity of the outermost mux that serves the request
 	isRouted   atomic.Bool                     // see Request.IsRouted
 	terms      *tasking.Terms                  // task terms of the request; nil for most requests
+	inTask     bool                            // the request is served by a task, and not answered with another one
 
 	mu       sync.Mutex
 	ctx      context.Context // of the handler
@@ -46,7 +47,7 @@ type call struct {
 }
 
 // detached returns the call of a new request made on behalf of the request of c.
-func (c *call) detached() *call { return &call{session: c.session} }
+func (c *call) detached() *call { return &call{session: c.session, inTask: c.inTask} }
 
 // observe calls saw, in order, for each notification that is sent until stop is called.
 func (c *call) observe(saw func(method string, params json.RawMessage)) (stop func()) {

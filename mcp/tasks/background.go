@@ -30,6 +30,13 @@ type BackgroundOptions struct {
 // Background returns middleware that runs tools in the background. Requests other than
 // tools/call pass unchanged. opts may be nil. Background panics if a duration is negative.
 //
+// A call becomes at most one task: if several Background are around a tool, also in mounted
+// servers, the outermost one runs it. What the handler of a task calls with its own request
+// is part of the task.
+//
+// Every run of a handler, also of an ordinary call, sees its caller as the store returns it;
+// see [mcp.Principal].
+//
 // The context of a handler that runs as a task is cancelled when the client cancels the
 // task (the cause is an [*mcp.CancelError]), when the task's TTL expires, when the process
 // shuts down, and when another process has taken over the task. [mcp.Progress] sets the
@@ -68,11 +75,18 @@ func (b *background) Describe() mcp.Description {
 
 // ServeMCP implements [mcp.Handler].
 func (b *background) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
-	if req.Method != mcp.MethodCallTool {
+	if req.Method != mcp.MethodCallTool || core.InTask(req) {
 		return b.next.ServeMCP(ctx, req)
 	}
 	if r := runFromContext(ctx); r != nil {
-		return r.deferHandler(ctx, b.next, req), nil
+		if res, isOther := r.deferHandler(ctx, b.next, req); !isOther {
+			return res, nil
+		}
+		return b.next.ServeMCP(ctx, req)
+	}
+	req, err := withStoredCaller(req)
+	if err != nil {
+		return nil, err
 	}
 	terms := core.TaskTerms(req)
 	switch {
@@ -81,7 +95,7 @@ func (b *background) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Result
 	case terms != nil && !b.manager.isServing():
 		return nil, mcp.Errorf(mcp.CodeInternalError, "tasks cannot be started at the moment; try again later")
 	case !supports(req), !b.manager.isServing():
-		return b.next.ServeMCP(ctx, req)
+		return b.next.ServeMCP(core.ContextWithRequest(ctx, req), req)
 	case b.opts.After > 0 && terms == nil:
 		return b.serveUntil(ctx, req)
 	}

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/internal/digest"
+	"github.com/go-psi/psi/internal/jsonscan"
+	"github.com/go-psi/psi/internal/strictjson"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/store"
 )
@@ -25,7 +27,7 @@ const idLength = 26
 // run it.
 func (m *Manager) newRecord(ctx context.Context, req *mcp.Request, ttl time.Duration, reserved bool) (*record, error) {
 	ttlMs, pollMs, created := max(ttl.Milliseconds(), 1), m.opts.PollInterval.Milliseconds(), now()
-	rec := &record{Caller: req.Principal}
+	rec := &record{Caller: req.Principal, Tool: req.Name()}
 	rec.Task = Task{ID: strings.ToLower(rand.Text()), Status: Working, CreatedAt: created, LastUpdatedAt: created, TTLMs: &ttlMs, PollIntervalMs: &pollMs}
 	if reserved {
 		rec.Owner, rec.Epoch, rec.Attempts = m.owner, 1, 1
@@ -128,17 +130,36 @@ func (m *Manager) remove(ctx context.Context, rec *record) error {
 	return nil
 }
 
+// arrivedKey is the key of the call in the context as it arrived at the mux of the manager.
+type arrivedKey struct{}
+
 // requestOf returns the params of a call as they arrived at the mux, because a later run
-// passes through the middleware of the mux again, which may change them.
+// passes through the middleware and the mounts of the mux again, which may change them. They
+// declare the capabilities of the client, even if the call was made by a handler for its
+// client.
 func requestOf(ctx context.Context, req *mcp.Request) json.RawMessage {
-	if arrived := mcp.RequestFromContext(ctx); arrived != nil && arrived.Method == req.Method && arrived.ID == req.ID {
+	if arrived, _ := ctx.Value(arrivedKey{}).(*mcp.Request); arrived != nil && arrived.Method == req.Method && arrived.ID == req.ID {
 		req = arrived
 	}
-	if req.Params() == nil {
-		return json.RawMessage("{}")
+	params := req.Params()
+	if params == nil {
+		params = json.RawMessage("{}")
 	}
-	return req.Params()
+	given := jsonscan.Member(params, "_meta")
+	if jsonscan.Member(given, mcp.MetaClientCapabilities) != nil {
+		return params
+	}
+	meta := jsonscan.AppendString(jsonscan.AppendKey([]byte{'{'}, mcp.MetaProtocolVersion), req.Version())
+	meta = append(jsonscan.AppendKey(meta, mcp.MetaClientCapabilities), strictjson.MustMarshal(req.ClientCapabilities())...)
+	if !jsonscan.IsObject(given) {
+		given = json.RawMessage("{}")
+	}
+	meta = jsonscan.AppendMembers(meta, given, mcp.MetaProtocolVersion, mcp.MetaClientCapabilities)
+	return jsonscan.AppendMembers(append(jsonscan.AppendKey([]byte{'{'}, "_meta"), meta...), params, "_meta")
 }
+
+// requestID returns the ID of the request of a task that runs again. It appears in traces.
+func (r *record) requestID() mcp.ID { return mcp.StringID(digest.Session(r.Task.ID)) }
 
 // restore returns the request of a task for another run of its handler.
 func (m *Manager) restore(ctx context.Context, rec *record) (*mcp.Request, error) {
@@ -153,15 +174,15 @@ func (m *Manager) restore(ctx context.Context, rec *record) (*mcp.Request, error
 	if err != nil {
 		return nil, err
 	}
-	req.ID, req.Principal = mcp.StringID(digest.Session(rec.Task.ID)), rec.Caller // the ID appears in traces
-	if rec.State == nil {
-		return req, nil
-	}
+	req.ID, req.Principal = rec.requestID(), rec.Caller
 	answers := map[string]json.RawMessage{}
 	for _, q := range rec.Asked {
-		if q.Digest == "" && q.Answer != nil {
+		if q.Digest == "" {
 			answers[q.Key] = q.Answer
 		}
+	}
+	if rec.State == nil && len(answers) == 0 {
+		return req, nil // the handler has not asked by itself
 	}
 	return core.WithAnswers(req, answers, rec.State)
 }

@@ -162,6 +162,7 @@ type replica struct {
 	manager    *tasks.Manager
 	link       *link
 	background *mcp.Mux // tools registered here run in the background
+	key        []byte   // seals states; the same for all replicas that share the store
 }
 
 // newReplica returns a replica of a server. Nil options mean short intervals.
@@ -174,9 +175,9 @@ func newReplica(t testing.TB, shared store.Store, o *tasks.Options, b *tasks.Bac
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	key := sha256.Sum256(fmt.Appendf(nil, "%p", shared)) // the same for all that share the store
+	key := sha256.Sum256(fmt.Appendf(nil, "%p", shared))
 	mux := mcp.NewMux("farm", "1", &mcp.MuxOptions{Logger: opts.Logger, StateKeys: [][]byte{key[:]}, StateStore: shared})
-	r := &replica{mux: mux, link: &link{shared: shared}}
+	r := &replica{mux: mux, link: &link{shared: shared}, key: key[:]}
 	opts.Store = r.link
 	r.manager = tasks.New("farm", &opts)
 	r.manager.Register(r.mux)

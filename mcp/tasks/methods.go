@@ -24,6 +24,8 @@ func (m *Manager) serveMethods(next mcp.Handler) mcp.Handler {
 			return m.listen(ctx, next, req)
 		case tasking.MethodList:
 			return m.listTasks(ctx, next, req)
+		case mcp.MethodCallTool:
+			return next.ServeMCP(context.WithValue(ctx, arrivedKey{}, mcp.RequestFromContext(ctx)), req)
 		case MethodGet, MethodUpdate, MethodCancel:
 		default:
 			return next.ServeMCP(ctx, req)

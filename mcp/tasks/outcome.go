@@ -9,8 +9,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/go-psi/psi/internal/digest"
+	"github.com/go-psi/psi/internal/pause"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/store"
 )
@@ -107,25 +109,40 @@ func (r *run) ask(res mcp.Result) func(*record) error {
 func (r *run) settle(ctx context.Context, fn func(*record) error) error {
 	m, id := r.manager, r.record.Task.ID
 	var rec *record
-	created := false
+	created := false // then the task is not listed, and its ID is not known yet
 	end := func(rec *record) error {
 		rec.Owner, rec.Attempts = "", 0
 		return fn(rec)
 	}
 	err := r.persist(ctx, func() (err error) {
-		if _, created, err = r.create(ctx, end); !created && err == nil {
+		if rec, created, err = r.create(ctx, end); !created && err == nil {
 			rec, err = r.change(ctx, end)
 		}
 		return err
 	})
-	if err != nil || created {
-		return err // a task that was just created is not listed, and its ID is not known yet
+	switch {
+	case err == nil && rec.Task.Status == Working:
+		m.done.Go(func() { m.runLater(ctx, rec) })
+		return nil
+	case err != nil || created:
+		return err
 	}
 	m.announce(ctx, id)
 	if err := m.unlist(ctx, id, rec.Round); err != nil {
 		m.opts.Logger.WarnContext(ctx, "tasks: a task was not taken off the list of working ones, which is done later", "task", digest.Session(id), "error", err)
 	}
 	return nil
+}
+
+// maxPause bounds the pause before a handler runs again that asked for that. It is shorter
+// if clients poll more often.
+const maxPause = time.Second
+
+// runLater makes a task that has no owner run again after a pause, or immediately in another
+// process if this one shuts down. If this process ends, a sweeper finds the task.
+func (m *Manager) runLater(ctx context.Context, rec *record) {
+	_ = pause.For(m.ctx, min(m.opts.PollInterval, maxPause))
+	m.offer(ctx, rec)
 }
 
 // complete stores a result: in the record if it is small, otherwise separately, before the
@@ -176,6 +193,10 @@ func (r *run) encode(ctx context.Context, res mcp.Result) (raw json.RawMessage, 
 			err = mcp.Errorf(mcp.CodeInternalError, "the result of the task cannot be encoded")
 		}
 	}()
+	if core.Base(res).ResultType == ResultTask {
+		return nil, mcp.Errorf(mcp.CodeInternalError, "the tool %q was answered with a task, which cannot be the result of a task; "+
+			"pass the request of the task on, or call the other tool without declaring %s", r.record.Tool, Extension)
+	}
 	return core.MarshalResult(res)
 }
 

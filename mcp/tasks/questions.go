@@ -7,6 +7,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/go-psi/psi/internal/replay"
 	"github.com/go-psi/psi/mcp"
@@ -16,44 +18,31 @@ import (
 const maxQuestions = 512
 
 // ask makes the task wait for answers. digests has the digests of the questions by the
-// handler's keys; it is empty if the handler returned the questions itself.
+// handler's keys; it is empty if the handler returned the questions itself. If there are no
+// questions, the task stays working, because its handler wants to run again later.
 func (r *record) ask(asked *mcp.InputRequired, digests map[string]string) {
 	if r.Cancelled {
 		r.setStatus(Cancelled, "")
 		return
 	}
-	if r.Asked == nil {
-		r.Asked = map[string]question{}
-	}
+	r.Used = slices.AppendSeq(r.Used, maps.Keys(r.Asked))
+	r.Asked, r.State = map[string]question{}, asked.RequestState
 	for key, q := range asked.InputRequests {
-		if r.isOpen(key, digests[key]) {
-			continue
-		}
 		r.Asked[r.publicKey(key)] = question{Key: key, Digest: digests[key], Request: q}
 	}
-	r.State = asked.RequestState
-	if len(r.Asked) > maxQuestions {
+	switch {
+	case len(r.Used)+len(r.Asked) > maxQuestions:
 		r.fail(nil, mcp.Errorf(mcp.CodeInternalError, "the task asked more than %d questions", maxQuestions))
-		return
+	case len(r.Asked) > 0:
+		r.setStatus(InputRequired, "")
 	}
-	r.setStatus(InputRequired, "")
-}
-
-// isOpen reports whether the question is already waiting for an answer.
-func (r *record) isOpen(key, digest string) bool {
-	for _, q := range r.Asked {
-		if q.Key == key && q.Digest == digest && q.Answer == nil {
-			return true
-		}
-	}
-	return false
 }
 
 // publicKey returns a key for a question that no other question of the task has had.
 func (r *record) publicKey(key string) string {
 	public := key
 	for n := 2; ; n++ {
-		if _, used := r.Asked[public]; !used {
+		if _, asked := r.Asked[public]; !asked && !slices.Contains(r.Used, public) {
 			return public
 		}
 		public = fmt.Sprintf("%s-%d", key, n)

@@ -208,7 +208,7 @@ func (m *Manager) resume(c candidate) {
 		if err != nil {
 			return nil, err
 		}
-		res, err := core.Serve(core.ContextWithRequest(ctx, req), m.handler, req, nil, m.opts.Logger)
+		res, err := core.Serve(context.WithValue(core.ContextWithRequest(ctx, req), runKey{}, r), m.handler, req, nil, m.opts.Logger)
 		r.mu.Lock()
 		continueHandler := r.continueHandler
 		r.mu.Unlock()

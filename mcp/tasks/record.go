@@ -22,11 +22,13 @@ import (
 type record struct {
 	Task    Task            `json:"task"`
 	Caller  *mcp.Principal  `json:"caller,omitzero"`
+	Tool    string          `json:"tool"`             // the name with which the call reached Background
 	Request json.RawMessage `json:"request,omitzero"` // nil if stored separately or the task has ended
 	Parts   int             `json:"parts,omitzero"`   // number of parts of the request
 
 	Memory  *replay.Memory      `json:"memory,omitzero"`  // what the handler remembers; nil if the request carries it
-	Asked   map[string]question `json:"asked,omitempty"`  // all questions ever sent to the client, by public key
+	Asked   map[string]question `json:"asked,omitempty"`  // the questions of the latest round, by public key
+	Used    []string            `json:"used,omitempty"`   // the public keys of earlier rounds
 	State   *string             `json:"state,omitzero"`   // RequestState if the handler returned the questions itself
 	Result  json.RawMessage     `json:"result,omitzero"`  // nil if stored separately or there is none
 	Results int                 `json:"results,omitzero"` // number of parts of the result
@@ -72,7 +74,7 @@ func (r *record) setStatus(s Status, message string) {
 	r.Task.Status, r.Task.StatusMessage = s, message
 	r.touch()
 	if s.IsFinal() {
-		r.Request, r.Memory, r.Asked, r.State = nil, nil, nil, nil
+		r.Request, r.Memory, r.Asked, r.Used, r.State = nil, nil, nil, nil, nil
 	}
 }
 
@@ -153,7 +155,7 @@ func (m *Manager) load(ctx context.Context, id string) (*record, uint64, error) 
 		return nil, 0, err
 	}
 	r := new(record)
-	if err := strictjson.Unmarshal(raw, r); err != nil {
+	if err := strictjson.UnmarshalWith(exactNumbers, raw, r); err != nil {
 		return nil, 0, fmt.Errorf("tasks: the record of a task cannot be read: %w", err)
 	}
 	return r, version, r.check(id)

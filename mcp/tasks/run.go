@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -212,6 +213,8 @@ func (r *run) answer() mcp.Result {
 	return &CreateResult{ResultBase: mcp.ResultBase{ResultType: ResultTask}, Task: r.created}
 }
 
+// runKey is the key of the run in the context of a request that a task sends through the mux
+// again, to find its handler.
 type runKey struct{}
 
 func runFromContext(ctx context.Context) *run {
@@ -219,28 +222,31 @@ func runFromContext(ctx context.Context) *run {
 	return r
 }
 
-// contextFor returns the context of the handler. It has the values of ctx, but is cancelled
+// contextFor returns the context of the run. It has the values of ctx, but is cancelled
 // independently.
 func (r *run) contextFor(ctx context.Context) context.Context {
-	ctx = replay.NewContext(context.WithValue(context.WithoutCancel(ctx), runKey{}, r), r.replay)
-	r.ctx, r.cancel = context.WithCancelCause(ctx)
+	r.ctx, r.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	return r.ctx
 }
 
 // deferHandler answers the request of a task that runs again with the task, as the request
-// of the first run was answered, and sets continueHandler, which then calls the handler. This way, the
-// middleware around the mux does not affect the task as it would affect a call, for example
-// by limiting its time.
-func (r *run) deferHandler(ctx context.Context, next mcp.Handler, req *mcp.Request) mcp.Result {
+// of the first run was answered, and sets continueHandler, which then calls the handler.
+// This way, the middleware around the mux does not affect the task as it would affect a
+// call, for example by limiting its time. isOther reports that req is another call, which
+// middleware makes.
+func (r *run) deferHandler(ctx context.Context, next mcp.Handler, req *mcp.Request) (res mcp.Result, isOther bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.continueHandler != nil || req.ID != r.record.requestID() || req.Name() != r.record.Tool {
+		return nil, true
+	}
 	r.continueHandler = func() (mcp.Result, error) {
 		ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 		defer cancel(nil)
 		defer context.AfterFunc(r.ctx, func() { cancel(context.Cause(r.ctx)) })()
 		return r.serve(ctx, next, req)
 	}
-	return r.answer()
+	return r.answer(), false
 }
 
 // serve calls the handler of the tool.
@@ -248,21 +254,24 @@ func (r *run) serve(ctx context.Context, next mcp.Handler, req *mcp.Request) (mc
 	r.mu.Lock()
 	r.reached, r.tool = true, req.Name()
 	r.mu.Unlock()
-	inner := core.DetachWithProgress(req)
-	ctx = context.WithValue(ctx, runKey{}, (*run)(nil)) // tools that the handler calls are not part of the run
+	inner := core.DetachForTask(req)
+	ctx = context.WithValue(ctx, runKey{}, (*run)(nil)) // the call has been found
+	ctx = replay.NewContext(ctx, r.replay)
 	return core.Serve(core.ContextWithRequest(ctx, inner), next, inner, r, r.manager.opts.Logger)
 }
 
 // Notify implements the notifier of a request: a task has a status message instead of
-// notifications.
+// notifications. It must not hold mu while it sends: a client that does not read would delay
+// the renewal of the lease.
 func (r *run) Notify(ctx context.Context, method string, params json.RawMessage) error {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	switch {
-	case !r.isTask && (method != mcp.NotificationProgress || !r.original.ProgressToken().IsZero()):
-		return r.original.Notify(ctx, method, params)
-	case r.isTask && method == mcp.NotificationProgress:
+	isTask := r.isTask
+	if isTask && method == mcp.NotificationProgress {
 		r.message = statusMessage(params)
+	}
+	r.mu.Unlock()
+	if !isTask && (method != mcp.NotificationProgress || !r.original.ProgressToken().IsZero()) {
+		return r.original.Notify(ctx, method, params)
 	}
 	return nil
 }
@@ -279,15 +288,18 @@ func statusMessage(params json.RawMessage) string {
 	if len(p.Message) > maxMessage {
 		p.Message = strings.ToValidUTF8(p.Message[:maxMessage], "") + "…"
 	}
-	done := fmt.Sprint(p.Progress)
+	done := decimal(p.Progress)
 	if p.Total != nil {
-		done = fmt.Sprintf("%v of %v", p.Progress, *p.Total)
+		done += " of " + decimal(*p.Total)
 	}
 	if p.Message == "" {
 		return done
 	}
 	return p.Message + " (" + done + ")"
 }
+
+// decimal formats a number for people, without an exponent.
+func decimal(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
 // change changes the record, unless another process has taken the task over.
 func (r *run) change(ctx context.Context, fn func(*record) error) (*record, error) {

@@ -1,0 +1,388 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package tasks_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcp/store"
+	"github.com/go-psi/psi/mcp/tasks"
+)
+
+// A task is a call that takes longer: whatever its handler does, wherever Background stands,
+// and in whatever process each of its runs takes place, its outcome is that of the call.
+func TestOutcomeEqualsTheCall(t *testing.T) {
+	for kind, handler := range kinds {
+		for place, serve := range places {
+			for way, next := range handovers {
+				t.Run(strings.Join([]string{kind, place, way}, "/"), func(t *testing.T) {
+					inBubble(t, func(t *testing.T) {
+						s := &site{shared: store.NewMemory(nil), steps: new(ledger), serve: serve}
+						s.handler = handler(s.steps)
+						s.open(t)
+						plain := s.connect(t, nil)
+						want, err := mcp.Call[string](t.Context(), plain, s.tool, struct{}{})
+						if err != nil {
+							t.Fatal("the call:", err)
+						}
+						s.steps.mu.Lock()
+						s.steps.runs = nil
+						s.steps.mu.Unlock()
+						if got := s.run(t, next); got != want {
+							t.Errorf("the task ends with %q, the call with %q", got, want)
+						}
+						if again := s.steps.repeated(); again != nil && s.remote == nil { // a call of another server is one step
+							t.Error("run again:", again)
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// A site is a server of which at most one replica can run tasks at a time.
+type site struct {
+	shared  store.Store
+	steps   *ledger
+	handler mcp.Handler
+	serve   func(t *testing.T, s *site, r *replica) (tool string)
+
+	replica *replica
+	tool    string   // the name of the tool
+	remote  *mcp.Mux // a server behind all replicas; nil before a place needs it
+}
+
+// open starts a replica and makes it the current one.
+func (s *site) open(t *testing.T) {
+	t.Helper()
+	s.replica = newReplica(t, s.shared, nil, nil)
+	s.tool = s.serve(t, s, s.replica)
+}
+
+// connect connects a client that answers questions, with the given extensions.
+func (s *site) connect(t *testing.T, extensions []mcp.ClientExtension) *mcp.Conn {
+	t.Helper()
+	client := &mcptest.Client{Principal: ada(), Options: mcp.ClientOptions{
+		Extensions: extensions,
+		Elicit: func(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+			r := new(mcp.ElicitResult)
+			return r, json.Unmarshal(reply(p.Message), r)
+		},
+		Sample: func(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+			r := new(mcp.CreateMessageResult)
+			return r, json.Unmarshal([]byte(sampled), r)
+		},
+	}}
+	return client.Connect(t, s.replica.mux)
+}
+
+// ada returns a caller with a claim of every type that a token can have.
+func ada() *mcp.Principal {
+	return &mcp.Principal{Issuer: "i", Subject: "ada", Scopes: []string{"films"}, Claims: map[string]any{
+		"name": "Ada", "admin": true, "level": 1.5, "tenant": 7.0, "roles": []any{"a", "b"}, "address": map[string]any{"city": "London"}, "none": nil,
+	}}
+}
+
+// Answers to questions.
+const (
+	h265    = `{"action":"accept","content":{"codec":"h265"}}`
+	sampled = `{"role":"assistant","model":"m","content":{"type":"text","text":"a poem"}}`
+)
+
+// reply returns the user's answer to a question, which depends on the round.
+func reply(message string) json.RawMessage {
+	if strings.HasSuffix(message, " 2") {
+		return json.RawMessage(h265)
+	}
+	return json.RawMessage(av1)
+}
+
+// run runs the tool as a task and returns its text. Before each round of answers, and once
+// while the task works, next may replace the process that runs it.
+func (s *site) run(t *testing.T, next func(t *testing.T, s *site)) string {
+	t.Helper()
+	h := start(t, s.connect(t, []mcp.ClientExtension{tasks.Client()}), s.tool)
+	moved := false
+	move := func() {
+		next(t, s)
+		moved = true
+		h = tasks.Attach(s.connect(t, []mcp.ClientExtension{tasks.Client()}), h.ID)
+	}
+	for range 200 {
+		d := state(t, h)
+		switch {
+		case d.Status.IsFinal():
+			if d.Status != tasks.Completed {
+				t.Fatalf("the task is %s: %v", d.Status, d.Error)
+			}
+			return text(t, d)
+		case d.Status == tasks.InputRequired:
+			if len(d.InputRequests) == 0 {
+				t.Fatal("the task waits for input without a question")
+			}
+			move()
+			answers := map[string]json.RawMessage{}
+			for key, q := range d.InputRequests {
+				var p mcp.ElicitParams
+				if answers[key] = json.RawMessage(sampled); q.Method == mcp.MethodElicit && json.Unmarshal(q.Params, &p) == nil {
+					answers[key] = reply(p.Message)
+				}
+			}
+			if err := h.Update(t.Context(), answers); err != nil {
+				t.Fatal("tasks/update:", err)
+			}
+			synctest.Wait()
+		case !moved:
+			move()
+		}
+		<-time.After(100 * time.Millisecond)
+	}
+	t.Fatalf("the task does not end: it is %s", state(t, h).Status)
+	return ""
+}
+
+// handovers are the ways in which the next run comes to its process.
+var handovers = map[string]func(t *testing.T, s *site){
+	"in one process": func(*testing.T, *site) {},
+	"handed over": func(t *testing.T, s *site) {
+		s.replica.shutdown(t)
+		s.open(t)
+	},
+	"taken over": func(t *testing.T, s *site) {
+		s.replica.link.cut()
+		s.open(t)
+	},
+}
+
+// kinds are kinds of handlers. Each ends with what it knows about its caller and its answers.
+var kinds = map[string]func(steps *ledger) mcp.Handler{
+	"answers at once": func(steps *ledger) mcp.Handler {
+		return says(func(ctx context.Context) (string, error) { return "done", steps.once(ctx, "step") })
+	},
+	"Elicit": func(steps *ledger) mcp.Handler {
+		return says(func(ctx context.Context) (string, error) {
+			if err := steps.once(ctx, "before"); err != nil {
+				return "", err
+			}
+			c, err := mcp.Elicit[codec](ctx, "codec", "Which codec?")
+			if err != nil {
+				return "", err
+			}
+			return c.Codec, steps.once(ctx, "after")
+		})
+	},
+	"Sample": func(*ledger) mcp.Handler {
+		return says(func(ctx context.Context) (string, error) {
+			r, err := mcp.Sample(ctx, "poem", &mcp.CreateMessageParams{MaxTokens: 100, Messages: []*mcp.SamplingMessage{{Role: mcp.RoleUser, Content: mcp.SamplingContent{mcp.Text("A poem!")}}}})
+			if err != nil {
+				return "", err
+			}
+			return r.Content[0].(*mcp.TextContent).Text, nil
+		})
+	},
+	"several rounds": func(steps *ledger) mcp.Handler {
+		return says(func(ctx context.Context) (string, error) {
+			var all []string
+			for i := range 3 {
+				c, err := mcp.Elicit[codec](ctx, fmt.Sprint("codec ", i), fmt.Sprint("Which codec? ", i))
+				if err != nil {
+					return "", err
+				}
+				if err := steps.once(ctx, fmt.Sprint("step ", i)); err != nil {
+					return "", err
+				}
+				all = append(all, c.Codec)
+			}
+			return fmt.Sprint(all), nil
+		})
+	},
+	"own questions with a state": func(*ledger) mcp.Handler {
+		return asksItself(func(in retry) (mcp.Result, string) {
+			if len(in.State) == 2 {
+				return nil, in.State + " " + string(in.Answers["q"])
+			}
+			state := in.State + "x"
+			return &mcp.InputRequired{InputRequests: question("q", fmt.Sprint("Round ", len(state))), RequestState: &state}, ""
+		})
+	},
+	"own questions without a state": func(*ledger) mcp.Handler {
+		return asksItself(func(in retry) (mcp.Result, string) {
+			switch {
+			case in.Answers["second"] != nil:
+				return nil, fmt.Sprint(len(in.Answers), " ", string(in.Answers["second"]))
+			case in.Answers["first"] != nil:
+				return &mcp.InputRequired{InputRequests: question("second", "Round 2")}, ""
+			}
+			return &mcp.InputRequired{InputRequests: question("first", "Round 1")}, ""
+		})
+	},
+	"a state without questions": func(*ledger) mcp.Handler {
+		return asksItself(func(in retry) (mcp.Result, string) {
+			if len(in.State) == 3 {
+				return nil, fmt.Sprint(in.State, len(in.Answers))
+			}
+			return &mcp.InputRequired{RequestState: new(in.State + "x")}, ""
+		})
+	},
+	"a state without questions after a question": func(*ledger) mcp.Handler {
+		return asksItself(func(in retry) (mcp.Result, string) {
+			switch in.State {
+			case "":
+				return &mcp.InputRequired{InputRequests: question("q", "Round 1"), RequestState: new("asked")}, ""
+			case "asked":
+				return &mcp.InputRequired{RequestState: new("later " + string(in.Answers["q"]))}, ""
+			}
+			return nil, fmt.Sprint(in.State, len(in.Answers))
+		})
+	},
+}
+
+// says returns a handler that ends with the text of fn, its caller and its claims.
+func says(fn func(ctx context.Context) (string, error)) mcp.Handler {
+	return mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
+		s, err := fn(ctx)
+		return s + describe(mcp.PrincipalFromContext(ctx)), err
+	}, nil)
+}
+
+func describe(p *mcp.Principal) string {
+	if p == nil {
+		return " for no one"
+	}
+	return fmt.Sprintf(" for %s %v %#v", p.Subject, p.Scopes, p.Claims)
+}
+
+// A retry is what the client sends back to a handler that asks by itself.
+type retry struct {
+	State   string                     `json:"requestState"`
+	Answers map[string]json.RawMessage `json:"inputResponses"`
+}
+
+// asksItself returns a handler that asks without the functions of package mcp.
+func asksItself(fn func(in retry) (asks mcp.Result, text string)) mcp.Handler {
+	return mcp.Describe(mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
+		var in retry
+		if err := json.Unmarshal(req.Params(), &in); err != nil {
+			return nil, err
+		}
+		asks, text := fn(in)
+		if asks != nil {
+			return asks, nil
+		}
+		return &mcp.CallToolResult{Content: mcp.Contents{mcp.Text(text + describe(req.Principal))}}, nil
+	}), &mcp.Tool{})
+}
+
+func question(key, message string) map[string]mcp.InputRequest {
+	return map[string]mcp.InputRequest{key: {Method: mcp.MethodElicit, Params: json.RawMessage(fmt.Sprintf(
+		`{"message":%q,"requestedSchema":{"type":"object","properties":{"codec":{"type":"string"}}}}`, message))}}
+}
+
+// places are the places where Background can stand. They register the tool, and return its
+// name.
+var places = map[string]func(t *testing.T, s *site, r *replica) string{
+	"around the tool": func(_ *testing.T, s *site, r *replica) string {
+		r.background.Tool("work", s.handler)
+		return "work"
+	},
+	"around the mux": func(_ *testing.T, s *site, r *replica) string {
+		r.mux.Use(r.manager.Background(nil))
+		r.mux.Tool("work", s.handler)
+		return "work"
+	},
+	"around the mux and the tool": func(_ *testing.T, s *site, r *replica) string {
+		r.mux.Use(r.manager.Background(nil))
+		r.background.Tool("work", s.handler)
+		return "work"
+	},
+	"around a mount": func(_ *testing.T, s *site, r *replica) string {
+		child := mcp.NewMux("child", "1", r.muxOptions())
+		child.Tool("work", s.handler)
+		r.background.Mount("in_", child)
+		return "in_work"
+	},
+	"around a mount of a server with tasks": func(t *testing.T, s *site, r *replica) string {
+		child := newReplica(t, store.NewMemory(nil), nil, nil)
+		child.background.Tool("work", s.handler)
+		r.background.Mount("in_", child.mux)
+		return "in_work"
+	},
+	"around a connection": func(t *testing.T, s *site, r *replica) string {
+		if s.remote == nil {
+			s.remote = mcp.NewMux("remote", "1", r.muxOptions())
+			s.remote.Tool("work", s.handler)
+		}
+		r.background.Mount("in_", (&mcptest.Client{Options: *forwarding(mcp.LatestVersion)}).Connect(t, s.remote))
+		return "in_work"
+	},
+	"around a connection to a server with tasks": func(t *testing.T, s *site, r *replica) string {
+		if s.remote == nil {
+			remote := newReplica(t, store.NewMemory(nil), nil, nil)
+			remote.background.Tool("work", s.handler)
+			s.remote = remote.mux
+		}
+		r.background.Mount("in_", (&mcptest.Client{Options: *forwarding(mcp.LatestVersion)}).Connect(t, s.remote))
+		return "in_work"
+	},
+	"inside middleware that calls a background tool": func(_ *testing.T, s *site, r *replica) string {
+		r.mux.Use(calling(r.mux, "audit"))
+		r.background.Tool("audit", s.audit())
+		r.background.Tool("work", s.handler)
+		return "work"
+	},
+	"around middleware that calls a background tool": func(_ *testing.T, s *site, r *replica) string {
+		r.background.Tool("audit", s.audit())
+		r.background.With(calling(r.mux, "audit")).Tool("work", s.handler)
+		return "work"
+	},
+}
+
+// audit returns a tool that remembers something.
+func (s *site) audit() mcp.Handler {
+	return mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
+		return mcp.Once(ctx, "audit", func() (string, error) { return "audited", nil })
+	}, nil)
+}
+
+// calling returns middleware that calls another tool before and after each call of a tool.
+func calling(mux *mcp.Mux, tool string) mcp.Middleware {
+	return func(next mcp.Handler) mcp.Handler {
+		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+			if req.Method != mcp.MethodCallTool || req.Name() == tool {
+				return next.ServeMCP(ctx, req)
+			}
+			call := func() error {
+				params := &mcp.CallToolParams{Name: tool, Arguments: json.RawMessage("{}"), Meta: req.Meta()}
+				inner, err := req.WithParams(params)
+				if err == nil {
+					_, err = mux.ServeMCP(ctx, inner)
+				}
+				return err
+			}
+			if err := call(); err != nil {
+				return nil, err
+			}
+			res, err := next.ServeMCP(ctx, req)
+			if err == nil {
+				err = call()
+			}
+			return res, err
+		})
+	}
+}
+
+// muxOptions returns the options of the replica's mux.
+func (r *replica) muxOptions() *mcp.MuxOptions {
+	return &mcp.MuxOptions{Logger: slog.New(slog.DiscardHandler), StateKeys: [][]byte{r.key}, StateStore: r.link.shared}
+}
