@@ -320,11 +320,16 @@ func IntID(n int64) ID { return transport.IntID(n) }
 // middleware of the transport. State that outlives a request (sealed state, sessions,
 // caches) is bound to the issuer and subject. A nil Principal is an unauthenticated caller.
 type Principal struct {
-	Issuer  string         // the authority that names Subject; may be empty
-	Subject string         // identifies the caller; unique per issuer
-	Scopes  []string       // the granted scopes
-	Claims  map[string]any // further attributes
-	Expiry  time.Time      // when the authentication expires; zero means unknown
+	Issuer  string    // the authority that names Subject; may be empty
+	Subject string    // identifies the caller; unique per issuer
+	Scopes  []string  // the granted scopes
+	Expiry  time.Time // when the authentication expires; zero means unknown
+	// Claims are further attributes. A tool behind tasks.Manager.Background sees them as
+	// decoded from JSON: a list is a []any, a struct a map[string]any, and a number a
+	// float64, or a [json.Number] if it is an integer that a float64 cannot represent. Use
+	// such values from the start, as package auth does. The call fails if a claim cannot be
+	// encoded.
+	Claims map[string]any
 }
 
 // HasScope reports whether scope was granted. It returns false if p is nil.

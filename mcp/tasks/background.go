@@ -94,7 +94,7 @@ func (b *background) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Result
 		return nil, errUnsupported()
 	case terms != nil && !b.manager.isServing():
 		return nil, mcp.Errorf(mcp.CodeInternalError, "tasks cannot be started at the moment; try again later")
-	case !supports(req), !b.manager.isServing():
+	case !b.manager.isServing(), !supports(req):
 		return b.next.ServeMCP(core.ContextWithRequest(ctx, req), req)
 	case b.opts.After > 0 && terms == nil:
 		return b.serveUntil(ctx, req)

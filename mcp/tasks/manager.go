@@ -111,6 +111,7 @@ type Manager struct {
 	queue    queue           // tasks that wait for a slot; empty while their callers may have one
 	longest  time.Duration   // the longest TTL of a task
 	closed   bool
+	warned   bool                             // see isServing
 	watchers map[string]map[*watcher]struct{} // by task
 
 	abandoned map[string]abandoned // by task
@@ -145,7 +146,7 @@ func (m *Manager) mustBeMade() {
 // when a task is run again, its request passes through that mux and its middleware, which
 // see a call that is answered with the task. Until [Manager.Shutdown], the Manager also
 // takes over tasks that other processes have left. Register panics if the Manager is
-// already registered.
+// already registered. A mux can have several Managers, whose tasks are kept apart.
 func (m *Manager) Register(mux *mcp.Mux) {
 	m.mustBeMade()
 	m.mu.Lock()
@@ -195,11 +196,17 @@ func (m *Manager) Shutdown(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// isServing reports whether the Manager is registered and not shut down.
+// isServing reports whether the Manager is registered and not shut down. The first time that
+// it is not registered is logged: its tools work, but never as tasks.
 func (m *Manager) isServing() bool {
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.handler != nil && !m.closed
+	isRegistered, closed, warned := m.handler != nil, m.closed, m.warned
+	m.warned = m.warned || !isRegistered
+	m.mu.Unlock()
+	if !isRegistered && !warned {
+		m.opts.Logger.Error("tasks: a call does not become a task, because the Manager is not registered; call Manager.Register with the mux of its tools", "manager", m.name)
+	}
+	return isRegistered && !closed
 }
 
 // longestTTL returns the longest TTL of a task.

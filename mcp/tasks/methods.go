@@ -36,14 +36,23 @@ func (m *Manager) serveMethods(next mcp.Handler) mcp.Handler {
 		case id != "" && len(id) != idLength: // a task of a mounted server
 			return elsewhere(next.ServeMCP(ctx, req))
 		}
-		switch req.Method {
-		case MethodUpdate:
-			return m.update(ctx, req)
-		case MethodCancel:
-			return m.cancelTask(ctx, req)
+		res, err := m.serveTask(ctx, req)
+		if errors.Is(err, errGone) { // it may be a task of another manager of the mux
+			return elsewhere(next.ServeMCP(ctx, req))
 		}
-		return m.get(ctx, req)
+		return res, clientError(err)
 	})
+}
+
+// serveTask serves a request about a task of this manager.
+func (m *Manager) serveTask(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+	switch req.Method {
+	case MethodUpdate:
+		return m.update(ctx, req)
+	case MethodCancel:
+		return m.cancelTask(ctx, req)
+	}
+	return m.get(ctx, req)
 }
 
 // discover adds the extension to the capabilities of the server.
@@ -132,11 +141,11 @@ func (m *Manager) changeFor(ctx context.Context, req *mcp.Request, fn func(*reco
 func (m *Manager) get(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 	rec, err := m.loadFor(ctx, req.Principal, req.Name())
 	if err != nil {
-		return nil, clientError(err)
+		return nil, err
 	}
 	d, err := m.detailed(ctx, rec)
 	if err != nil {
-		return nil, clientError(err)
+		return nil, err
 	}
 	return &GetResult{DetailedTask: d}, nil
 }
@@ -191,7 +200,7 @@ func (m *Manager) update(ctx context.Context, req *mcp.Request) (mcp.Result, err
 		return nil
 	})
 	if err != nil && !errors.Is(err, errUnchanged) {
-		return nil, clientError(err)
+		return nil, err
 	}
 	if err == nil {
 		m.announce(ctx, req.Name())
@@ -219,7 +228,7 @@ func (m *Manager) cancelTask(ctx context.Context, req *mcp.Request) (mcp.Result,
 		return nil
 	})
 	if err != nil && !errors.Is(err, errUnchanged) {
-		return nil, clientError(err)
+		return nil, err
 	}
 	if err == nil {
 		m.announce(ctx, req.Name())

@@ -40,3 +40,24 @@ func TestLongProgressMessage(t *testing.T) {
 		}
 	})
 }
+
+// Numbers in a status message are for people: they have no exponent.
+func TestFindingK14StatusMessageOfBytes(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newReplica(t, store.NewMemory(nil), nil, nil)
+		total := map[string]float64{"copy": 3_000_000, "weigh": 2.5, "count": 0}
+		done := map[string]float64{"copy": 1_500_000, "weigh": 0.25, "count": 12_345_678_901}
+		for tool, want := range map[string]string{"copy": "copied (1500000 of 3000000)", "weigh": "copied (0.25 of 2.5)", "count": "copied (12345678901)"} {
+			r.tool(tool, func(ctx context.Context) (string, error) {
+				mcp.Progress(ctx, done[tool], total[tool], "copied")
+				<-ctx.Done()
+				return "", context.Cause(ctx)
+			})
+			h := start(t, r.connect(t), tool)
+			<-time.After(time.Second)
+			if d := state(t, h); d.StatusMessage != want {
+				t.Errorf("the message is %q, want %q", d.StatusMessage, want)
+			}
+		}
+	})
+}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -188,4 +189,91 @@ func TestCancel(t *testing.T) {
 			}
 		})
 	})
+}
+
+// A task keeps the capabilities of the client, even if the call was made by a handler that
+// passes on the client's request with other params.
+func TestFindingK11CallOfAHandler(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newReplica(t, store.NewMemory(nil), nil, nil)
+		r.tool("inner", func(ctx context.Context) (string, error) {
+			var all string
+			for _, key := range []string{"video", "audio"} {
+				c, err := mcp.Elicit[codec](ctx, key, "Which codec?")
+				if err != nil {
+					return "", err
+				}
+				all += c.Codec
+			}
+			return all, nil
+		})
+		r.mux.Tool("outer", mcp.Describe(mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+			inner, err := req.WithParams(&mcp.CallToolParams{Name: "inner", Arguments: json.RawMessage("{}")})
+			if err != nil {
+				return nil, err
+			}
+			return r.mux.ServeMCP(ctx, inner)
+		}), &mcp.Tool{}))
+		h := start(t, r.connect(t), "outer")
+		for range 2 {
+			answer(t, h, until(t, h, tasks.InputRequired), av1)
+			synctest.Wait()
+		}
+		if got := text(t, until(t, h, tasks.Completed)); got != "av1av1" {
+			t.Errorf("the result is %q", got)
+		}
+	})
+}
+
+// A mux can have several managers: each serves its own tasks.
+func TestFindingV9TwoManagersOnOneMux(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newReplica(t, store.NewMemory(nil), nil, nil)
+		other := tasks.New("other", &tasks.Options{PollInterval: 100 * time.Millisecond})
+		other.Register(r.mux)
+		t.Cleanup(func() { _ = other.Shutdown(context.Background()) })
+		ask := mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
+			c, err := mcp.Elicit[codec](ctx, "codec", "Which codec?")
+			return c.Codec, err
+		}, nil)
+		r.background.Tool("first", ask)
+		r.mux.With(other.Background(nil)).Tool("second", ask)
+		c := r.connectAs(t, &mcp.Principal{Subject: "ada"})
+		for _, tool := range []string{"first", "second"} {
+			h := start(t, c, tool)
+			answer(t, h, until(t, h, tasks.InputRequired), av1)
+			if got := text(t, until(t, h, tasks.Completed)); got != "av1" {
+				t.Errorf("%s: the result is %q", tool, got)
+			}
+			if err := start(t, c, tool).Cancel(t.Context()); err != nil {
+				t.Errorf("%s: tasks/cancel: %v", tool, err)
+			}
+			if got, err := mcp.Call[string](t.Context(), c, tool, struct{}{}); got != "av1" || err != nil {
+				t.Errorf("%s: %q, %v", tool, got, err)
+			}
+		}
+		unknown := tasks.Attach(c, strings.Repeat("a", 26))
+		if _, err := unknown.Get(t.Context()); mcp.CodeOf(err) != mcp.CodeInvalidParams {
+			t.Errorf("a task of neither: %v", err)
+		}
+	})
+}
+
+// The tools of a Manager that is not registered work, but never as tasks. That is logged once,
+// because it is hardly intended.
+func TestFindingV10NotRegistered(t *testing.T) {
+	var logged strings.Builder
+	logger := slog.New(slog.NewTextHandler(&logged, nil))
+	mux := mcp.NewMux("farm", "1", &mcp.MuxOptions{Logger: slog.New(slog.DiscardHandler)})
+	background := mux.With(tasks.New("films", &tasks.Options{Logger: logger}).Background(nil))
+	background.Tool("quick", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "done", nil }, nil))
+	c := (&mcptest.Client{Options: *options()}).Connect(t, mux)
+	for range 2 {
+		if got, err := mcp.Call[string](t.Context(), c, "quick", struct{}{}); got != "done" || err != nil {
+			t.Errorf("%q, %v", got, err)
+		}
+	}
+	if lines := strings.Count(logged.String(), "\n"); lines != 1 || !strings.Contains(logged.String(), "level=ERROR") || !strings.Contains(logged.String(), "Manager.Register") {
+		t.Errorf("logged: %s", logged.String())
+	}
 }

@@ -26,34 +26,142 @@ func TestOutcomeEqualsTheCall(t *testing.T) {
 		for place, serve := range places {
 			for way, next := range handovers {
 				t.Run(strings.Join([]string{kind, place, way}, "/"), func(t *testing.T) {
-					inBubble(t, func(t *testing.T) {
-						s := &site{shared: store.NewMemory(nil), steps: new(ledger), serve: serve}
-						s.handler = handler(s.steps)
-						s.open(t)
-						plain := s.connect(t, nil)
-						want, err := mcp.Call[string](t.Context(), plain, s.tool, struct{}{})
-						if err != nil {
-							t.Fatal("the call:", err)
-						}
-						s.steps.mu.Lock()
-						s.steps.runs = nil
-						s.steps.mu.Unlock()
-						if got := s.run(t, next); got != want {
-							t.Errorf("the task ends with %q, the call with %q", got, want)
-						}
-						if again := s.steps.repeated(); again != nil && s.remote == nil { // a call of another server is one step
-							t.Error("run again:", again)
-						}
-					})
+					inBubble(t, func(t *testing.T) { checkOutcome(t, handler, serve, next) })
 				})
 			}
 		}
 	}
 }
 
+// checkOutcome checks that a task ends like a call of a client without tasks.
+func checkOutcome(t *testing.T, handler func(*ledger) mcp.Handler, serve func(*testing.T, *site, *replica) string, next func(*testing.T, *site)) {
+	t.Helper()
+	s := &site{shared: store.NewMemory(nil), steps: new(ledger), serve: serve}
+	s.handler = handler(s.steps)
+	s.open(t)
+	plain := s.connect(t, nil)
+	want, err := mcp.Call[string](t.Context(), plain, s.tool, struct{}{})
+	if err != nil {
+		t.Fatal("the call:", err)
+	}
+	s.steps.mu.Lock()
+	s.steps.runs = nil
+	s.steps.mu.Unlock()
+	if got := s.run(t, next); got != want {
+		t.Errorf("the task ends with %q, the call with %q", got, want)
+	}
+	if again := s.steps.repeated(); again != nil && s.remote == nil { // a call of another server is one step
+		t.Error("run again:", again)
+	}
+}
+
+// checkEverywhere checks the outcome of a call in every revision and over every transport.
+func checkEverywhere(t *testing.T, kind, place, want string) {
+	t.Helper()
+	everywhere(t, func(t *testing.T, path mcptest.Path, version string) {
+		o := &tasks.Options{PollInterval: 10 * time.Millisecond, Lease: 10 * time.Second}
+		s := &site{shared: store.NewMemory(nil), options: o, steps: new(ledger), serve: places[place]}
+		s.handler = kinds[kind](s.steps)
+		s.open(t)
+		opts := clientOptions([]mcp.ClientExtension{tasks.Client()})
+		opts.Version = version
+		got, err := mcp.Call[string](t.Context(), mcptest.Dial(t, path.Serve(t, s.replica.mux), opts), s.tool, struct{}{})
+		if got != want || err != nil {
+			t.Errorf("the call ends with %q, %v; want %q", got, err, want)
+		}
+	})
+}
+
+// A handler need not have a state to ask: the answers are all that it needs.
+func TestFindingK1QuestionsWithoutAStateAreAnswered(t *testing.T) {
+	checkEverywhere(t, "own questions without a state", "around the tool", `1 `+h265+` for no one`)
+}
+
+// If a handler asks by itself again, it gets the answers to its latest questions only, like the
+// handler of a call.
+func TestFindingK1AnswersOfTheLatestRound(t *testing.T) {
+	checkEverywhere(t, "own questions with a state", "around the tool", `xx `+h265+` for no one`)
+}
+
+// A handler that returns a state without a question runs again soon.
+func TestFindingK2StateWithoutAQuestion(t *testing.T) {
+	checkEverywhere(t, "a state without questions", "around the tool", "xxx0 for no one")
+}
+
+// While a handler pauses that wants to run again later, its task is working, has no slot, and
+// can be cancelled.
+func TestFindingK2TheTaskWorksWhileItsHandlerPauses(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r, runs := newReplica(t, store.NewMemory(nil), &tasks.Options{MaxRunning: 1}, nil), new(ledger)
+		r.background.Tool("later", asksItself(func(in retry) (mcp.Result, string) {
+			runs.run("later")
+			return &mcp.InputRequired{RequestState: new(in.State + "x")}, ""
+		}))
+		r.tool("quick", func(context.Context) (string, error) { return "done", nil })
+		c := r.connect(t)
+		h := start(t, c, "later")
+		synctest.Wait()
+		before := runs.count("later")
+		until(t, start(t, c, "quick"), tasks.Completed)
+		if n := runs.count("later"); n != before {
+			t.Errorf("the handler ran %d times without a pause", n)
+		}
+		<-time.After(10 * time.Second)
+		if d := state(t, h); d.Status != tasks.Working || runs.count("later") < 5 || runs.count("later") > 20 {
+			t.Errorf("after ten seconds and %d runs, the task is %s", runs.count("later"), d.Status)
+		}
+		if err := h.Cancel(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		until(t, h, tasks.Cancelled)
+		ended := runs.count("later")
+		<-time.After(10 * time.Second)
+		if n := runs.count("later"); n != ended {
+			t.Errorf("the handler ran %d times after the task was cancelled", n-ended)
+		}
+	})
+}
+
+// Background around a mount makes tasks of the mux, not of the mounted server.
+func TestFindingK3BackgroundAroundAMount(t *testing.T) {
+	for _, place := range []string{"around a mount", "around a mount of a server with tasks", "around a connection", "around a connection to a server with tasks"} {
+		t.Run(place, func(t *testing.T) {
+			checkEverywhere(t, "Elicit", place, "av1 for no one")
+		})
+	}
+}
+
+// Of several Background around a tool, the outermost one runs it.
+func TestFindingK3BackgroundTwice(t *testing.T) {
+	checkEverywhere(t, "Elicit", "around the mux and the tool", "av1 for no one")
+}
+
+// A task cannot be the result of a task. A handler that answers with one gets an error that says
+// what to do.
+func TestFindingK3TaskAsAResult(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newReplica(t, store.NewMemory(nil), nil, nil)
+		r.tool("inner", func(context.Context) (string, error) { return "done", nil })
+		r.background.Tool("outer", mcp.Describe(mcp.HandlerFunc(func(ctx context.Context, _ *mcp.Request) (mcp.Result, error) {
+			return r.mux.ServeMCP(ctx, sender(nil, true).NewRequest(mcp.MethodCallTool, &mcp.CallToolParams{Name: "inner"}))
+		}), &mcp.Tool{}))
+		d := until(t, start(t, r.connect(t), "outer"), tasks.Failed)
+		if want := `the tool "outer" was answered with a task`; !strings.Contains(d.Error.Message, want) {
+			t.Errorf("the error is %q, want one with %q", d.Error.Message, want)
+		}
+	})
+}
+
+// Middleware around the mux that calls a background tool when a task runs again gets the answer
+// of an ordinary call, and the task continues with its own tool.
+func TestFindingK6MiddlewareThatCallsABackgroundTool(t *testing.T) {
+	checkEverywhere(t, "Elicit", "inside middleware that calls a background tool", "av1 for no one")
+}
+
 // A site is a server of which at most one replica can run tasks at a time.
 type site struct {
 	shared  store.Store
+	options *tasks.Options // nil means short intervals
 	steps   *ledger
 	handler mcp.Handler
 	serve   func(t *testing.T, s *site, r *replica) (tool string)
@@ -66,14 +174,19 @@ type site struct {
 // open starts a replica and makes it the current one.
 func (s *site) open(t *testing.T) {
 	t.Helper()
-	s.replica = newReplica(t, s.shared, nil, nil)
+	s.replica = newReplica(t, s.shared, s.options, nil)
 	s.tool = s.serve(t, s, s.replica)
 }
 
 // connect connects a client that answers questions, with the given extensions.
 func (s *site) connect(t *testing.T, extensions []mcp.ClientExtension) *mcp.Conn {
 	t.Helper()
-	client := &mcptest.Client{Principal: ada(), Options: mcp.ClientOptions{
+	return (&mcptest.Client{Principal: ada(), Options: *clientOptions(extensions)}).Connect(t, s.replica.mux)
+}
+
+// clientOptions returns the options of a client that answers questions.
+func clientOptions(extensions []mcp.ClientExtension) *mcp.ClientOptions {
+	return &mcp.ClientOptions{
 		Extensions: extensions,
 		Elicit: func(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			r := new(mcp.ElicitResult)
@@ -83,8 +196,7 @@ func (s *site) connect(t *testing.T, extensions []mcp.ClientExtension) *mcp.Conn
 			r := new(mcp.CreateMessageResult)
 			return r, json.Unmarshal([]byte(sampled), r)
 		},
-	}}
-	return client.Connect(t, s.replica.mux)
+	}
 }
 
 // ada returns a caller with a claim of every type that a token can have.

@@ -5,7 +5,9 @@ package tasks_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -198,4 +200,52 @@ func TestListingOutlivesShortTasks(t *testing.T) {
 		first.link.cut()
 		until(t, h, tasks.Completed)
 	})
+}
+
+// A client that does not read its notifications does not delay the renewal of the lease: no
+// other process runs the task as well.
+func TestFindingK15SlowReaderDoesNotLoseTheLease(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		shared, runs := store.NewMemory(nil), new(ledger)
+		after := &tasks.BackgroundOptions{After: time.Second}
+		tool := func(ctx context.Context) (string, error) {
+			runs.run("report")
+			mcp.Progress(ctx, 1, 2, "half")
+			<-time.After(5 * time.Second)
+			return "done", nil
+		}
+		first, other := newReplica(t, shared, nil, after), newReplica(t, shared, nil, after)
+		first.tool("report", tool)
+		other.tool("report", tool)
+		reading, answers := make(chan struct{}), make(chan mcp.Result, 1)
+		server := mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+			res, err := first.mux.ServeMCP(ctx, req)
+			answers <- res
+			<-reading // the answer is sent after the notification
+			return res, err
+		})
+		req := sender(nil, true).NewRequest(mcp.MethodCallTool, &mcp.CallToolParams{Name: "report", Arguments: json.RawMessage("{}")})
+		go func() {
+			_, _ = core.Serve(context.Background(), server, req, slowReader(reading), slog.New(slog.DiscardHandler))
+		}()
+		created, ok := (<-answers).(*tasks.CreateResult) // if that waits for the reader, it waits for ever
+		if !ok {
+			t.Fatal("the call did not become a task")
+		}
+		<-time.After(time.Minute) // many leases
+		close(reading)
+		until(t, tasks.Attach(other.connect(t), created.ID), tasks.Completed)
+		if n := runs.count("report"); n != 1 {
+			t.Errorf("the handler ran %d times", n)
+		}
+	})
+}
+
+// A slowReader is a client that reads no notification until the channel is closed.
+type slowReader <-chan struct{}
+
+// Notify implements the notifier of a request.
+func (r slowReader) Notify(context.Context, string, json.RawMessage) error {
+	<-r
+	return nil
 }
