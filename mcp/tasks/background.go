@@ -219,6 +219,7 @@ func (b *background) serveUntil(ctx context.Context, req *mcp.Request) (mcp.Resu
 		cancelled := !stop() // the request was cancelled just now
 		m.launch(r, func() (mcp.Result, error) {
 			if cancelled {
+				r.cancel(context.Cause(ctx)) // stop does not wait for it
 				return nil, context.Cause(ctx)
 			}
 			o := <-outcomes

@@ -8,11 +8,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/store"
@@ -280,4 +282,65 @@ func TestNothingLogged(t *testing.T) {
 			t.Error(logged.String())
 		}
 	})
+}
+
+// A task counts for its caller as long as it is kept, up to the last fraction of a second.
+func TestTaskCountsUntilItExpires(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newReplica(t, store.NewMemory(nil), &tasks.Options{MaxPerCaller: 1, TTL: time.Hour, PollInterval: time.Second}, nil)
+		r.tool("quick", func(context.Context) (string, error) { return "", nil })
+		ada := r.connectAs(t, &mcp.Principal{Subject: "ada"})
+		<-time.After(900 * time.Millisecond)
+		h := start(t, ada, "quick")
+		<-time.After(time.Hour - 500*time.Millisecond)
+		state(t, h)
+		if _, _, err := tasks.Start(t.Context(), ada, quickCall); err == nil {
+			t.Error("a second task was started while the first was kept")
+		}
+		<-time.After(2 * time.Second)
+		start(t, ada, "quick")
+	})
+}
+
+// A task that has ended occupies no memory of its process, however long it is kept in the store.
+func TestEndedTaskLeavesNothing(t *testing.T) {
+	type key struct{}
+	r := newReplica(t, store.NewMemory(nil), nil, &tasks.BackgroundOptions{TTL: time.Hour})
+	var values []weak.Pointer[[1 << 10]byte]
+	r.mux.Use(func(next mcp.Handler) mcp.Handler {
+		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+			if req.Method == mcp.MethodCallTool {
+				value := new([1 << 10]byte)
+				values = append(values, weak.Make(value))
+				ctx = context.WithValue(ctx, key{}, value)
+			}
+			return next.ServeMCP(ctx, req)
+		})
+	})
+	r.tool("work", func(ctx context.Context) (string, error) {
+		if _, err := mcp.Once(ctx, "step", func() (int, error) { return 1, nil }); err != nil {
+			return "", err
+		}
+		_, err := mcp.Elicit[codec](ctx, "codec", "Which codec?")
+		return "done", err
+	})
+	c := r.connect(t)
+	for range 3 {
+		h := start(t, c, "work")
+		answer(t, h, until(t, h, tasks.InputRequired), av1)
+		until(t, h, tasks.Completed)
+	}
+	r.shutdown(t) // all runs have returned
+	for range 3 {
+		runtime.GC()
+	}
+	left := 0
+	for _, value := range values {
+		if value.Value() != nil {
+			left++
+		}
+	}
+	if left > 1 { // the stack of a goroutine can still have one
+		t.Errorf("the contexts of %d of %d runs are still in memory", left, len(values))
+	}
 }

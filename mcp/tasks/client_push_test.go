@@ -238,3 +238,50 @@ func TestClientListensAgainAndAgain(t *testing.T) {
 		}
 	})
 }
+
+// A server that pushes the same state again and again does not keep the client from polling.
+func TestClientGetsTheSameStateAgain(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newReplica(t, store.NewMemory(nil), &tasks.Options{PollInterval: 2 * time.Second, Lease: time.Hour}, nil)
+		r.tool("slow", func(context.Context) (string, error) {
+			<-time.After(5 * time.Second)
+			return "done", nil
+		})
+		server := mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+			if req.Method != mcp.MethodListen {
+				return r.mux.ServeMCP(ctx, req)
+			}
+			notify := func(method string, params any, meta *mcp.Meta) error {
+				meta.Set(mcp.MetaSubscriptionID, req.ID)
+				return req.Notify(ctx, method, params)
+			}
+			var p mcp.ListenParams
+			var ids []string
+			if err := req.Decode(&p); err != nil || json.Unmarshal(p.Notifications.Extra["taskIds"], &ids) != nil {
+				return nil, mcp.Errorf(mcp.CodeInvalidParams, "no taskIds: %w", err)
+			}
+			state, err := r.mux.ServeMCP(ctx, sender(nil, true).NewRequest(tasks.MethodGet, &tasks.GetParams{TaskID: ids[0]}))
+			if err != nil {
+				return nil, err
+			}
+			ack := &mcp.AcknowledgedParams{Notifications: p.Notifications}
+			err = notify(mcp.NotificationAcknowledged, ack, &ack.Meta)
+			for err == nil {
+				note := &tasks.NotificationParams{DetailedTask: state.(*tasks.GetResult).DetailedTask}
+				err = notify(tasks.NotificationTask, note, &note.Meta)
+				select {
+				case <-time.After(time.Second):
+				case <-ctx.Done():
+					err = context.Cause(ctx)
+				}
+			}
+			return nil, err
+		})
+		c, _ := connectCounting(t, server)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if got, err := mcp.Call[string](ctx, c, "slow", nil); got != "done" || err != nil {
+			t.Errorf("%q, %v", got, err)
+		}
+	})
+}

@@ -5,6 +5,7 @@ package tasks_test
 
 import (
 	"context"
+	"encoding/json"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -167,5 +168,87 @@ func TestExpiredWhileWorking(t *testing.T) {
 		if _, err := h.Get(t.Context()); mcp.CodeOf(err) != mcp.CodeInvalidParams {
 			t.Errorf("later: %v", err)
 		}
+	})
+}
+
+// A server can be restarted any number of times while a task works: being shut down is not a
+// failed attempt.
+func TestShutdownIsNoAttempt(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		shared, runs := store.NewMemory(nil), 0
+		open := func() *replica {
+			r := newReplica(t, shared, &tasks.Options{MaxAttempts: 2, Lease: 3 * time.Second}, nil)
+			r.tool("long", func(ctx context.Context) (string, error) {
+				if runs++; runs == 10 {
+					return "done", nil
+				}
+				<-ctx.Done()
+				return "", context.Cause(ctx)
+			})
+			synctest.Wait()
+			return r
+		}
+		r := open()
+		h := start(t, r.connect(t), "long")
+		for range 9 {
+			synctest.Wait()
+			next := open()
+			h = tasks.Attach(next.connect(t), h.ID)
+			r.shutdown(t)
+			synctest.Wait()
+			r = next
+		}
+		until(t, h, tasks.Completed)
+	})
+}
+
+// A cancelled task is cancelled even if its handler fails by itself before it hears of that, or
+// if the client cancelled the call while it became a task.
+func TestCancelledAndFailed(t *testing.T) {
+	failing := func(gate <-chan struct{}) mcp.Handler {
+		return mcp.Describe(mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
+			<-gate
+			return nil, mcp.Errorf(-32050, "the farm is on fire")
+		}), &mcp.Tool{})
+	}
+	t.Run("before it hears of that", func(t *testing.T) {
+		inBubble(t, func(t *testing.T) {
+			shared, gate := store.NewMemory(nil), make(chan struct{})
+			runs, other := newReplica(t, shared, &tasks.Options{PollInterval: time.Hour, Lease: time.Hour}, nil), newReplica(t, shared, nil, nil)
+			other.link.set(func(op, _ string) fault { // no hints
+				if op == "publish" {
+					return fails
+				}
+				return works
+			})
+			runs.background.Tool("break", failing(gate))
+			h := tasks.Attach(other.connect(t), start(t, runs.connect(t), "break").ID)
+			if err := h.Cancel(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			close(gate)
+			until(t, h, tasks.Cancelled)
+		})
+	})
+	t.Run("while it became a task", func(t *testing.T) {
+		inBubble(t, func(t *testing.T) {
+			gate := make(chan struct{})
+			r := newReplica(t, store.NewMemory(nil), nil, &tasks.BackgroundOptions{After: time.Second})
+			r.background.Tool("break", failing(gate))
+			ctx, cancel := context.WithCancelCause(t.Context())
+			r.link.hook(nil, func(key string, _ []byte) {
+				if kindOf(key) == "task" {
+					cancel(&mcp.CancelError{Reason: "no longer needed"})
+				}
+			})
+			req := sender(nil, true).NewRequest(mcp.MethodCallTool, &mcp.CallToolParams{Name: "break", Arguments: json.RawMessage("{}")})
+			res, err := serve(ctx, r.mux, req, nil)
+			created, ok := res.(*tasks.CreateResult)
+			if !ok {
+				t.Fatalf("%v, %v", res, err)
+			}
+			close(gate)
+			until(t, tasks.Attach(r.connect(t), created.ID), tasks.Cancelled)
+		})
 	})
 }

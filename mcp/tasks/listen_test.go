@@ -161,3 +161,79 @@ func TestListenWithoutAStore(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// An engine that lost hints says so. The process continues with those that follow.
+func TestHintsAfterAnOverflow(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		shared := store.NewMemory(nil)
+		rare := &tasks.Options{PollInterval: time.Hour, Lease: time.Hour}
+		runs, other := newReplica(t, overflowing{shared}, rare, nil), newReplica(t, shared, rare, nil)
+		cancelled := make(chan struct{})
+		runs.tool("work", func(ctx context.Context) (string, error) {
+			<-ctx.Done()
+			close(cancelled)
+			return "", context.Cause(ctx)
+		})
+		h := tasks.Attach(other.connect(t), start(t, runs.connect(t), "work").ID)
+		synctest.Wait()
+		begun := time.Now()
+		if err := h.Cancel(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		<-cancelled
+		if took := time.Since(begun); took > 0 {
+			t.Errorf("the handler heard of the cancellation after %v", took)
+		}
+	})
+}
+
+// An overflowing store loses the first message of each subscription.
+type overflowing struct{ store.Store }
+
+func (s overflowing) Subscribe(ctx context.Context, topic string) (store.Subscription, error) {
+	sub, err := s.Store.Subscribe(ctx, topic)
+	return &overflowed{Subscription: sub}, err
+}
+
+type overflowed struct {
+	store.Subscription
+	once bool
+}
+
+func (s *overflowed) Next(ctx context.Context) ([]byte, error) {
+	if !s.once {
+		s.once = true
+		return nil, store.ErrOverflow
+	}
+	return s.Subscription.Next(ctx)
+}
+
+// A state is pushed once, however often the task is checked, and two states are never taken for
+// one because they occurred at the same time.
+func TestEachStateIsPushedOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		shared := store.NewMemory(nil)
+		runs, watches := newReplica(t, shared, nil, nil), newReplica(t, shared, nil, nil)
+		gate := make(chan struct{})
+		runs.tool("work", func(ctx context.Context) (string, error) {
+			<-gate
+			c, err := mcp.Elicit[codec](ctx, "codec", "Which codec?")
+			return c.Codec, err
+		})
+		h := start(t, runs.connect(t), "work")
+		rec := listenTo(t, watches, nil, h.ID)
+		<-time.After(time.Minute) // renewals of the lease are no changes
+		if _, states, _ := pushed(t, rec, h.ID); !slices.Equal(states, []tasks.Status{tasks.Working}) {
+			t.Errorf("pushed while nothing changed: %v", states)
+		}
+		close(gate)
+		synctest.Wait()
+		answer(t, h, state(t, h), av1) // in the same millisecond
+		synctest.Wait()
+		<-time.After(time.Minute)
+		_, states, last := pushed(t, rec, h.ID)
+		if len(states) < 2 || last.Status != tasks.Completed || len(states) != len(slices.Compact(slices.Clone(states))) {
+			t.Errorf("pushed: %v", states)
+		}
+	})
+}

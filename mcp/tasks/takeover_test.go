@@ -114,7 +114,10 @@ func TestAnsweredBeforeTheListIsWritten(t *testing.T) {
 		}
 		var asks, dies, third *replica
 		asks, dies = newReplica(t, shared, nil, nil), newReplica(t, shared, nil, nil)
-		asks.tool("ask", tool(&asks))
+		asks.tool("ask", func(ctx context.Context) (string, error) {
+			<-time.After(time.Second) // the task is listed
+			return tool(&asks)(ctx)
+		})
 		dies.tool("ask", func(ctx context.Context) (string, error) {
 			_, err := mcp.Elicit[codec](ctx, "codec", "Which codec?")
 			dies.link.cut()
@@ -248,4 +251,175 @@ type slowReader <-chan struct{}
 func (r slowReader) Notify(context.Context, string, json.RawMessage) error {
 	<-r
 	return nil
+}
+
+// A process that lost a task can become its owner again while its former run still works. The
+// former run can neither store its result nor end the new one, which still hears about the
+// task at once.
+func TestFormerRunOfTheSameProcess(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		shared := store.NewMemory(nil)
+		former, cancelled := make(chan struct{}), make(chan struct{})
+		runs := 0
+		first, other := newReplica(t, shared, nil, nil), newReplica(t, shared, nil, nil)
+		first.tool("work", func(ctx context.Context) (string, error) {
+			if runs++; runs == 1 {
+				<-time.After(time.Second) // the task is stored
+				first.link.cut()
+				<-former // regardless of ctx
+				return "by the former run", nil
+			}
+			<-ctx.Done()
+			close(cancelled)
+			return "", context.Cause(ctx)
+		})
+		other.tool("work", func(ctx context.Context) (string, error) {
+			_, err := mcp.Elicit[codec](ctx, "codec", "Which codec?")
+			return "", err
+		})
+		h := tasks.Attach(other.connect(t), start(t, first.connect(t), "work").ID)
+		d := until(t, h, tasks.InputRequired)
+		first.link.set(nil)
+		answer(t, tasks.Attach(first.connect(t), h.ID), d, av1)
+		synctest.Wait()
+		close(former)
+		synctest.Wait()
+		if d := state(t, h); d.Status != tasks.Working || runs != 2 {
+			t.Fatalf("after %d runs at the first process, the task is %s: %s", runs, d.Status, d.Result)
+		}
+		if err := h.Cancel(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		begun := time.Now()
+		<-cancelled
+		if took := time.Since(begun); took > 0 {
+			t.Errorf("the handler heard of the cancellation after %v", took)
+		}
+	})
+}
+
+// A former owner does not replace the result of the task with its own, however large they are.
+func TestFormerOwnerWithALargeResult(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		shared := store.NewMemory(nil)
+		first, other := newReplica(t, shared, nil, nil), newReplica(t, shared, nil, nil)
+		former, ended := make(chan struct{}), make(chan struct{})
+		first.tool("work", func(context.Context) (string, error) {
+			defer close(ended)
+			<-time.After(time.Second) // the task is stored
+			first.link.cut()
+			<-former
+			return strings.Repeat("former ", 10_000), nil
+		})
+		want := strings.Repeat("latter ", 10_000)
+		other.tool("work", func(context.Context) (string, error) { return want, nil })
+		h := tasks.Attach(other.connect(t), start(t, first.connect(t), "work").ID)
+		until(t, h, tasks.Completed)
+		first.link.set(nil)
+		close(former)
+		<-ended
+		synctest.Wait()
+		if got := text(t, state(t, h)); got != want {
+			t.Errorf("the result is %.20q, want %.20q", got, want)
+		}
+	})
+}
+
+// A process whose store fails now and then still takes over the tasks of a process that is
+// gone: a sweep that cannot read the list does not make the lease begin again.
+func TestTakeOverWithAnUnreliableStore(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		shared := store.NewMemory(nil)
+		first, other := newReplica(t, shared, nil, nil), newReplica(t, shared, nil, nil)
+		sweeps := 0
+		other.link.set(func(op, key string) fault {
+			if op != "get" || kindOf(key) != "working" {
+				return works
+			}
+			if strings.HasSuffix(key, "/0") {
+				sweeps++
+			}
+			if sweeps%2 == 0 {
+				return fails
+			}
+			return works
+		})
+		first.tool("work", func(ctx context.Context) (string, error) {
+			<-time.After(time.Second) // the task is stored
+			first.link.cut()
+			<-ctx.Done()
+			return "", context.Cause(ctx)
+		})
+		other.tool("work", func(context.Context) (string, error) { return "done", nil })
+		until(t, tasks.Attach(other.connect(t), start(t, first.connect(t), "work").ID), tasks.Completed)
+	})
+}
+
+// A client answers when a list entry that was not removed is about to be removed by a sweep.
+// The answer makes it the entry of a new round, which stays until it has been of no use for
+// the time of a lease, so that the task survives its process.
+func TestAnsweredBeforeAStaleEntryIsRemoved(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		const lease = 3 * time.Second
+		shared := store.NewMemory(nil)
+		patient := &tasks.Options{PollInterval: 100 * time.Millisecond, Lease: 10 * lease} // its store operations have time
+		first, sweeper := newReplica(t, shared, patient, nil), newReplica(t, shared, nil, nil)
+		var sweeps []time.Time
+		sweeper.link.hook(func(op, key string) {
+			if op == "get" && strings.HasSuffix(key, "working/0") {
+				sweeps = append(sweeps, time.Now())
+			}
+		}, nil)
+		sweepAfter := func(at time.Time) time.Time {
+			for {
+				synctest.Wait()
+				if n := len(sweeps); n > 0 && sweeps[n-1].After(at) {
+					return sweeps[n-1]
+				}
+				<-time.After(time.Millisecond)
+			}
+		}
+		answered := false
+		first.tool("ask", func(ctx context.Context) (string, error) {
+			<-time.After(time.Second) // the task is listed
+			_, err := mcp.Elicit[codec](ctx, "codec", "Which codec?")
+			if answered {
+				first.link.cut()
+			} else {
+				first.link.set(func(op, key string) fault {
+					if op == "put" && kindOf(key) == "working" {
+						return fails
+					}
+					return works
+				})
+			}
+			return "", err
+		})
+		sweeper.tool("ask", func(ctx context.Context) (string, error) {
+			_, err := mcp.Elicit[codec](ctx, "codec", "Which codec?")
+			return "done", err
+		})
+		h := tasks.Attach(sweeper.connect(t), start(t, first.connect(t), "ask").ID)
+		d := until(t, h, tasks.InputRequired)
+		seen := sweepAfter(time.Now())
+		<-time.After(time.Until(seen.Add(lease * 19 / 20)))
+		answered = true
+		first.link.set(nil)
+		stored := make(chan struct{})
+		first.link.hook(func(op, key string) {
+			if op == "put" && kindOf(key) == "task" {
+				<-stored
+			}
+		}, nil)
+		conn := first.connect(t)
+		updated := make(chan struct{})
+		go func() {
+			defer close(updated)
+			answer(t, tasks.Attach(conn, h.ID), d, av1)
+		}()
+		sweepAfter(seen.Add(lease))
+		close(stored)
+		<-updated
+		until(t, h, tasks.Completed)
+	})
 }
