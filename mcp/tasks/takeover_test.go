@@ -364,26 +364,25 @@ func TestAnsweredBeforeAStaleEntryIsRemoved(t *testing.T) {
 		shared := store.NewMemory(nil)
 		patient := &tasks.Options{PollInterval: 100 * time.Millisecond, Lease: 10 * lease} // its store operations have time
 		first, sweeper := newReplica(t, shared, patient, nil), newReplica(t, shared, nil, nil)
-		var sweeps []time.Time
+		sweeps := make(chan time.Time, 1000)
 		sweeper.link.hook(func(op, key string) {
 			if op == "get" && strings.HasSuffix(key, "working/0") {
-				sweeps = append(sweeps, time.Now())
+				sweeps <- time.Now()
 			}
 		}, nil)
-		sweepAfter := func(at time.Time) time.Time {
-			for {
-				synctest.Wait()
-				if n := len(sweeps); n > 0 && sweeps[n-1].After(at) {
-					return sweeps[n-1]
-				}
-				<-time.After(time.Millisecond)
+		sweepAfter := func(after time.Time) time.Time {
+			at := <-sweeps
+			for !at.After(after) {
+				at = <-sweeps
 			}
+			synctest.Wait()
+			return at
 		}
-		answered := false
+		var answered atomic.Bool
 		first.tool("ask", func(ctx context.Context) (string, error) {
 			<-time.After(time.Second) // the task is listed
 			_, err := mcp.Elicit[codec](ctx, "codec", "Which codec?")
-			if answered {
+			if answered.Load() {
 				first.link.cut()
 			} else {
 				first.link.set(func(op, key string) fault {
@@ -403,7 +402,7 @@ func TestAnsweredBeforeAStaleEntryIsRemoved(t *testing.T) {
 		d := until(t, h, tasks.InputRequired)
 		seen := sweepAfter(time.Now())
 		<-time.After(time.Until(seen.Add(lease * 19 / 20)))
-		answered = true
+		answered.Store(true)
 		first.link.set(nil)
 		stored := make(chan struct{})
 		first.link.hook(func(op, key string) {
