@@ -112,7 +112,7 @@ func (r *record) expires() int64 { return time.Now().Add(r.rest()).Unix() }
 // messages, which are bounded, and the bookkeeping are not part of it: the renewal of a lease
 // must not fail because the tasks of the caller are too large.
 func (r *record) size() int {
-	n := r.Apart + len(r.Request) + len(r.Result)
+	n := r.Apart + len(r.Tool) + len(r.Request) + len(r.Result)
 	if r.State != nil {
 		n += len(*r.State)
 	}
@@ -121,6 +121,9 @@ func (r *record) size() int {
 	}
 	for key, q := range r.Asked {
 		n += len(key) + len(q.Key) + len(q.Request.Params) + len(q.Answer)
+	}
+	for _, key := range r.Used {
+		n += len(key)
 	}
 	if r.Memory != nil {
 		for key, a := range r.Memory.Answers {
