@@ -134,3 +134,40 @@ func TestMountedTasks(t *testing.T) {
 	}
 	golden.Check(t, "mounted-tasks", text.String())
 }
+
+// A mount seals the tasks and the states of its handler. Those of the middleware around it are
+// the mux's own, and pass unchanged.
+func TestFindingK3MountSealsWhatItsHandlerAnswers(t *testing.T) {
+	state := func(s string) *mcp.InputRequired {
+		return &mcp.InputRequired{ResultBase: mcp.ResultBase{ResultType: mcp.ResultInputRequired}, RequestState: &s}
+	}
+	task := func(id string) *mcp.EmptyResult {
+		extra := mcp.Extra{"taskId": json.RawMessage(`"` + id + `"`), "status": json.RawMessage(`"working"`)}
+		return &mcp.EmptyResult{ResultBase: mcp.ResultBase{ResultType: tasking.ResultTask, Extra: extra}}
+	}
+	answers := func(s string) mcp.HandlerFunc {
+		return func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
+			if req.Name() == s+"_task" {
+				return task(s), nil
+			}
+			return state(s), nil
+		}
+	}
+	mux := mcp.NewMux("gateway", "v1", quiet())
+	mux.With(func(next mcp.Handler) mcp.Handler {
+		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+			if strings.HasPrefix(req.Name(), "own") {
+				return answers("own")(ctx, req)
+			}
+			return next.ServeMCP(ctx, req)
+		})
+	}).Mount("in_", answers("theirs"))
+	for name, isSealed := range map[string]bool{"own_task": false, "own_state": false, "theirs_task": true, "theirs_state": true} {
+		res, _, err := mcptest.Do(t, mux, mcptest.NewRequest(mcp.MethodCallTool, map[string]any{"name": "in_" + name}))
+		raw, _ := json.Marshal(res)
+		owner, _, _ := strings.Cut(name, "_")
+		if err != nil || strings.Contains(string(raw), `"`+owner+`"`) == isSealed {
+			t.Errorf("%s: %s, %v", name, raw, err)
+		}
+	}
+}
