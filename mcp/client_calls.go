@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/go-psi/psi/internal/printable"
+	"github.com/go-psi/psi/internal/sparse"
 	"github.com/go-psi/psi/internal/tasking"
 	"github.com/go-psi/psi/mcp/transport"
 )
@@ -48,7 +49,7 @@ func wrongResultError(method string, res Result) error {
 	case empty.ResultType == tasking.ResultTask:
 		return fmt.Errorf("mcp: the server answered %s with a task: add tasks.Client to ClientOptions.Extensions", method)
 	}
-	return fmt.Errorf("mcp: the server answered %s with a result of the type %q, which none of ClientOptions.Extensions understands", method, excerpt(empty.ResultType))
+	return fmt.Errorf("mcp: the server answered %s with a result of the type %q, which none of ClientOptions.Extensions understands", method, sparse.Excerpt(empty.ResultType))
 }
 
 // An InputRequiredError is returned by calls about which the server asks questions that the
