@@ -164,10 +164,9 @@ func TestFindingK3MountSealsWhatItsHandlerAnswers(t *testing.T) {
 	}).Mount("in_", answers("theirs"))
 	for name, isSealed := range map[string]bool{"own_task": false, "own_state": false, "theirs_task": true, "theirs_state": true} {
 		res, _, err := mcptest.Do(t, mux, mcptest.NewRequest(mcp.MethodCallTool, map[string]any{"name": "in_" + name}))
-		raw, _ := json.Marshal(res)
 		owner, _, _ := strings.Cut(name, "_")
-		if err != nil || strings.Contains(string(raw), `"`+owner+`"`) == isSealed {
-			t.Errorf("%s: %s, %v", name, raw, err)
+		if got := resultOf(res, err); err != nil || strings.Contains(got, `"`+owner+`"`) == isSealed {
+			t.Errorf("%s: %s", name, got)
 		}
 	}
 }
