@@ -111,6 +111,9 @@ func (c *streamConn) Call(ctx context.Context, m *Outgoing) (*Message, error) {
 	response, remove := c.calls.Add(m.ID)
 	defer remove()
 	if err := c.Send(ctx, m); err != nil {
+		if ctx.Err() != nil { // a stream may still write what its writer has given up
+			c.cancelCall(ctx, m)
+		}
 		return nil, err
 	}
 	select {
