@@ -1,0 +1,82 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package bounds_test
+
+import (
+	"flag"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/go-psi/psi/mcp"
+)
+
+var full = flag.Bool("bounds.full", false, "send as often as the defaults allow")
+
+// times returns how often something is sent: a few times, or as often as the defaults allow.
+func times(few, all int) int {
+	if *full {
+		return all
+	}
+	return few
+}
+
+// A store is something that keeps what a peer sends.
+type store struct {
+	name string
+	// limit is the most memory that may be kept, in MiB.
+	limit int
+	// fill sends as much as it can, and returns while all that is kept is still kept. What it
+	// leaves open is closed by functions passed to t.Cleanup.
+	fill func(t *testing.T)
+}
+
+// TestBounds fills each store and measures what is kept.
+func TestBounds(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector makes this slow, and there are no data to share")
+	}
+	for who, stores := range map[string][]store{"caller": callerStores, "server": serverStores} {
+		for _, s := range stores {
+			t.Run(who+"/"+s.name, func(t *testing.T) {
+				before := liveMemory()
+				s.fill(t)
+				kept := float64(liveMemory()-before) / (1 << 20)
+				t.Logf("%.1f MiB kept, of at most %d", kept, s.limit)
+				if kept > float64(s.limit) {
+					t.Errorf("%.1f MiB are kept, want at most %d", kept, s.limit)
+				}
+			})
+		}
+	}
+}
+
+// liveMemory returns the bytes of the heap and of stacks that are in use.
+func liveMemory() int64 {
+	runtime.GC()
+	runtime.GC() // what pools have dropped, and finalizers
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc + m.StackInuse)
+}
+
+// text returns n bytes that differ from those of another call.
+func text(n int) string {
+	distinct++
+	head := fmt.Sprintf("%d-", distinct)
+	return head + strings.Repeat("x", max(0, n-len(head)))
+}
+
+var distinct int
+
+var quiet = slog.New(slog.DiscardHandler)
+
+func newMux() *mcp.Mux { return mcp.NewMux("m", "v1", &mcp.MuxOptions{Logger: quiet}) }
+
+const (
+	kib = 1 << 10
+	mib = 1 << 20
+)

@@ -1,0 +1,8 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+//go:build !race
+
+package bounds_test
+
+const raceEnabled = false

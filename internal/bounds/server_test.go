@@ -1,0 +1,255 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package bounds_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-psi/psi/internal/memnet"
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcphttp"
+)
+
+// serverStores is what one hostile server can fill at its client, or at a gateway.
+var serverStores = []store{
+	{"schemas of listed tools", 40, func(t *testing.T) { listSchemas(t, connect(t, hostile(listSchemaPage), mcp.ClientOptions{})) }},
+	{"schemas of listed tools, in an older revision", 40, func(t *testing.T) {
+		listSchemas(t, connect(t, hostile(listSchemaPage), mcp.ClientOptions{Version: "2025-11-25"}))
+	}},
+	{"schemas of tools listed through a gateway", 40, func(t *testing.T) {
+		gateway := newMux()
+		gateway.Mount("in_", connect(t, hostile(listSchemaPage), mcp.ClientOptions{}))
+		conn := connect(t, gateway, mcp.ClientOptions{})
+		drain(t, conn)
+		_ = conn.Close()
+		keep(t, gateway)
+	}},
+	{"cursors of a list", 40, listCursors},
+	{"notifications for a slow callback", 24, func(t *testing.T) { notifySlowly(t, mcp.LatestVersion) }},
+	{"notifications for a slow callback, in an older revision", 24, func(t *testing.T) { notifySlowly(t, "2025-11-25") }},
+	{"updates for a slow subscriber", 24, func(t *testing.T) { updateSlowly(t, mcp.LatestVersion) }},
+	{"updates for a slow subscriber, in an older revision", 24, func(t *testing.T) { updateSlowly(t, "2025-11-25") }},
+	{"questions while no one answers", 40, askSlowly},
+	{"lines of a gateway's log", 2, logMuch},
+}
+
+// hostile returns a server whose lists of tools are what list returns.
+func hostile(list func(page int) *mcp.ListToolsResult) *mcp.Mux {
+	mux := newMux()
+	mux.Tool("some", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "", nil }, nil))
+	var pages atomic.Int32
+	mux.Use(func(next mcp.Handler) mcp.Handler {
+		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+			if req.Method == mcp.MethodListTools && list != nil {
+				return list(int(pages.Add(1))), nil
+			}
+			return next.ServeMCP(ctx, req)
+		})
+	})
+	return mux
+}
+
+// connect connects a client to a handler over HTTP.
+func connect(t *testing.T, h mcp.Handler, opts mcp.ClientOptions) *mcp.Conn {
+	t.Helper()
+	opts.Logger = quiet
+	l := memnet.Listen()
+	server := &http.Server{Handler: serve(t, h, nil), ReadHeaderTimeout: time.Minute}
+	go func() { _ = server.Serve(l) }()
+	client := l.Client()
+	conn, err := mcp.NewClient("c", "v1", &opts).Connect(t.Context(), mcphttp.NewTransport("http://localhost/mcp", &mcphttp.TransportOptions{Client: client, Logger: quiet}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = conn.Close()
+		client.CloseIdleConnections()
+		_ = server.Close()
+	})
+	return conn
+}
+
+func listSchemaPage(page int) *mcp.ListToolsResult {
+	res := &mcp.ListToolsResult{}
+	for i := range 4 {
+		res.Tools = append(res.Tools, &mcp.Tool{
+			Name: fmt.Sprintf("t%d-%d", page, i), InputSchema: json.RawMessage(`{"type":"object"}`),
+			OutputSchema: json.RawMessage(`{"type":"object","description":"` + text(900*kib) + `"}`),
+		})
+	}
+	if page%times(20, 1000) != 0 {
+		next := fmt.Sprint(page)
+		res.NextCursor = &next
+	}
+	return res
+}
+
+// drain lists all tools, and drops them.
+func drain(t *testing.T, conn *mcp.Conn) {
+	t.Helper()
+	for _, err := range conn.Tools(t.Context(), nil) {
+		if err != nil {
+			t.Log(err) // a limit
+		}
+	}
+}
+
+func listSchemas(t *testing.T, conn *mcp.Conn) {
+	drain(t, conn)
+	keep(t, conn)
+}
+
+// listCursors measures within the loop over a list, at its last page: the store is full
+// before the loop ends.
+func listCursors(t *testing.T) {
+	pages := times(100, 999)
+	conn := connect(t, hostile(func(page int) *mcp.ListToolsResult {
+		res := &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: fmt.Sprint("t", page), InputSchema: json.RawMessage(`{"type":"object"}`)}}}
+		if page < pages {
+			next := text(mib)
+			res.NextCursor = &next
+		}
+		return res
+	}), mcp.ClientOptions{})
+	paused, full := make(chan struct{}), make(chan struct{})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		n := 0
+		for range conn.Tools(t.Context(), nil) {
+			if n++; n == pages {
+				close(full)
+				<-paused
+			}
+		}
+	}()
+	select {
+	case <-full:
+	case <-done: // refused
+	}
+	t.Cleanup(func() {
+		close(paused)
+		<-done
+	})
+}
+
+// notifySlowly sends log messages and others to a client whose callbacks do not return.
+func notifySlowly(t *testing.T, version string) {
+	mux := hostile(nil)
+	mux.Tool("talk", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
+		for range times(64, 1000) {
+			_ = mcp.RequestFromContext(ctx).Notify(ctx, "notifications/x", map[string]string{"text": text(mib)})
+			mcp.ClientLogger(ctx).Error(text(mib))
+		}
+		return "", nil
+	}, nil))
+	stuck := make(chan struct{})
+	conn := connect(t, mux, mcp.ClientOptions{
+		Version: version, LogLevel: mcp.LoggingLevelDebug,
+		Notification: func(context.Context, *mcp.Conn, *mcp.Request) { <-stuck },
+		Log:          func(context.Context, *mcp.Conn, *mcp.LoggingMessageParams) { <-stuck },
+	})
+	t.Cleanup(func() { close(stuck) })
+	if _, err := conn.CallTool(t.Context(), &mcp.CallToolParams{Name: "talk"}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// updateSlowly changes more resources than a subscriber that does not return can remember.
+func updateSlowly(t *testing.T, version string) {
+	mux := listenMux()
+	const uris = 900
+	all := make([]string, uris)
+	for i := range all {
+		all[i] = "x:" + text(180)
+	}
+	stuck := make(chan struct{})
+	conn := connect(t, mux, mcp.ClientOptions{Version: version})
+	if _, err := conn.Listen(t.Context(), mcp.SubscriptionFilter{ResourceSubscriptions: all, ToolsListChanged: true}, func(mcp.Change) { <-stuck }); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { close(stuck) })
+	for range times(20, 200) {
+		for _, uri := range all {
+			mux.ResourceUpdated(uri + "/" + text(7*kib))
+			mux.ResourceUpdated(uri)
+		}
+	}
+}
+
+// askSlowly asks a user that does not answer as much as a server can.
+func askSlowly(t *testing.T) {
+	mux := newMux()
+	mux.Tool("ask", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
+		var questions []mcp.Question
+		var answer mcp.CreateMessageResult
+		for i := range 16 {
+			questions = append(questions, mcp.SampleQuestion(fmt.Sprint(i), &mcp.CreateMessageParams{
+				MaxTokens: 1, Messages: []*mcp.SamplingMessage{{Role: mcp.RoleUser, Content: mcp.SamplingContent{mcp.Text(text(mib))}}},
+			}, &answer))
+		}
+		return "", mcp.Ask(ctx, questions...)
+	}, nil))
+	stuck := make(chan struct{})
+	asked := make(chan struct{}, 1<<20)
+	conn := connect(t, mux, mcp.ClientOptions{
+		Version: "2025-11-25",
+		Sample: func(ctx context.Context, _ *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+			asked <- struct{}{}
+			<-stuck
+			return nil, context.Canceled
+		},
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	for range 4 {
+		go func() {
+			_, _ = conn.CallTool(ctx, &mcp.CallToolParams{Name: "ask"})
+			done <- struct{}{}
+		}()
+	}
+	<-asked
+	t.Cleanup(func() {
+		close(stuck)
+		cancel()
+		for range 4 {
+			<-done
+		}
+	})
+}
+
+// A countingWriter counts what is written.
+type countingWriter struct{ n atomic.Int64 }
+
+func (w *countingWriter) Write(p []byte) (int, error) {
+	w.n.Add(int64(len(p)))
+	return len(p), nil
+}
+
+// logMuch lists the items of a hostile server through a gateway: many cannot be used, and
+// each list has others. It keeps as much as was logged.
+func logMuch(t *testing.T) {
+	remote := hostile(func(page int) *mcp.ListToolsResult {
+		res := &mcp.ListToolsResult{}
+		for i := range 5000 {
+			res.Tools = append(res.Tools, &mcp.Tool{Name: fmt.Sprintf("bad name %d/%d %s", page, i, text(200)), InputSchema: json.RawMessage(`{"type":"object"}`)})
+		}
+		return res
+	})
+	lines := &countingWriter{}
+	gateway := mcp.NewMux("g", "v1", &mcp.MuxOptions{Logger: slog.New(slog.NewTextHandler(lines, nil))})
+	gateway.Mount("in_", connect(t, remote, mcp.ClientOptions{}))
+	conn := connect(t, gateway, mcp.ClientOptions{})
+	for range times(4, 100) {
+		_, _ = conn.ListTools(t.Context(), nil)
+	}
+	keep(t, make([]byte, lines.n.Load()))
+}
