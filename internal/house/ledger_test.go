@@ -20,7 +20,7 @@ var ledgers = map[string]*regexp.Regexp{
 	"docs/evidence/conformance.md": regexp.MustCompile(`^[A-Z]+-\d\d(…\d\d)?$`),
 	"docs/evidence/traps.md":       regexp.MustCompile(`^T\d+b?$`),
 	"docs/evidence/advisories.md":  regexp.MustCompile(`^(CVE-\d{4}-\d{4,6}|GHSA(-[0-9a-z]{4}){3}|N\d+)$`),
-	"docs/evidence/findings.md":    regexp.MustCompile(`^([SWIUML]|C-[HML])\d+$`),
+	"docs/evidence/findings.md":    regexp.MustCompile(`^([SWIUMLXRVKYZ]|RM|C-[HML])\d+$`),
 }
 
 // TestLedgers checks that the tests named by the pages exist, and that every row has a test

@@ -111,9 +111,13 @@ func (c *client) askedByHostile() (*mcp.ElicitResult, error) {
 	return &mcp.ElicitResult{Action: mcp.ActionDecline}, nil
 }
 
+// hasHostileCallLocked reports whether the hostile server may be serving a call of the client.
+// If a fault duplicated the request, the refusal of the duplicate is all that the client gets,
+// and the call stays in progress.
 func (c *client) hasHostileCallLocked() bool {
 	for _, k := range c.w.calls {
-		if k.client == c && k.reachesHostile() && (k.returned == 0 || time.Since(k.returnedAt) < 10*time.Second) {
+		isOpen := k.returned == 0 || time.Since(k.returnedAt) < 10*time.Second || slices.Contains(k.faults, "duplicate")
+		if k.client == c && k.reachesHostile() && isOpen {
 			return true
 		}
 	}

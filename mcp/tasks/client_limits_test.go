@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -25,12 +26,28 @@ type scriptedServer struct {
 	get    func(poll int) (state string, err error)
 	listen mcp.HandlerFunc                        // nil if it does not push states
 	alter  func(state map[string]json.RawMessage) // nil, or changes each state
-	sent   map[string]int                         // requests by method
+
+	mu       sync.Mutex
+	requests map[string]int // by method
+}
+
+// sent returns the number of requests with a method so far.
+func (s *scriptedServer) sent(method string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.requests[method]
+}
+
+func (s *scriptedServer) count(method string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests[method]++
+	return s.requests[method]
 }
 
 // ServeMCP implements mcp.Handler.
 func (s *scriptedServer) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
-	s.sent[req.Method]++
+	n := s.count(req.Method)
 	var state string
 	switch req.Method {
 	case mcp.MethodDiscover:
@@ -39,7 +56,7 @@ func (s *scriptedServer) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Re
 		state = `{"resultType":"task","status":"working"}`
 	case tasks.MethodGet:
 		var err error
-		if state, err = s.get(s.sent[req.Method]); err != nil {
+		if state, err = s.get(n); err != nil {
 			return nil, err
 		}
 	case tasks.MethodUpdate, tasks.MethodCancel:
@@ -79,7 +96,7 @@ func (s *scriptedServer) task(state string) map[string]json.RawMessage {
 // connectScripted connects a client to a server with the given states.
 func connectScripted(t *testing.T, opts *mcp.ClientOptions, get func(poll int) (string, error)) (*mcp.Conn, *scriptedServer) {
 	t.Helper()
-	s := &scriptedServer{get: get, sent: map[string]int{}}
+	s := &scriptedServer{get: get, requests: map[string]int{}}
 	opts.Version, opts.Logger = mcp.LatestVersion, slog.New(slog.DiscardHandler)
 	c, err := mcp.NewClient("test", "1", opts).Connect(t.Context(), mcp.InProcess(s))
 	if err != nil {
@@ -157,8 +174,8 @@ func TestFindingX3QuestionsOfTasksAreBounded(t *testing.T) {
 						t.Errorf("the call ended with %v, want %q", err, test.err)
 					case asked.Load() != test.asked || most.Load() > 4:
 						t.Errorf("the user was asked %d questions, %d at once; want %d, 4", asked.Load(), most.Load(), test.asked)
-					case (err != nil) != (s.sent[tasks.MethodCancel] == 1):
-						t.Errorf("%v, and tasks/cancel was sent %d times", err, s.sent[tasks.MethodCancel])
+					case (err != nil) != (s.sent(tasks.MethodCancel) == 1):
+						t.Errorf("%v, and tasks/cancel was sent %d times", err, s.sent(tasks.MethodCancel))
 					}
 				})
 			})
@@ -213,8 +230,8 @@ func TestFindingY5AbandonedTasksAreCancelled(t *testing.T) {
 						return done, nil
 					})
 					err := wait(t.Context(), c)
-					if (err != nil) != test.cancelled || (s.sent[tasks.MethodCancel] == 1) != test.cancelled {
-						t.Errorf("%v after %d polls, and tasks/cancel was sent %d times; want cancelled %v", err, polls, s.sent[tasks.MethodCancel], test.cancelled)
+					if (err != nil) != test.cancelled || (s.sent(tasks.MethodCancel) == 1) != test.cancelled {
+						t.Errorf("%v after %d polls, and tasks/cancel was sent %d times; want cancelled %v", err, polls, s.sent(tasks.MethodCancel), test.cancelled)
 					}
 				})
 			})
@@ -241,7 +258,7 @@ func TestFindingY17AnswersAreNotRepeatedAtEveryPoll(t *testing.T) {
 		if err := waits["Call"](t.Context(), c); err != nil {
 			t.Error(err)
 		}
-		if n := s.sent[tasks.MethodUpdate]; n != 2 {
+		if n := s.sent(tasks.MethodUpdate); n != 2 {
 			t.Errorf("tasks/update was sent %d times, want 2", n)
 		}
 	})
@@ -259,8 +276,8 @@ func TestUnacknowledgedAnswersAreBounded(t *testing.T) {
 			return nil
 		}))
 		c, s := connectScripted(t, opts, func(int) (string, error) { return asking("q", 1), nil })
-		if err := waits["Call"](t.Context(), c); err == nil || updates != 11 || s.sent[tasks.MethodCancel] != 1 {
-			t.Errorf("%v; %d attempts, and tasks/cancel was sent %d times", err, updates, s.sent[tasks.MethodCancel])
+		if err := waits["Call"](t.Context(), c); err == nil || updates != 11 || s.sent(tasks.MethodCancel) != 1 {
+			t.Errorf("%v; %d attempts, and tasks/cancel was sent %d times", err, updates, s.sent(tasks.MethodCancel))
 		}
 	})
 }

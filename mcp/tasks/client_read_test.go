@@ -36,8 +36,8 @@ func TestFindingY4SloppyMembers(t *testing.T) {
 							delete(state, member)
 						}
 					}
-					if err := waits["Call"](t.Context(), c); err != nil || s.sent[tasks.MethodGet] != 2 {
-						t.Errorf("%v after %d polls", err, s.sent[tasks.MethodGet])
+					if err := waits["Call"](t.Context(), c); err != nil || s.sent(tasks.MethodGet) != 2 {
+						t.Errorf("%v after %d polls", err, s.sent(tasks.MethodGet))
 					}
 					if h, res, err := tasks.Start(t.Context(), c, quickCall); err != nil || h == nil || h.ID != "x" {
 						t.Errorf("Start: %v, %v, %v", h, res, err)
@@ -52,7 +52,7 @@ func TestFindingY4SloppyMembers(t *testing.T) {
 func TestFindingY4SloppyMembersAreLogged(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var log bytes.Buffer
-		s := &scriptedServer{sent: map[string]int{}, get: func(poll int) (string, error) {
+		s := &scriptedServer{requests: map[string]int{}, get: func(poll int) (string, error) {
 			if poll < 10 {
 				return `{"status":"working"}`, nil
 			}

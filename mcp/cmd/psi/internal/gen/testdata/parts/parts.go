@@ -70,7 +70,7 @@ type EditInput struct {
 	A string `json:"a"`
 
 	// Extra has the members that have no field.
-	Extra map[string]any `json:",embed"`
+	Extra map[string]any `json:",inline,embed"`
 }
 
 // EditOutput is the output of the tool "edit".
@@ -78,7 +78,7 @@ type EditOutput struct {
 	A string `json:"a"`
 
 	// Extra has the members that have no field.
-	Extra map[string]json.RawMessage `json:",embed"`
+	Extra map[string]json.RawMessage `json:",inline,embed"`
 }
 
 // KindInput is the input of the tool "kind".
