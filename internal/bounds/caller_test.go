@@ -98,11 +98,23 @@ func post(t *testing.T, h http.Handler, header http.Header, message string) *htt
 }
 
 func newPost(ctx context.Context, header http.Header, message string) *http.Request {
-	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "http://localhost/mcp", strings.NewReader(message))
+	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "http://localhost/mcp", &body{strings.NewReader(message)})
+	r.ContentLength = int64(len(message))
 	r.RemoteAddr = "192.0.2.1:1234"
 	r.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
 	maps.Copy(r.Header, header)
 	return r
+}
+
+// A body forgets what has been read, as a network connection does.
+type body struct{ r *strings.Reader }
+
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.r.Read(p)
+	if err != nil {
+		b.r.Reset("")
+	}
+	return n, err
 }
 
 func initialize(params string) string {

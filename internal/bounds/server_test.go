@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-psi/psi/internal/memnet"
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcphttp"
 )
 
@@ -24,21 +25,22 @@ var serverStores = []store{
 	{"schemas of listed tools, in an older revision", 40, func(t *testing.T) {
 		listSchemas(t, connect(t, hostile(listSchemaPage), mcp.ClientOptions{Version: "2025-11-25"}))
 	}},
-	{"schemas of tools listed through a gateway", 40, func(t *testing.T) {
-		gateway := newMux()
-		gateway.Mount("in_", connect(t, hostile(listSchemaPage), mcp.ClientOptions{}))
-		conn := connect(t, gateway, mcp.ClientOptions{})
-		drain(t, conn)
-		_ = conn.Close()
-		keep(t, gateway)
-	}},
+	{"schemas of tools listed through a gateway", 72, // two connections: the caller's and the gateway's
+		func(t *testing.T) {
+			gateway := newMux()
+			gateway.Mount("in_", connect(t, hostile(listSchemaPage), mcp.ClientOptions{}))
+			conn := connect(t, gateway, mcp.ClientOptions{})
+			drain(t, conn)
+			_ = conn.Close()
+			keep(t, gateway)
+		}},
 	{"cursors of a list", 40, listCursors},
 	{"notifications for a slow callback", 24, func(t *testing.T) { notifySlowly(t, mcp.LatestVersion) }},
 	{"notifications for a slow callback, in an older revision", 24, func(t *testing.T) { notifySlowly(t, "2025-11-25") }},
 	{"updates for a slow subscriber", 24, func(t *testing.T) { updateSlowly(t, mcp.LatestVersion) }},
 	{"updates for a slow subscriber, in an older revision", 24, func(t *testing.T) { updateSlowly(t, "2025-11-25") }},
 	{"questions while no one answers", 40, askSlowly},
-	{"lines of a gateway's log", 2, logMuch},
+	{"lines of a gateway's log", 8, logMuch}, // with what two connections remember of the tools
 }
 
 // hostile returns a server whose lists of tools are what list returns.
@@ -60,7 +62,9 @@ func hostile(list func(page int) *mcp.ListToolsResult) *mcp.Mux {
 // connect connects a client to a handler over HTTP.
 func connect(t *testing.T, h mcp.Handler, opts mcp.ClientOptions) *mcp.Conn {
 	t.Helper()
-	opts.Logger = quiet
+	if opts.Logger == nil {
+		opts.Logger = quiet
+	}
 	l := memnet.Listen()
 	server := &http.Server{Handler: serve(t, h, nil), ReadHeaderTimeout: time.Minute}
 	go func() { _ = server.Serve(l) }()
@@ -185,45 +189,59 @@ func updateSlowly(t *testing.T, version string) {
 	}
 }
 
-// askSlowly asks a user that does not answer as much as a server can.
+// askSlowly asks a user that does not answer as much as a server can, during one call.
 func askSlowly(t *testing.T) {
-	mux := newMux()
-	mux.Tool("ask", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
-		var questions []mcp.Question
-		var answer mcp.CreateMessageResult
-		for i := range 16 {
-			questions = append(questions, mcp.SampleQuestion(fmt.Sprint(i), &mcp.CreateMessageParams{
-				MaxTokens: 1, Messages: []*mcp.SamplingMessage{{Role: mcp.RoleUser, Content: mcp.SamplingContent{mcp.Text(text(mib))}}},
-			}, &answer))
-		}
-		return "", mcp.Ask(ctx, questions...)
-	}, nil))
+	client, server := transport.Pipe()
+	sent := make(chan struct{})
+	go serveQuestions(t.Context(), server, sent)
 	stuck := make(chan struct{})
-	asked := make(chan struct{}, 1<<20)
-	conn := connect(t, mux, mcp.ClientOptions{
-		Version: "2025-11-25",
-		Sample: func(ctx context.Context, _ *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
-			asked <- struct{}{}
+	opts := &mcp.ClientOptions{
+		Version: "2025-11-25", Logger: quiet,
+		Sample: func(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
 			<-stuck
 			return nil, context.Canceled
 		},
-	})
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	for range 4 {
-		go func() {
-			_, _ = conn.CallTool(ctx, &mcp.CallToolParams{Name: "ask"})
-			done <- struct{}{}
-		}()
 	}
-	<-asked
+	conn, err := mcp.NewClient("c", "v1", opts).Connect(t.Context(), transport.FromStream(func(context.Context) (transport.Stream, error) { return client, nil }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = conn.CallTool(t.Context(), &mcp.CallToolParams{Name: "ask"})
+	}()
+	<-sent
 	t.Cleanup(func() {
 		close(stuck)
-		cancel()
-		for range 4 {
-			<-done
-		}
+		_ = conn.Close()
+		_ = server.Close()
+		<-done
 	})
+}
+
+// serveQuestions answers the handshake, and asks when a tool is called.
+func serveQuestions(ctx context.Context, s transport.Stream, sent chan<- struct{}) {
+	for {
+		data, err := s.Read(ctx)
+		if err != nil {
+			return
+		}
+		m, _ := transport.ParseMessage(data)
+		switch m.Method {
+		case "initialize":
+			_ = s.Write(ctx, []byte(`{"jsonrpc":"2.0","id":`+m.ID.String()+`,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}`))
+		case mcp.MethodCallTool:
+			for i := range times(100, 2000) {
+				_ = s.Write(ctx, []byte(fmt.Sprintf(`{"jsonrpc":"2.0","id":"q%d","method":"sampling/createMessage","params":{"maxTokens":1,"messages":[{"role":"user","content":{"type":"text","text":%q}}]}}`, i, text(mib))))
+			}
+			_ = s.Write(ctx, []byte(`{"jsonrpc":"2.0","id":"ping","method":"ping"}`)) // answered after all questions were read
+		case "":
+			if m.ID.String() == `"ping"` {
+				close(sent)
+			}
+		}
+	}
 }
 
 // A countingWriter counts what is written.
@@ -240,16 +258,18 @@ func logMuch(t *testing.T) {
 	remote := hostile(func(page int) *mcp.ListToolsResult {
 		res := &mcp.ListToolsResult{}
 		for i := range 5000 {
-			res.Tools = append(res.Tools, &mcp.Tool{Name: fmt.Sprintf("bad name %d/%d %s", page, i, text(200)), InputSchema: json.RawMessage(`{"type":"object"}`)})
+			res.Tools = append(res.Tools, &mcp.Tool{Name: fmt.Sprintf("bad name %d/%d %s", page, i, text(200)), InputSchema: json.RawMessage(`{"type":"string"}`)})
 		}
 		return res
 	})
 	lines := &countingWriter{}
-	gateway := mcp.NewMux("g", "v1", &mcp.MuxOptions{Logger: slog.New(slog.NewTextHandler(lines, nil))})
-	gateway.Mount("in_", connect(t, remote, mcp.ClientOptions{}))
+	logger := slog.New(slog.NewTextHandler(lines, nil))
+	gateway := mcp.NewMux("g", "v1", &mcp.MuxOptions{Logger: logger})
+	gateway.Mount("in_", connect(t, remote, mcp.ClientOptions{Logger: logger}))
 	conn := connect(t, gateway, mcp.ClientOptions{})
 	for range times(4, 100) {
 		_, _ = conn.ListTools(t.Context(), nil)
 	}
+	t.Logf("%.1f MiB logged", float64(lines.n.Load())/mib)
 	keep(t, make([]byte, lines.n.Load()))
 }

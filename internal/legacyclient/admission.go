@@ -15,6 +15,9 @@ import (
 const (
 	// maxAsking is the number of questions that the client answers concurrently.
 	maxAsking = 4
+	// maxAskedSize is the size of the params of open questions, in bytes. One question alone
+	// may be larger: the transport bounds each message.
+	maxAskedSize = 16 << 20
 	// askTime is how long after a call a server may still ask, for tools that return before
 	// their work is done.
 	askTime = time.Minute
@@ -28,6 +31,7 @@ type admission struct {
 	last  time.Time // when the last of them ended; zero if there was none
 	asked int       // since the last call of the program began
 	open  int       // not yet answered
+	size  int       // of the params of those, in bytes
 }
 
 // startCall opens the admission for questions until the returned function is called. A call of
@@ -67,9 +71,12 @@ func (s *session) admit(own *question, method string) *transport.Error {
 		return &transport.Error{Code: codeInternalError, Message: fmt.Sprintf("%d questions were asked since the last call began, which is the limit", a.asked)}
 	case a.open >= o.MaxQuestions*max(a.calls, 1):
 		return tooMany(o.MaxQuestions)
+	case a.open > 0 && a.size+own.size > maxAskedSize:
+		return &transport.Error{Code: codeInternalError, Message: fmt.Sprintf("the questions that are not answered yet have more than %d MiB; wait for answers", maxAskedSize>>20)}
 	}
 	a.asked++
 	a.open++
+	a.size += own.size
 	own.isAdmitted = true
 	return nil
 }

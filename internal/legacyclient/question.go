@@ -35,6 +35,7 @@ type question struct {
 	refused *transport.Error // why the question is refused; nil if it is not
 
 	isAdmitted bool // it counts in session.admission
+	size       int  // of its params, in bytes
 }
 
 // respond responds to a request in a goroutine. If refused is not nil, it is the response;
@@ -51,14 +52,19 @@ func (s *session) respond(m *transport.Message, about transport.ID, refused *tra
 	case refused != nil:
 		own.refused = refused
 	case s.conn.client.Answers(m.Method, m.Params):
+		own.size = len(m.Params)
 		own.refused = s.admit(own, m.Method)
 	}
+	id, isPing := m.ID, isPing(m)
+	if own.refused != nil {
+		answer = nil // it has the params, which need not be kept until the server reads the refusal
+	}
 	go func() {
-		defer s.removeQuestion(m.ID, own)
+		defer s.removeQuestion(id, own)
 		switch {
-		case !isOpen(ctx, s.connected), !isPing(m) && !isOpen(ctx, s.ready): // closed first
+		case !isOpen(ctx, s.connected), !isPing && !isOpen(ctx, s.ready): // closed first
 		case own.refused != nil:
-			_ = s.reply(ctx, m.ID, nil, own.refused) // reply logs the error
+			_ = s.reply(ctx, id, nil, own.refused) // reply logs the error
 		case own.isAdmitted:
 			s.answerInTurn(ctx, answer)
 		default:
@@ -110,6 +116,7 @@ func (s *session) removeQuestion(id transport.ID, own *question) {
 	s.answering--
 	if own.isAdmitted {
 		s.admission.open--
+		s.admission.size -= own.size
 	}
 	if id = id.Canonical(); s.questions[id] == own { // the next session may have reused the ID
 		delete(s.questions, id)
