@@ -105,6 +105,35 @@ func TestFindingY9ServerThatDoesNotRead(t *testing.T) {
 	}
 }
 
+// A call that is given up while its request is being written is cancelled at the server, which
+// receives the request in the end.
+func TestFindingY9CallGivenUpWhileWritingIsCancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		near, far := net.Pipe()
+		to := transport.FromStream(func(context.Context) (transport.Stream, error) {
+			return mcpstdio.NewStream(near, near, &mcpstdio.LineOptions{Close: near.Close}), nil
+		})
+		conn, err := to.Connect(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		call := &transport.Outgoing{ID: transport.IntID(7), Method: mcp.MethodCallTool, Body: []byte(`{"jsonrpc":"2.0","id":7,"method":"tools/call"}`)}
+		if _, err := conn.Call(ctx, call); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the call: %v", err)
+		}
+		lines := bufio.NewScanner(far)
+		for _, want := range []string{`"method":"tools/call"`, `"method":"notifications/cancelled","params":{"requestId":7`} {
+			if !lines.Scan() || !strings.Contains(lines.Text(), want) {
+				t.Errorf("the server got %s, want %s", lines.Text(), want)
+			}
+		}
+		_ = conn.Close()
+		_ = far.Close()
+	})
+}
+
 // A stream keeps no more for a peer that does not read than 64 KiB, or one message, and the
 // message that is being written. The rest is not written when the writer has given up.
 func TestFindingY9StreamKeepsLittle(t *testing.T) {

@@ -17,7 +17,8 @@ type Stream interface {
 	// single message: the peer is answered with it, and Read is called again. Read is not
 	// called concurrently. It may, but need not, return when ctx is done.
 	Read(ctx context.Context) ([]byte, error)
-	// Write sends a message, which it must not retain. It must be safe for concurrent use.
+	// Write sends a message, which it must not retain. It must be safe for concurrent use. If
+	// ctx is done first, it returns the cause of ctx, and the message may still be sent.
 	Write(ctx context.Context, message []byte) error
 	// Close closes the stream. If possible, it interrupts a Read or Write in progress.
 	Close() error
