@@ -170,10 +170,16 @@ func onEveryPath(t *testing.T, fn func(t *testing.T, path mcptest.Path, version 
 	}
 }
 
-// back returns a gateway's connection to a server.
+// back returns a gateway's connection to a server. It knows the server's tools: otherwise the
+// gateway lists them at the first call, to check its headers.
 func back(t *testing.T, transport transport.Transport, version string, mw ...mcp.Middleware) *mcp.Conn {
 	t.Helper()
 	c := mcptest.Dial(t, transport, &mcp.ClientOptions{Version: version, Forward: true})
+	for _, err := range c.Tools(t.Context(), nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 	c.Use(mw...)
 	return c
 }
