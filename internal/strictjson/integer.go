@@ -25,7 +25,7 @@ var lenientIntegers = jsonv2.WithUnmarshalers(Integers)
 
 func unmarshalInteger[T int | int64](d *jsontext.Decoder, dst *T) error {
 	if d.PeekKind() != '0' {
-		return errors.ErrUnsupported // the JSON package decodes null and rejects the rest
+		return ErrSkip // the JSON package decodes null and rejects the rest
 	}
 	value, err := d.ReadValue()
 	if err != nil {

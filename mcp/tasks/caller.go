@@ -6,7 +6,6 @@ package tasks
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"maps"
 	"slices"
 	"strconv"
@@ -48,7 +47,7 @@ func callerError(p *mcp.Principal, err error) error {
 // integer that a float64 cannot represent.
 var exactNumbers = jsonv2.WithUnmarshalers(jsonv2.UnmarshalFromFunc(func(d *jsontext.Decoder, v *any) error {
 	if d.PeekKind() != '0' {
-		return errors.ErrUnsupported
+		return strictjson.ErrSkip
 	}
 	raw, err := d.ReadValue()
 	if err != nil {
