@@ -42,7 +42,11 @@ func (c *Conn) sendAndAnswer(ctx context.Context, req *Request) (Result, error) 
 	}
 	ctx = withIncreasingProgress(ctx)
 	questions := 0
+	rounds, _ := ctx.Value(roundsKey{}).(*int)
 	for round := range c.client.opts.MaxRounds {
+		if rounds != nil {
+			*rounds = round
+		}
 		if round > 0 {
 			trace(traceOf(ctx).Round, mcptrace.RoundInfo{Method: req.Method, Name: req.Name(), Round: round + 1, Questions: questions})
 		}
@@ -71,6 +75,10 @@ func (c *Conn) sendAndAnswer(ctx context.Context, req *Request) (Result, error) 
 	}
 	return nil, c.errTooManyRounds()
 }
+
+// roundsKey is the key of an *int in the context of a request. It is set to the number of
+// rounds of questions about the request.
+type roundsKey struct{}
 
 func (c *Conn) errTooManyRounds() error {
 	return Errorf(CodeInternalError, "the server asked in %d rounds without coming to an end", c.client.opts.MaxRounds)

@@ -78,13 +78,17 @@ func (c *Conn) ping(ctx context.Context) error {
 }
 
 // send sends a request. If the server rejects the headers of a tool call, send reads the
-// definition of the tool again and retries once.
+// definition of the tool again and retries once. The headers of a received call are compared
+// with the new definition as well: it determines the new headers.
 func (c *Conn) send(ctx context.Context, req *Request) (Result, error) {
 	res, err := c.sendOnce(ctx, req)
 	if req.Method != MethodCallTool || CodeOf(err) != CodeHeaderMismatch {
 		return res, err
 	}
 	if err := c.readTool(ctx, req.Name()); err != nil {
+		return nil, err
+	}
+	if err := c.checkHeaders(ctx, req); err != nil {
 		return nil, err
 	}
 	trace(traceOf(ctx).Retry, mcptrace.RetryInfo{Method: req.Method, Name: req.Name(), Err: err})

@@ -128,6 +128,13 @@ func (internals) CheckAsked(c *Conn, req *Request, questions map[string]InputReq
 	return c.checkAsked(req, &InputRequired{InputRequests: questions})
 }
 
+// CountRounds returns a context for sending one request, and the number of rounds of questions
+// about it, which is valid when the request has been answered.
+func (internals) CountRounds(ctx context.Context) (context.Context, *int) {
+	rounds := new(int)
+	return context.WithValue(ctx, roundsKey{}, rounds), rounds
+}
+
 // AnswerAll lets the client of a connection answer questions of the server about one request.
 func (internals) AnswerAll(ctx context.Context, c *Conn, questions map[string]InputRequest) (map[string]json.RawMessage, error) {
 	return c.answerAll(ctx, &InputRequired{InputRequests: questions})

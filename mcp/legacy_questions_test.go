@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
 	"github.com/go-psi/psi/mcp/transport"
 )
 
@@ -171,4 +172,109 @@ func TestFindingX3LegacyQuestionsAfterACall(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A server of an older revision that requires pages before it serves a call gets no new
+// questions by that: the call is repeated for one call of the program.
+func TestLookPagesDoNotRenewQuestions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		near, far := transport.Pipe()
+		write := func(message string) { _ = far.Write(context.Background(), []byte(message)) }
+		asked := 0
+		ask := func() {
+			asked++
+			write(fmt.Sprintf(`{"jsonrpc":"2.0","id":"q%d","method":"sampling/createMessage","params":{"messages":[],"maxTokens":1}}`, asked))
+		}
+		go func() {
+			call := ""
+			for answers := 0; ; {
+				data, err := far.Read(context.Background())
+				if err != nil {
+					return
+				}
+				switch m, _ := transport.ParseMessage(data); {
+				case m.Method == "initialize":
+					write(resultFor(m.ID.String(), `{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}`))
+				case m.Method == mcp.MethodCallTool:
+					call, answers = m.ID.String(), 0
+					ask()
+				case m.IsResponse():
+					if answers++; answers < 16 {
+						ask()
+					} else {
+						write(`{"jsonrpc":"2.0","id":` + call + `,"error":{"code":-32042,"message":"visit","data":{"elicitations":[{"mode":"url","elicitationId":"e","url":"https://example.com/","message":"Go."}]}}}`)
+					}
+				}
+			}
+		}()
+		var sampled, visited atomic.Int64
+		c := connectTo(t, transport.FromStream(func(context.Context) (transport.Stream, error) { return near, nil }), &mcp.ClientOptions{
+			Version: "2025-11-25", MaxRounds: 4, MaxQuestions: 4, Logger: quiet().Logger,
+			Sample: func(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+				sampled.Add(1)
+				return &mcp.CreateMessageResult{Role: mcp.RoleAssistant, Model: "m", Content: mcp.SamplingContent{mcp.Text("yes")}}, nil
+			},
+			ElicitURL: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+				visited.Add(1)
+				return &mcp.ElicitResult{Action: mcp.ActionAccept}, nil
+			},
+		})
+		_, err := c.CallTool(t.Context(), tool("t", ""))
+		if err == nil || sampled.Load() != 16 || visited.Load() != 4 {
+			t.Errorf("with 4 rounds of 4 questions, a call asked %d, and showed %d pages: %v", sampled.Load(), visited.Load(), err)
+		}
+		_ = c.Close()
+		synctest.Wait()
+	})
+}
+
+// The questions about a call that a gateway keeps for its caller are bounded in bytes, as those
+// are that a client answers.
+func TestLookForwardedQuestionsAreBoundedInBytes(t *testing.T) {
+	near, far := transport.Pipe()
+	write := func(message string) { _ = far.Write(context.Background(), []byte(message)) }
+	ask := func(id int) {
+		write(fmt.Sprintf(`{"jsonrpc":"2.0","id":"q%d","method":"sampling/createMessage","params":{"messages":[],"maxTokens":1,"systemPrompt":%q}}`, id, strings.Repeat("x", 3<<20)))
+	}
+	read, pinged := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(read)
+		for {
+			data, err := far.Read(context.Background())
+			if err != nil {
+				return
+			}
+			switch m, _ := transport.ParseMessage(data); {
+			case m.Method == "initialize":
+				write(resultFor(m.ID.String(), `{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}`))
+			case m.Method == mcp.MethodCallTool:
+				ask(0)
+			case m.IsResponse() && m.ID.String() == `"ping"`:
+				close(pinged)
+			}
+		}
+	}()
+	c := connectTo(t, transport.FromStream(func(context.Context) (transport.Stream, error) { return near, nil }), &mcp.ClientOptions{Version: "2025-11-25", Forward: true, Logger: quiet().Logger})
+	gate := mcp.NewMux("gate", "v1", quiet())
+	gate.Mount("a_", c)
+	caller := &mcptest.Client{Options: mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{Sampling: &mcp.SamplingCapability{}}}}
+	params := map[string]any{"name": "a_t"}
+	for round, want := range []int{1, 5} {
+		res, err := gate.ServeMCP(t.Context(), caller.NewRequest(mcp.MethodCallTool, params))
+		asked, ok := res.(*mcp.InputRequired)
+		if err != nil || !ok || len(asked.InputRequests) != want {
+			t.Fatalf("round %d: %d questions, want %d; %v", round, len(asked.InputRequests), want, err)
+		}
+		params["requestState"] = *asked.RequestState
+		if round > 0 {
+			break
+		}
+		for id := range 15 { // while the caller answers
+			ask(id + 1)
+		}
+		write(`{"jsonrpc":"2.0","id":"ping","method":"ping"}`)
+		<-pinged
+	}
+	_ = c.Close()
+	<-read
 }

@@ -15,7 +15,8 @@ import (
 const (
 	// maxAsking is the number of questions that the client answers concurrently.
 	maxAsking = 4
-	// maxAskedSize is the size of the params of open questions, in bytes. One question alone
+	// maxAskedSize is the size of the params of open questions, in bytes: of those that the
+	// client answers, and of those about one call or task that are passed on. One question alone
 	// may be larger: the transport bounds each message.
 	maxAskedSize = 16 << 20
 	// askTime is how long after a call a server may still ask, for tools that return before
@@ -35,8 +36,9 @@ type admission struct {
 }
 
 // startCall opens the admission for questions until the returned function is called. A call of
-// the program, unlike a request about its task, starts the count of questions anew.
-func (s *session) startCall(method string) (end func()) {
+// the program starts the count of questions anew, but not if it is repeated, nor a request about
+// its task.
+func (s *session) startCall(method string, isRepeated bool) (end func()) {
 	isCall := mayAsk(method)
 	if !isCall && !strings.HasPrefix(method, "tasks/") {
 		return func() {}
@@ -44,7 +46,7 @@ func (s *session) startCall(method string) (end func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.admission.calls++
-	if isCall {
+	if isCall && !isRepeated {
 		s.admission.asked = 0
 	}
 	return func() {
@@ -72,13 +74,17 @@ func (s *session) admit(own *question, method string) *transport.Error {
 	case a.open >= o.MaxQuestions*max(a.calls, 1):
 		return tooMany(o.MaxQuestions)
 	case a.open > 0 && a.size+own.size > maxAskedSize:
-		return &transport.Error{Code: codeInternalError, Message: fmt.Sprintf("the questions that are not answered yet have more than %d MiB; wait for answers", maxAskedSize>>20)}
+		return tooLarge()
 	}
 	a.asked++
 	a.open++
 	a.size += own.size
 	own.isAdmitted = true
 	return nil
+}
+
+func tooLarge() *transport.Error {
+	return &transport.Error{Code: codeInternalError, Message: fmt.Sprintf("the questions that are not answered yet have more than %d MiB; wait for answers", maxAskedSize>>20)}
 }
 
 // answerInTurn calls answer as soon as fewer than maxAsking admitted questions are being

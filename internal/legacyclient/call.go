@@ -48,14 +48,14 @@ func (s *session) callInSession(ctx context.Context, m *transport.Outgoing) (r *
 	params := jsonscan.Member(m.Body, "params")
 	level := levelIn(jsonscan.Member(params, "_meta"))
 	older := transport.Outgoing{ID: m.ID, Method: m.Method, Body: transport.AppendRequest(nil, m.ID, m.Method, olderParams(params))}
-	again := false
+	again, isRepeated := false, jsonscan.Member(params, "inputResponses") != nil // after visitsRequired
 	err = s.inSession(ctx, func() (err error) {
 		if again {
 			s.conn.client.Retrying(ctx, m.Method, transport.ErrSessionLost)
 		}
-		again = true
 		s.lowerLevel(ctx, level)
-		r, err = s.callOnce(ctx, older)
+		r, err = s.callOnce(ctx, older, again || isRepeated)
+		again = true
 		return err
 	})
 	switch {
@@ -77,9 +77,9 @@ func withoutEmptyCursor(r *transport.Message) *transport.Message {
 	return &transport.Message{ID: r.ID, Result: jsonscan.AppendMembers([]byte{'{'}, r.Result, "nextCursor")}
 }
 
-func (s *session) callOnce(ctx context.Context, m transport.Outgoing) (*transport.Message, error) {
+func (s *session) callOnce(ctx context.Context, m transport.Outgoing, isRepeated bool) (*transport.Message, error) {
 	m.Version = s.version()
-	defer s.startCall(m.Method)()
+	defer s.startCall(m.Method, isRepeated)()
 	s.inFlight.Add(m.ID, inflight.CallerFromContext(ctx))
 	r, err := s.wire.Call(ctx, &m)
 	s.inFlight.Remove(m.ID, err)

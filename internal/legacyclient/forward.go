@@ -36,7 +36,8 @@ type pendingCall struct {
 	mu      sync.Mutex
 	latest  *transport.Outgoing          // the latest request for the call
 	waiting int                          // requests waiting for the call; a proxy may repeat one
-	asked   map[string]forwardedQuestion // questions passed on, by key
+	asked   map[string]forwardedQuestion // questions passed on, by key, without params
+	size    int                          // of the params in questions, in bytes
 }
 
 type outcome struct {
@@ -261,8 +262,14 @@ func (s *session) addForwarded(p *pendingCall, q forwardedQuestion) *transport.E
 	if refused := s.conn.client.MayAsk(jsonscan.Member(meta, metaCapabilities), q.method, q.params); refused != nil {
 		return refused
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.size > 0 && p.size+len(q.params) > maxAskedSize {
+		return tooLarge()
+	}
 	select {
 	case p.questions <- q:
+		p.size += len(q.params)
 		return nil
 	default:
 		return tooMany(cap(p.questions))
@@ -281,20 +288,22 @@ type inputRequest struct {
 	Params json.RawMessage `json:"params"`
 }
 
-// inputRequired returns a result with the question first and all questions already queued.
+// inputRequired returns a result with the question first and the questions already queued, which
+// are at most as many as a caller can be asked at once.
 func (p *pendingCall) inputRequired(id transport.ID, first forwardedQuestion) *transport.Message {
 	result := inputRequired{ResultType: "input_required", InputRequests: map[string]inputRequest{}, RequestState: p.handle}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for next := first; ; {
 		key := "q" + next.id.String()
-		p.asked[key] = next
+		p.asked[key] = forwardedQuestion{id: next.id, generation: next.generation}
+		p.size -= len(next.params)
 		if next.params == nil {
 			next.params = json.RawMessage("{}")
 		}
 		result.InputRequests[key] = inputRequest{next.method, next.params}
 		select {
-		case next = <-p.questions:
+		case next = <-p.questions: // addForwarded adds none meanwhile
 		default:
 			return &transport.Message{ID: id, Result: strictjson.MustMarshal(&result)}
 		}

@@ -137,6 +137,13 @@ func (s *session) addTaskQuestion(m *transport.Message) bool {
 	if refused == nil && len(stream.open) >= s.conn.opts.MaxQuestions {
 		refused = tooMany(s.conn.opts.MaxQuestions)
 	}
+	size := len(m.Params)
+	for _, q := range stream.open {
+		size += len(q.request.Params)
+	}
+	if refused == nil && len(stream.open) > 0 && size > maxAskedSize {
+		refused = tooLarge()
+	}
 	if refused != nil {
 		go func() { _ = s.reply(s.ctx, m.ID, nil, refused) }() // reply logs the error
 		return true

@@ -159,3 +159,46 @@ func TestFindingX4HeadersThatCannotBeChecked(t *testing.T) {
 		}
 	}
 }
+
+// A gateway that knows an older definition of a tool compares the headers with the one with
+// which it makes new headers.
+func TestLookHeadersOfAToolThatChanges(t *testing.T) {
+	run := mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
+		return mcp.TextResult("ran with " + string(req.Arguments())), nil
+	})
+	annotated := &mcp.Tool{InputSchema: json.RawMessage(`{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}`)}
+	for _, c := range []struct {
+		before  *mcp.Tool // nil if there was no tool
+		headers map[string]string
+		runs    bool
+	}{
+		{&mcp.Tool{InputSchema: json.RawMessage(`{"type":"object"}`)}, map[string]string{"Region": "eu"}, false},
+		{&mcp.Tool{InputSchema: json.RawMessage(`{"type":"object"}`)}, nil, false},
+		{&mcp.Tool{InputSchema: json.RawMessage(`{"type":"object"}`)}, map[string]string{"Region": "us"}, true},
+		{nil, map[string]string{"Region": "eu"}, false},
+		{nil, nil, false},
+	} {
+		server := mcp.NewMux("changing", "v1", &mcp.MuxOptions{Logger: quiet})
+		server.Tool("other", mcp.Describe(run, nil))
+		if c.before != nil {
+			server.Tool("run", mcp.Describe(run, c.before))
+		}
+		for name, gw := range gateways(t, server, mcp.LatestVersion) {
+			if name == "the server itself" || name == "Mux in a Mux" {
+				continue
+			}
+			// The gateway has read the list, and a moment later the server changes.
+			callWith(t, gw.handler, gw.prefix+"run", `{"region":"us"}`, nil)
+			server.RemoveTool("run")
+			server.Tool("run", mcp.Describe(run, annotated))
+			got := callWith(t, gw.handler, gw.prefix+"run", `{"region":"us"}`, c.headers)
+			if c.runs != strings.Contains(got, "ran with") {
+				t.Errorf("%s, before %v, with the headers %v: got %s, want it to run: %t", name, c.before != nil, c.headers, got, c.runs)
+			}
+			server.RemoveTool("run")
+			if c.before != nil {
+				server.Tool("run", mcp.Describe(run, c.before))
+			}
+		}
+	}
+}

@@ -43,7 +43,8 @@ func (extension) Middleware(c *mcp.Conn) mcp.Middleware {
 			if id, ok := passedOn(c, req); ok {
 				return newDriver(c, source, req, Task{ID: id}).resume(ctx)
 			}
-			res, err := next.ServeMCP(ctx, req)
+			counted, rounds := core.CountRounds(ctx)
+			res, err := next.ServeMCP(counted, req)
 			if err != nil || !isTask(req, res) || ctx.Value(startKey{}) != nil || core.PassesTasks(c, req) {
 				return res, err
 			}
@@ -51,7 +52,9 @@ func (extension) Middleware(c *mcp.Conn) mcp.Middleware {
 			if err != nil {
 				return nil, err
 			}
-			return newDriver(c, source, req, task).drive(ctx)
+			d := newDriver(c, source, req, task)
+			d.rounds = *rounds
+			return d.drive(ctx)
 		})
 	}
 }
@@ -104,7 +107,7 @@ type driver struct {
 	reports float64
 
 	answers  map[string]json.RawMessage // by question key
-	rounds   int                        // states with new questions
+	rounds   int                        // of questions about the call: before the task, and states with new ones
 	repeatAt time.Time                  // when to repeat the answers; zero means now
 	patience time.Duration              // the pause before repeatAt
 

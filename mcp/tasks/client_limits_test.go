@@ -341,3 +341,39 @@ func TestFindingK7GatewayRepeatsLostAnswers(t *testing.T) {
 		}
 	}
 }
+
+// The rounds of a call before it became a task count, too.
+func TestLookRoundsBeforeATaskCount(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var asked atomic.Int64
+		calls := 0
+		opts := &mcp.ClientOptions{
+			MaxRounds: 4, Extensions: []mcp.ClientExtension{tasks.Client()}, Version: mcp.LatestVersion, Logger: slog.New(slog.DiscardHandler),
+			Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+				asked.Add(1)
+				return &mcp.ElicitResult{Action: mcp.ActionAccept}, nil
+			},
+		}
+		s := &scriptedServer{requests: map[string]int{}, get: func(poll int) (string, error) { return asking(fmt.Sprintf("q%d-", poll), 1), nil }}
+		first := mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+			if req.Method != mcp.MethodCallTool {
+				return s.ServeMCP(ctx, req)
+			}
+			if calls++; calls < 4 {
+				return &mcp.InputRequired{ResultBase: mcp.ResultBase{ResultType: mcp.ResultInputRequired}, InputRequests: map[string]mcp.InputRequest{
+					"a": {Method: mcp.MethodElicit, Params: json.RawMessage(`{"message":"?","requestedSchema":{"type":"object","properties":{}}}`)},
+				}}, nil
+			}
+			return s.ServeMCP(ctx, req)
+		})
+		c, err := mcp.NewClient("test", "1", opts).Connect(t.Context(), mcp.InProcess(first))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = c.Close() }()
+		_, err = mcp.Call[string](t.Context(), c, "tool", struct{}{})
+		if err == nil || asked.Load() != 4 {
+			t.Errorf("with MaxRounds 4, a server asked %d times about one call: %v", asked.Load(), err)
+		}
+	})
+}

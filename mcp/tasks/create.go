@@ -27,12 +27,12 @@ const idLength = 26
 // run it.
 func (m *Manager) newRecord(ctx context.Context, req *mcp.Request, ttl time.Duration, reserved bool) (*record, error) {
 	ttlMs, pollMs, created := max(ttl.Milliseconds(), 1), m.opts.PollInterval.Milliseconds(), now()
-	rec := &record{Caller: req.Principal, Tool: req.Name()}
+	rec := &record{Caller: req.Principal, Tool: req.Name(), Headers: paramHeaders(arrivedAs(ctx, req))}
 	rec.Task = Task{ID: strings.ToLower(rand.Text()), Status: Working, CreatedAt: created, LastUpdatedAt: created, TTLMs: &ttlMs, PollIntervalMs: &pollMs}
 	if reserved {
 		rec.Owner, rec.Epoch, rec.Attempts = m.owner, 1, 1
 	}
-	if err := m.addToIndex(ctx, rec, len(requestOf(ctx, req))); err != nil {
+	if err := m.addToIndex(ctx, rec, len(requestOf(ctx, req))+sizeOf(rec.Headers)); err != nil {
 		return nil, err
 	}
 	return rec, nil
@@ -133,14 +133,20 @@ func (m *Manager) remove(ctx context.Context, rec *record) error {
 // arrivedKey is the key of the call in the context as it arrived at the mux of the manager.
 type arrivedKey struct{}
 
+// arrivedAs returns the call as it arrived at the mux.
+func arrivedAs(ctx context.Context, req *mcp.Request) *mcp.Request {
+	if arrived, _ := ctx.Value(arrivedKey{}).(*mcp.Request); arrived != nil && arrived.Method == req.Method && arrived.ID == req.ID {
+		return arrived
+	}
+	return req
+}
+
 // requestOf returns the params of a call as they arrived at the mux, because a later run
 // passes through the middleware and the mounts of the mux again, which may change them. They
 // declare the capabilities of the client, even if the call was made by a handler for its
 // client.
 func requestOf(ctx context.Context, req *mcp.Request) json.RawMessage {
-	if arrived, _ := ctx.Value(arrivedKey{}).(*mcp.Request); arrived != nil && arrived.Method == req.Method && arrived.ID == req.ID {
-		req = arrived
-	}
+	req = arrivedAs(ctx, req)
 	params := req.Params()
 	if params == nil {
 		params = json.RawMessage("{}")
@@ -156,6 +162,32 @@ func requestOf(ctx context.Context, req *mcp.Request) json.RawMessage {
 	}
 	meta = jsonscan.AppendMembers(meta, given, mcp.MetaProtocolVersion, mcp.MetaClientCapabilities)
 	return jsonscan.AppendMembers(append(jsonscan.AppendKey([]byte{'{'}, "_meta"), meta...), params, "_meta")
+}
+
+// paramHeaders returns the headers of a call that mirror arguments, and nil if the call has no
+// headers.
+func paramHeaders(req *mcp.Request) map[string][]string {
+	if req.Header == nil || !core.IsModern(req) {
+		return nil
+	}
+	headers := map[string][]string{}
+	for key, values := range req.Header {
+		if strings.HasPrefix(key, "Mcp-Param-") {
+			headers[key] = values
+		}
+	}
+	return headers
+}
+
+// sizeOf returns the size of headers in bytes.
+func sizeOf(headers map[string][]string) (n int) {
+	for key, values := range headers {
+		n += len(key)
+		for _, v := range values {
+			n += len(v)
+		}
+	}
+	return n
 }
 
 // requestID returns the ID of the request of a task that runs again. It appears in traces.
@@ -174,7 +206,7 @@ func (m *Manager) restore(ctx context.Context, rec *record) (*mcp.Request, error
 	if err != nil {
 		return nil, err
 	}
-	req.ID, req.Principal = rec.requestID(), rec.Caller
+	req.ID, req.Principal, req.Header = rec.requestID(), rec.Caller, rec.Headers
 	answers := map[string]json.RawMessage{}
 	for _, q := range rec.Asked {
 		if q.Digest == "" {

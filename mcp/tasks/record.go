@@ -25,6 +25,9 @@ type record struct {
 	Tool    string          `json:"tool"`             // the name with which the call reached Background
 	Request json.RawMessage `json:"request,omitzero"` // nil if stored separately or the task has ended
 	Parts   int             `json:"parts,omitzero"`   // number of parts of the request
+	// Headers are the Mcp-Param headers of the request, with which every run compares its
+	// arguments; nil if the request had no headers.
+	Headers map[string][]string `json:"headers,omitzero"`
 
 	Memory  *replay.Memory      `json:"memory,omitzero"`  // what the handler remembers; nil if the request carries it
 	Asked   map[string]question `json:"asked,omitempty"`  // the questions of the latest round, by public key
@@ -74,7 +77,7 @@ func (r *record) setStatus(s Status, message string) {
 	r.Task.Status, r.Task.StatusMessage = s, message
 	r.touch()
 	if s.IsFinal() {
-		r.Request, r.Memory, r.Asked, r.Used, r.State = nil, nil, nil, nil, nil
+		r.Request, r.Headers, r.Memory, r.Asked, r.Used, r.State = nil, nil, nil, nil, nil, nil
 	}
 }
 
@@ -112,7 +115,7 @@ func (r *record) expires() int64 { return time.Now().Add(r.rest()).Unix() }
 // messages, which are bounded, and the bookkeeping are not part of it: the renewal of a lease
 // must not fail because the tasks of the caller are too large.
 func (r *record) size() int {
-	n := r.Apart + len(r.Tool) + len(r.Request) + len(r.Result)
+	n := r.Apart + len(r.Tool) + len(r.Request) + len(r.Result) + sizeOf(r.Headers)
 	if r.State != nil {
 		n += len(*r.State)
 	}
