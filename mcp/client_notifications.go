@@ -58,6 +58,9 @@ func (c *Conn) receiveNotification(note *Request, about ID) {
 		c.receiveProgress(note)
 		return
 	}
+	if note.Method == NotificationToolsListChanged {
+		c.tools.setStale(true)
+	}
 	if f := c.forwarderOf(note, about); f != nil && f.receive(note) {
 		return
 	}

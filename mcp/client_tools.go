@@ -33,6 +33,7 @@ type toolPlans struct {
 	next [sha256.Size]byte
 
 	crowded bool      // plans of the latest list were dropped because there was no room
+	isStale bool      // the server has said since then that its tools have changed
 	read    time.Time // when the whole list was last read because a tool was not in plans
 }
 
@@ -203,8 +204,9 @@ func (c *Conn) checkHeaders(ctx context.Context, req *Request) error {
 		return nil
 	}
 	plan, isRead, isCrowded := c.tools.find(req.Name())
-	if plan == nil && !isRead {
+	if (plan == nil || c.tools.hasChanged()) && !isRead {
 		_, err := c.listing.Do(ctx, struct{}{}, func(ctx context.Context) (struct{}, error) {
+			c.tools.setStale(false)
 			_ = c.readTool(ctx, "") // all pages; without a list, the tool stays unknown
 			c.tools.setRead()
 			return struct{}{}, nil
@@ -234,6 +236,19 @@ func (p *toolPlans) find(tool string) (plan *toolPlan, isRead, isCrowded bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.plans[tool], !p.read.IsZero() && time.Since(p.read) < rereadAfter, p.crowded
+}
+
+// setStale records whether the server has said that its tools have changed.
+func (p *toolPlans) setStale(isStale bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.isStale = isStale
+}
+
+func (p *toolPlans) hasChanged() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.isStale
 }
 
 func (p *toolPlans) setRead() {

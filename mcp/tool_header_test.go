@@ -4,6 +4,7 @@
 package mcp_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -128,5 +129,31 @@ func TestFindingS35ManyAnnotations(t *testing.T) {
 	}
 	if list("h7") != 0 {
 		t.Error("a tool with an annotation that appears twice was kept")
+	}
+}
+
+// A connection to a server that does not compare headers itself reads the list again if the
+// server has said that its tools have changed.
+func TestLookHeadersOfChangedTools(t *testing.T) {
+	server := mcp.NewMux("m", "v1", quiet())
+	server.Tool("a", mcp.Describe(says("ran"), &mcp.Tool{InputSchema: json.RawMessage(`{"type":"object","properties":{"x":{"type":"string","x-mcp-header":"X"}}}`)}))
+	changed := make(chan struct{}, 10)
+	c := connect(t, server, &mcp.ClientOptions{Version: "2025-11-25", Forward: true, Logger: quiet().Logger, Notification: func(context.Context, *mcp.Conn, *mcp.Request) { changed <- struct{}{} }})
+	if _, err := c.ListTools(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Update(func(m *mcp.Mux) {
+		m.RemoveTool("a")
+		m.Tool("a", mcp.Describe(says("ran"), &mcp.Tool{InputSchema: json.RawMessage(`{"type":"object","properties":{"s":{"type":"string","x-mcp-header":"S"}}}`)}))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	<-changed
+	for value, refused := range map[string]bool{"us": true, "eu": false} {
+		req := mcptest.NewRequest(mcp.MethodCallTool, tool("a", `{"s":"eu"}`))
+		req.Header = http.Header{"Mcp-Param-S": {value}}
+		if _, err := c.ServeMCP(t.Context(), req); refused != (mcp.CodeOf(err) == mcp.CodeHeaderMismatch) {
+			t.Errorf("with the header %s: %v", value, err)
+		}
 	}
 }
