@@ -1000,10 +1000,11 @@ func TestFindingV1V3NothingBeginsForACallerThatHasGone(t *testing.T) {
 					if ctx.Err() != nil {
 						late++
 					}
-					if late > 10 || err != nil && ctx.Err() != nil {
-						ended <- err
+					isOver, isLate := late > 10 || err != nil, late > 10 || ctx.Err() != nil
+					if isOver && isLate {
+						ended <- err // from here on, late belongs to the next run
 					}
-					if late > 10 || err != nil {
+					if isOver {
 						return "", err
 					}
 					cancel()
