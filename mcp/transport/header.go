@@ -31,14 +31,14 @@ func isPlain(text string) bool {
 }
 
 // DecodeHeaderValue reverses [EncodeHeaderValue]. It returns an error if the value has
-// characters that must be encoded, or base64 that is not valid.
+// characters that must be encoded, other than tabs, or base64 that is not valid.
 func DecodeHeaderValue(value string) (string, error) {
 	inner, ok := strings.CutPrefix(value, encodedPrefix)
 	if ok {
 		inner, ok = strings.CutSuffix(inner, encodedSuffix)
 	}
 	if !ok {
-		if !isPlain(value) {
+		if !isPlain(strings.ReplaceAll(value, "\t", "")) { // clients may send a tab as it is (RFC 9110, 5.5)
 			return "", errors.New("the value has characters that must be encoded in base64")
 		}
 		return value, nil

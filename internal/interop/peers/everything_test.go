@@ -280,7 +280,10 @@ func tryCancelOperation(ctx context.Context, s *session) error {
 func tryVisit(ctx context.Context, s *session) error {
 	args := map[string]any{"url": visitURL, "errorPath": true}
 	res, err := s.call(ctx, "trigger-url-elicitation", args, nil)
-	if s.code(err) != revision.CodeURLElicitationRequired {
+	_, isPsi := s.client.(*psiClient)
+	switch {
+	case isPsi && err == nil && res.IsError && strings.Contains(res.Content[0].Text, "an unknown URL"): // it asked its user
+	case isPsi || s.code(err) != revision.CodeURLElicitationRequired:
 		return fmt.Errorf("%+v, %w", res, err)
 	}
 	return says("trigger-url-elicitation", map[string]any{"url": visitURL}, "User completed the URL elicitation")(ctx, s)
