@@ -480,7 +480,6 @@ func TestFindingY12RawCharactersInHeaders(t *testing.T) {
 		{"größe", encoded("süd"), "süd", 400},
 		{encoded("größe"), "süd", "süd", 400},
 		{encoded("größe"), "s\tt", `s\tt`, 200}, // as the official TypeScript client sends it
-		{encoded("größe"), "s\x7ft", "s\x7ft", 400},
 		{encoded("größe"), encoded("s\tt"), `s\tt`, 200},
 		{encoded("größe"), "s t", "s t", 200},
 	} {
