@@ -81,7 +81,7 @@ func newToolPlan(t *Tool) (*toolPlan, error) {
 	}
 	plan := &toolPlan{headers: headers, size: fixed + len(t.Name)}
 	for _, h := range headers {
-		plan.size += fixed + len(h.key)
+		plan.size += fixed + len(h.key) + 16*len(h.path) // the names are counted below
 	}
 	if len(headers) > 0 {
 		plan.size += len(t.InputSchema) // has the names in the paths

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -34,6 +35,7 @@ var serverStores = []store{
 			_ = conn.Close()
 			keep(t, gateway)
 		}},
+	{"deep arguments in headers", 40, listDeepHeaders},
 	{"cursors of a list", 40, listCursors},
 	{"notifications for a slow callback", 24, func(t *testing.T) { notifySlowly(t, mcp.LatestVersion) }},
 	{"notifications for a slow callback, in an older revision", 24, func(t *testing.T) { notifySlowly(t, "2025-11-25") }},
@@ -272,4 +274,24 @@ func logMuch(t *testing.T) {
 	}
 	t.Logf("%.1f MiB logged", float64(lines.n.Load())/mib)
 	keep(t, make([]byte, lines.n.Load()))
+}
+
+// listDeepHeaders lists tools with many arguments, below many properties, that are mirrored in
+// headers.
+func listDeepHeaders(t *testing.T) {
+	const depth, leaves = 55, 6000
+	arguments := make([]string, leaves)
+	for i := range arguments {
+		arguments[i] = fmt.Sprintf(`"%d":{"type":"integer","x-mcp-header":"%d"}`, i, i)
+	}
+	schema := json.RawMessage(`{"type":"object"` + strings.Repeat(`,"properties":{"a":{"type":"object"`, depth) +
+		`,"properties":{` + strings.Join(arguments, ",") + `}` + strings.Repeat(`}}`, depth) + `}`)
+	listSchemas(t, connect(t, hostile(func(page int) *mcp.ListToolsResult {
+		res := &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: fmt.Sprint("t", page), InputSchema: schema}}}
+		if page < 24 {
+			next := fmt.Sprint(page)
+			res.NextCursor = &next
+		}
+		return res
+	}), mcp.ClientOptions{}))
 }
