@@ -30,6 +30,8 @@ type Schema struct {
 
 	patterns *patterns
 
+	size int // see Size
+
 	unchecked []string
 }
 
@@ -54,22 +56,44 @@ func Compile(raw []byte, opts *Options) (*Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	if limit := max(maxLocations, 4*s.options.MaxBytes); sumLocations(doc, 1) > limit {
+	locations := sumLocations(doc, 1)
+	if limit := max(maxLocations, 4*s.options.MaxBytes); locations > limit {
 		return nil, fmt.Errorf("jsonschema: the JSON pointers to the values of the schema have more than %d bytes; shorten names with many schemas below them", limit)
 	}
 	s.document, s.patterns = doc, newPatterns()
 	s.validator = sync.OnceValues(s.newValidator)
 	s.filler = sync.OnceValue(func() *filler { return newFiller(doc) })
 	var beyond string
-	if s.proof, beyond = buildProof(doc, dialect, s.patterns, s.options); beyond == "" {
-		return s, nil // it is known to be a valid schema
+	s.proof, beyond = buildProof(doc, dialect, s.patterns, s.options)
+	if beyond != "" { // otherwise it is known to be a valid schema
+		v, err := s.validator()
+		if err != nil {
+			return nil, err
+		}
+		s.unchecked = v.unchecked
 	}
-	v, err := s.validator()
-	if err != nil {
-		return nil, err
-	}
-	s.unchecked = v.unchecked
+	s.size = compiledSize(len(raw), nodes(doc), locations, s.patterns)
 	return s, nil
+}
+
+// compiledSize estimates the memory for a schema, including its validator, which is compiled
+// later. The factors were measured with schemas that need much for their length: see the
+// test of Size in internal/bounds.
+func compiledSize(length, values, locations int, p *patterns) int {
+	const perValue, perPattern, perPatternByte, perInstruction, copiesOfLocations = 1536, 1024, 8, 128, 3
+	size := 4096 + length + perValue*values + copiesOfLocations*locations + perInstruction*(maxPatternSize-p.left)
+	for text := range p.known {
+		size += perPattern + perPatternByte*len(text)
+	}
+	return size
+}
+
+// Size returns an upper estimate of the memory that the Schema uses, in bytes, so that a
+// cache of schemas can be bounded. A short schema can use much: 50 bytes of regular
+// expressions can expand to megabytes.
+func (s *Schema) Size() int {
+	s.mustBeMade()
+	return s.size
 }
 
 // maxLocations bounds the length of the JSON pointers to all values of a schema together, or

@@ -9,11 +9,13 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/go-psi/psi/internal/jsonscan"
+	"github.com/go-psi/psi/internal/lru"
 	"github.com/go-psi/psi/internal/sparse"
 	"github.com/go-psi/psi/jsonschema"
 	"github.com/go-psi/psi/mcp/mcptrace"
@@ -26,6 +28,10 @@ type toolPlans struct {
 	mu    sync.Mutex
 	plans map[string]*toolPlan
 	size  int // of all plans, in bytes
+
+	// Compiled output schemas, by the hash of their text.
+	outputs    *lru.Map[[sha256.Size]byte, *outputSchema]
+	outputSize int // of all of them, in bytes
 
 	// The list that is being read: its number, and a hash of the cursor of its next page.
 	// Plans of tools that a complete list lacks are dropped.
@@ -41,6 +47,10 @@ type toolPlans struct {
 // for a plan, others are dropped: their tools are listed again when that is noticed.
 const maxPlans = 32 << 20
 
+// maxOutputs limits the memory for the compiled output schemas of a connection, in bytes. A
+// schema can need far more than its text, and a larger one is compiled for each result.
+const maxOutputs = 32 << 20
+
 // maxOutputSchema is the limit of package jsonschema for schemas. Larger ones do not
 // compile and are not kept.
 const maxOutputSchema = 1 << 20
@@ -48,12 +58,19 @@ const maxOutputSchema = 1 << 20
 // A toolPlan holds what is needed to call a tool.
 type toolPlan struct {
 	headers []paramHeader
-	schema  json.RawMessage                    // of the output; nil if it is not kept
-	output  func() (*jsonschema.Schema, error) // compiles the schema, once; nil if the tool has none
-	size    int                                // in bytes
-	list    int                                // number of the latest list with the tool
+	output  json.RawMessage   // the schema of the output; nil if the tool has none, or errOutput is set
+	digest  [sha256.Size]byte // of output
+	size    int               // in bytes
+	list    int               // number of the latest list with the tool
 
-	isChecked bool // the schema was requested again after a result did not fit it
+	errOutput error // why the schema of the output was not kept
+	isChecked bool  // the schema was requested again after a result did not fit it
+}
+
+// An outputSchema is an output schema that is compiled by the first call that needs it.
+type outputSchema struct {
+	compile func() (*jsonschema.Schema, error)
+	size    int // in bytes; 0 until it is compiled
 }
 
 // rememberTools stores the plans of the tools of a page and returns the tools. It drops
@@ -87,13 +104,10 @@ func newToolPlan(t *Tool) (*toolPlan, error) {
 		plan.size += len(t.InputSchema) // has the names in the paths
 	}
 	if schema := t.OutputSchema; len(schema) > maxOutputSchema {
-		plan.output = func() (*jsonschema.Schema, error) { return nil, errLargeSchema }
+		plan.errOutput = errLargeSchema
 	} else if schema != nil {
 		plan.size += len(schema)
-		plan.schema = schema
-		plan.output = sync.OnceValues(func() (*jsonschema.Schema, error) {
-			return jsonschema.Compile(schema, &jsonschema.Options{MaxInputBytes: -1})
-		})
+		plan.output, plan.digest = schema, sha256.Sum256(schema)
 	}
 	if plan.size > maxPlans/4 {
 		return nil, fmt.Errorf("its name and its annotations with %s have %d bytes, the limit is %d", headerKeyword, plan.size, maxPlans/4)
@@ -132,9 +146,7 @@ func (p *toolPlans) addLocked(tool string, plan *toolPlan) {
 		p.plans = map[string]*toolPlan{}
 	}
 	if known := p.plans[tool]; known != nil {
-		if known.output != nil && plan.output != nil && bytes.Equal(known.schema, plan.schema) {
-			plan.output, plan.isChecked = known.output, known.isChecked
-		}
+		plan.isChecked = known.isChecked && bytes.Equal(known.output, plan.output)
 		p.size -= known.size
 		delete(p.plans, tool)
 	}
@@ -261,11 +273,11 @@ func (p *toolPlans) setRead() {
 // returns an error if the schema does not compile.
 func (p *toolPlans) checkOutput(ctx context.Context, tool string, res *CallToolResult) error {
 	plan := p.plan(tool)
-	if plan == nil || plan.output == nil || res.StructuredContent == nil || res.IsError {
+	if plan == nil || plan.output == nil && plan.errOutput == nil || res.StructuredContent == nil || res.IsError {
 		return nil
 	}
 	trace(traceOf(ctx).CacheHit, mcptrace.CacheInfo{Kind: "schema", Name: tool})
-	schema, err := plan.output()
+	schema, err := p.compileOutput(plan)
 	if err == nil {
 		err = schema.Validate(ctx, res.StructuredContent)
 	}
@@ -273,4 +285,54 @@ func (p *toolPlans) checkOutput(ctx context.Context, tool string, res *CallToolR
 		return &OutputError{tool, res, err}
 	}
 	return nil
+}
+
+// compileOutput returns the compiled output schema of a plan. Calls that need the same schema
+// at the same time compile it once.
+func (p *toolPlans) compileOutput(plan *toolPlan) (*jsonschema.Schema, error) {
+	if plan.errOutput != nil {
+		return nil, plan.errOutput
+	}
+	p.mu.Lock()
+	if p.outputs == nil {
+		p.outputs = lru.New[[sha256.Size]byte, *outputSchema](math.MaxInt) // limited by maxOutputs
+	}
+	output, ok := p.outputs.Get(plan.digest)
+	if !ok {
+		output = &outputSchema{compile: sync.OnceValues(func() (*jsonschema.Schema, error) {
+			return jsonschema.Compile(plan.output, &jsonschema.Options{MaxInputBytes: -1})
+		})}
+		p.outputs.Put(plan.digest, output)
+	}
+	p.mu.Unlock()
+	schema, err := output.compile()
+	if !ok {
+		p.limitOutputs(plan.digest, output, schema, err)
+	}
+	return schema, err
+}
+
+// limitOutputs counts a schema that was compiled, and drops the least recently used ones if
+// all are too large together.
+func (p *toolPlans) limitOutputs(digest [sha256.Size]byte, output *outputSchema, schema *jsonschema.Schema, err error) {
+	const fixed = 512 // for the place in the map
+	size := fixed
+	if err != nil {
+		size += len(err.Error())
+	} else {
+		size += schema.Size()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if kept, ok := p.outputs.Get(digest); !ok || kept != output {
+		return // dropped by another call
+	}
+	output.size = size
+	p.outputSize += size
+	isCompiled := func(o *outputSchema) bool { return o.size > 0 }
+	for p.outputSize > maxOutputs {
+		oldest, dropped, _ := p.outputs.Oldest(isCompiled)
+		p.outputs.Delete(oldest)
+		p.outputSize -= dropped.size
+	}
 }

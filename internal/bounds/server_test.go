@@ -36,6 +36,8 @@ var serverStores = []store{
 			keep(t, gateway)
 		}},
 	{"deep arguments in headers", 40, listDeepHeaders},
+	{"compiled output schemas", 40, func(t *testing.T) { callTools(t, 40, patternSchema) }},
+	{"compiled output schemas with many parts", 40, func(t *testing.T) { callTools(t, 8, partsSchema) }},
 	{"cursors of a list", 40, listCursors},
 	{"notifications for a slow callback", 24, func(t *testing.T) { notifySlowly(t, mcp.LatestVersion) }},
 	{"notifications for a slow callback, in an older revision", 24, func(t *testing.T) { notifySlowly(t, "2025-11-25") }},
@@ -294,4 +296,43 @@ func listDeepHeaders(t *testing.T) {
 		}
 		return res
 	}), mcp.ClientOptions{}))
+}
+
+// patternSchema returns a short schema whose regular expression compiles to 2 MiB.
+func patternSchema(i int) string {
+	return fmt.Sprintf(`{"type":"object","properties":{"t%d":{"type":"string","pattern":"%s"}}}`, i, strings.Repeat("b{990}", 45))
+}
+
+// partsSchema returns a schema whose parts compile to 12 MiB.
+func partsSchema(i int) string {
+	return fmt.Sprintf(`{"type":"object","allOf":[{"title":"t%d"}%s]}`, i, strings.Repeat(`,{"not":false}`, 4900))
+}
+
+// callTools calls tools with the output schemas that schema returns.
+func callTools(t *testing.T, tools int, schema func(i int) string) {
+	mux := hostile(func(int) *mcp.ListToolsResult {
+		res := &mcp.ListToolsResult{}
+		for i := range tools {
+			res.Tools = append(res.Tools, &mcp.Tool{
+				Name: fmt.Sprint("t", i), InputSchema: json.RawMessage(`{"type":"object"}`), OutputSchema: json.RawMessage(schema(i)),
+			})
+		}
+		return res
+	})
+	mux.Use(func(next mcp.Handler) mcp.Handler {
+		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+			if req.Method == mcp.MethodCallTool {
+				return &mcp.CallToolResult{StructuredContent: json.RawMessage(`{}`)}, nil
+			}
+			return next.ServeMCP(ctx, req)
+		})
+	})
+	conn := connect(t, mux, mcp.ClientOptions{})
+	drain(t, conn)
+	for i := range tools {
+		if _, err := conn.CallTool(t.Context(), &mcp.CallToolParams{Name: fmt.Sprint("t", i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	keep(t, conn)
 }
