@@ -446,3 +446,20 @@ func TestFindingR27HidingOneRegistration(t *testing.T) {
 		mux.Use(hides)
 	}
 }
+
+// A URI that is too long to be matched here may be short enough without the prefix of a mount.
+func TestLongURIsPassByNoPolicy(t *testing.T) {
+	inner := mcp.NewMux("inner", "v1", quiet())
+	inner.Resource("kbinfo://hr/{id}{?q}", mcp.ResourceFunc(func(context.Context, map[string]string) (string, error) { return "read", nil }, nil))
+	mux := mcp.NewMux("outer", "v1", quiet())
+	mux.Use(middleware.Deny(middleware.Resource, "mount:in_:kbinfo://hr/*"))
+	mux.Mount("in_", inner)
+	conn := mcptest.Connect(t, mux)
+	const begin, longest = "KBINFO://hr/7?q=", 8 << 10
+	for n := longest - 10; n <= longest+10; n++ {
+		uri := "mount:in_:" + begin + strings.Repeat("a", n-len(begin))
+		if _, err := conn.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri}); err == nil {
+			t.Errorf("a URI of %d bytes, %d of them inside the mount, was read", len(uri), n)
+		}
+	}
+}

@@ -15,8 +15,8 @@ import "strings"
 //
 // What remains is significant: the path, its dots, its encoded delimiters, and characters
 // that are encoded without need. Control characters, and percent signs that encode nothing,
-// are kept: no honest client sends them, and no template matches them. Normal returns a URI
-// that is too long to be matched unchanged.
+// are kept: no honest client sends them, and no template matches them. A URI that is too long
+// to be matched is normalized as well: without the prefix of a mount, it may be short enough.
 //
 // In the URI of a resource of a mounted server, mount:prefix:URI, the inner URI is normalized
 // as well. Otherwise a policy about the outer URI could be passed by in a spelling that the
@@ -29,7 +29,7 @@ func Normal(uri string) string { return normalize(uri, false) }
 func NormalPattern(pattern string) string { return normalize(pattern, true) }
 
 func normalize(s string, isTemplate bool) string {
-	if len(s) > MaxURI || isEvidentlyNormal(s) {
+	if isEvidentlyNormal(s) {
 		return s
 	}
 	n := normalizer{out: make([]byte, 0, len(s)+8), isTemplate: isTemplate}

@@ -28,6 +28,8 @@ type Document struct {
 	// such as a source in the CSP that is not an origin. The page then has fewer rights than
 	// its author meant, never more.
 	Warnings []string
+
+	malformed []string // names of members that were left out
 }
 
 // A PageError means that a resource is not a page that a host may show.
@@ -170,13 +172,15 @@ func mergeExtra(extra, members mcp.Extra, known ...string) mcp.Extra {
 }
 
 // readMember decodes a member. It returns the zero value if there is none, and also warns if
-// it is malformed.
+// it is malformed. Nothing replaces a malformed member: what is found elsewhere may be the
+// rights that the member was meant to withhold.
 func readMember[T any](d *Document, name string, raw []byte) (v T) {
-	if raw == nil {
+	if raw == nil || slices.Contains(d.malformed, name) {
 		return v
 	}
 	if err := strictjson.Unmarshal(raw, &v); err != nil {
 		d.warnf("%s: %s", name, strictjson.Problem(err))
+		d.malformed = append(d.malformed, name)
 		return *new(T)
 	}
 	return v

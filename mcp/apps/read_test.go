@@ -163,6 +163,26 @@ func TestFindingR15MetadataOfResultAndList(t *testing.T) {
 	}
 }
 
+// What replaces a malformed member of the contents could be the rights that it was meant to
+// withhold.
+func TestMalformedMetadataIsNotReplaced(t *testing.T) {
+	ui := func(text string) mcp.Meta { return mcp.Meta{"ui": json.RawMessage(text)} }
+	for _, own := range []string{`[]`, `{"csp":"none","permissions":{"camera":false}}`} {
+		part := mcp.ResourceContents{MIMEType: apps.MIMEType, Text: html, Meta: ui(own)}
+		mux := mcp.NewMux("m", "v1", nil)
+		mux.Resource("ui://page", mcp.ResourceFunc(func(context.Context, struct{}) (*mcp.ReadResourceResult, error) {
+			return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{&part}}, nil
+		}, &mcp.Resource{Meta: ui(`{"csp":{"connectDomains":["https://a.example"]},"permissions":{"camera":{}}}`)}))
+		d, err := apps.Read(t.Context(), mcptest.Connect(t, mux), "ui://page")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if policy := d.Meta.Policy(); !strings.Contains(policy, "connect-src 'none'") || d.Meta.Permissions.Allow() != "" || d.Warnings == nil {
+			t.Errorf("%s: the page may use %q, with the policy %s, and warnings %q", own, d.Meta.Permissions.Allow(), policy, d.Warnings)
+		}
+	}
+}
+
 // The policy allows a page only what its metadata declares.
 func TestPolicy(t *testing.T) {
 	const end = "; object-src 'none'; form-action 'none'"

@@ -298,7 +298,8 @@ func TestFindingRM5OAuth(t *testing.T) {
 		`{"scope": "a b"}`: {Scopes: []string{"a", "b"}},
 		`{"authServerMetadataUrl": "https://as.example.com/metadata"}`:             {AuthorizationServerMetadata: "https://as.example.com/metadata"},
 		`{"clientId": "c", "callbackPort": "x", "scopes": 1, "clientSecret": "s"}`: {ClientID: "c"},
-		`{"callbackPort": 65536, "clientId": null}`:                                {},
+		`{"scopes": ["a", 1, "b"]}`:                 {Scopes: []string{"a", "b"}},
+		`{"callbackPort": 65536, "clientId": null}`: {},
 		`false`: nil,
 		`[]`:    nil,
 	} {
@@ -311,7 +312,7 @@ func TestFindingRM5OAuth(t *testing.T) {
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: got %+v, want %+v, %v", oauth, got, want, err)
 		}
-		for text, member := range map[string]string{`"x"`: "oauth.callbackPort", "65536": "oauth.callbackPort", ": 1": "oauth.scopes", "Secret": `oauth: "clientSecret"`, "[]": "oauth: "} {
+		for text, member := range map[string]string{`"x"`: "oauth.callbackPort", "65536": "oauth.callbackPort", ": 1": "oauth.scopes", ", 1": "oauth.scopes", "Secret": `oauth: "clientSecret"`, "[]": "oauth: "} {
 			if strings.Contains(oauth, text) && oauth != `{"clientId": "c", "callbackPort": 8080, "scopes": ["a", "b"]}` && !strings.Contains(warnings, `server "a": `+member) {
 				t.Errorf("%s: no warning about %s: %s", oauth, member, warnings)
 			}

@@ -4,6 +4,7 @@
 package config
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,19 +66,28 @@ func readCallbackPort(s *Server, raw jsontext.Value) error {
 	return err
 }
 
-// readScopes reads a list of scopes, or a string with spaces between them.
+// readScopes reads a list of scopes, or a string with spaces between them. Elements that are
+// not strings are left out. The others are kept, because the host would otherwise request all
+// scopes that the server asks for.
 func readScopes(s *Server, raw jsontext.Value) error {
 	var scopes []string
-	var err error
 	if raw.Kind() == '[' {
-		scopes, err = decode[[]string](raw)
-	} else {
-		var all string
-		all, err = decode[string](raw)
-		scopes = strings.Fields(all)
+		list, err := decode[[]jsontext.Value](raw)
+		for _, item := range list {
+			scope, itemErr := decode[string](item)
+			if itemErr == nil {
+				scopes = append(scopes, scope)
+			}
+			err = cmp.Or(err, itemErr)
+		}
+		if len(s.OAuth.Scopes) == 0 {
+			s.OAuth.Scopes = scopes
+		}
+		return err
 	}
+	all, err := decode[string](raw)
 	if err == nil && len(s.OAuth.Scopes) == 0 {
-		s.OAuth.Scopes = scopes
+		s.OAuth.Scopes = strings.Fields(all)
 	}
 	return err
 }
