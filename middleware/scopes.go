@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-psi/psi/internal/uritemplate"
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -74,7 +75,10 @@ func RequireScopesFor(required func(kind Kind, name string) []string, implies fu
 	if implies == nil {
 		implies = isSameScope
 	}
-	refusal := func(_ *mcp.Request, kind Kind, name string) error {
+	refusal := func(req *mcp.Request, kind Kind, name string) error {
+		if kind == Resource && isAmbiguous(uritemplate.Normal(name)) {
+			return notFound(req, kind, name)
+		}
 		return mcp.NewInsufficientScopeError(scopesOfForms(required, kind, name)...)
 	}
 	return hide(func(ctx context.Context, req *mcp.Request) viewer {

@@ -42,8 +42,10 @@ const (
 // the client or of the registration: compare with "kbinfo://caf%C3%A9", not "KBInfo://café".
 // [mcp.Mux.Resource] describes the form. It keeps characters that are percent-encoded without
 // need. Such a URI is also judged in the forms that a template would produce, and must be
-// visible in all of them. The variables of a query can appear in any order: a rule about one
-// must search the whole query.
+// visible in all of them. A URI that a parser of the URL standard would write in another way is
+// hidden, because a server behind a gateway may use one: a URI with dot segments or control
+// characters or, with the schemes of the web and of files, with an unusual host or port. The
+// variables of a query can appear in any order: a rule about one must search the whole query.
 //
 // Visible does not filter what handlers write: the text of a directory, the links in a
 // tool's result, or the values completed for a prompt.
@@ -291,9 +293,13 @@ func (v viewer) filterCompletion(req *mcp.Request, res *mcp.CompleteResult) mcp.
 	return &c
 }
 
-// readable reports whether a resource is visible, in every spelling of its URI.
+// readable reports whether a resource is visible, in every spelling of its URI. One whose URI
+// is ambiguous is not.
 func (v viewer) readable(uri string) bool {
 	forms, n := spellings(uri)
+	if isAmbiguous(forms[0]) {
+		return false
+	}
 	for _, form := range forms[:n] {
 		if !v.visible(Resource, form) {
 			return false

@@ -463,3 +463,46 @@ func TestLongURIsPassByNoPolicy(t *testing.T) {
 		}
 	}
 }
+
+// A server behind a gateway may parse URIs as the URL standard says. The official TypeScript
+// SDK does, and answers each of these spellings with the denied resource.
+func TestParsedURIsPassByNoPolicy(t *testing.T) {
+	inner := mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
+		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: req.Name(), Text: "read"}}}, nil
+	})
+	newConn := func(policy mcp.Middleware) *mcp.Conn {
+		mux := mcp.NewMux("outer", "v1", quiet())
+		mux.Use(policy)
+		mux.Mount("in_", inner)
+		return mcptest.Connect(t, mux)
+	}
+	reads := func(c *mcp.Conn, uri string) bool {
+		_, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "mount:in_:" + uri})
+		return err == nil
+	}
+	const file, kb, web = "file:///", "kbinfo://x/", "https://a.example/"
+	denying := newConn(middleware.Deny(middleware.Resource, "*:"+file+"hr/*", "*:"+kb+"hr/*", "*:"+web+"hr/*"))
+	allowing := newConn(middleware.Allow(middleware.Resource, "*:"+file+"pub/*", "*:"+kb+"pub/*", "*:"+web+"pub/*"))
+	for _, uri := range []string{
+		file + "pub/../hr/1", file + "pub/..\\hr/1", file + "pub/.\t./hr/1", file + "/../hr/1", "file:/hr/1", "file:hr/1", "file:../hr/1", "file:\\\\\\hr\\1", "FILE:\\/\t/hr/1",
+		"file://localhost/hr/1", "file://LOCALHOST/hr/1", "file://loc%61lhost/hr/1", "file://\uff4cocalhost/hr/1",
+		kb + "pub/../hr/1", kb + "pub/%2e%2E/hr/1", kb + "./hr/1", "kb\tinfo://x/hr/1", kb + "h\nr/1", "\x01" + kb + "hr/1", " " + kb + "hr/1", "KB\rINFO://x/pub/.%2e/hr/1 ",
+		web + "pub/../hr/1", "https://a.example:443/hr/1", "https:a.example/hr/1", "https:////a.example\\hr\\1", "https://%61.example/hr/1", "https://a.example:/hr/1",
+		"https://@a.example/hr/1", "https://:@a.example:0443/hr/1", "https://a.example.:443/hr/1", "https://a.0x7f/../hr/1", "kbinfo://@x/hr/1", "kbinfo://x:/hr/1",
+	} {
+		if reads(denying, uri) {
+			t.Errorf("Deny: %q was read", uri)
+		}
+		if reads(allowing, uri) {
+			t.Errorf("Allow: %q was read", uri)
+		}
+	}
+	for uri, isAllowed := range map[string]bool{
+		file + "pub/hr/1": true, file + "pub/.hidden": true, kb + "pub/..a/1": true, kb + "pub/1?a=/../hr/1": true, web + "pub/1#/../hr/1": true,
+		kb + "pub/%5C": true, "https://a.example:8443/pub/1": false, "db://user@host:5432/table": false, "http://10.example/1": false, "http://127.0.0.1:8080/1": false, "http://[::1]/1": false, "urn:hr:1": false,
+	} {
+		if !reads(denying, uri) || reads(allowing, uri) != isAllowed {
+			t.Errorf("%q: Deny must let it pass, and Allow: %t", uri, isAllowed)
+		}
+	}
+}
