@@ -37,7 +37,7 @@ func (c *Conn) sendAndAnswer(ctx context.Context, req *Request) (Result, error) 
 	if req.Method == MethodListen {
 		return c.listen(ctx, req)
 	}
-	if err := c.checkHeaders(ctx, req); err != nil {
+	if err := c.checkCall(ctx, req); err != nil {
 		return nil, err
 	}
 	ctx = withIncreasingProgress(ctx)

@@ -169,6 +169,7 @@ func (c *Conn) ServeMCP(ctx context.Context, req *Request) (Result, error) {
 	case *DiscoverResult:
 		served := *r
 		served.SupportedVersions = ModernVersions()
+		served.Capabilities = withoutTaskCapability(r.Capabilities)
 		return &served, nil
 	case *ListToolsResult:
 		served := *r

@@ -57,11 +57,12 @@ const maxOutputSchema = 1 << 20
 
 // A toolPlan holds what is needed to call a tool.
 type toolPlan struct {
-	headers []paramHeader
-	output  json.RawMessage   // the schema of the output; nil if the tool has none, or errOutput is set
-	digest  [sha256.Size]byte // of output
-	size    int               // in bytes
-	list    int               // number of the latest list with the tool
+	headers   []paramHeader
+	needsTask bool              // see Conn.needsTask
+	output    json.RawMessage   // the schema of the output; nil if the tool has none, or errOutput is set
+	digest    [sha256.Size]byte // of output
+	size      int               // in bytes
+	list      int               // number of the latest list with the tool
 
 	errOutput error // why the schema of the output was not kept
 	isChecked bool  // the schema was requested again after a result did not fit it
@@ -79,7 +80,7 @@ func (c *Conn) rememberTools(req *Request, page *ListToolsResult) []*Tool {
 	kept := make([]*Tool, 0, len(page.Tools))
 	plans := make([]*toolPlan, 0, len(page.Tools))
 	for _, t := range page.Tools {
-		plan, err := newToolPlan(t)
+		plan, err := c.newToolPlan(t)
 		if err != nil {
 			c.warnDropped("mcp: a tool was dropped from the server's list", "tool", sparse.Excerpt(t.Name), "error", sparse.Excerpt(err.Error()))
 			continue
@@ -90,13 +91,13 @@ func (c *Conn) rememberTools(req *Request, page *ListToolsResult) []*Tool {
 	return kept
 }
 
-func newToolPlan(t *Tool) (*toolPlan, error) {
+func (c *Conn) newToolPlan(t *Tool) (*toolPlan, error) {
 	const fixed = 256 // for the plan and its place in the map
 	headers, err := paramHeaders(t.InputSchema)
 	if err != nil {
 		return nil, err
 	}
-	plan := &toolPlan{headers: headers, size: fixed + len(t.Name)}
+	plan := &toolPlan{headers: headers, needsTask: c.needsTask(t), size: fixed + len(t.Name)}
 	for _, h := range headers {
 		plan.size += fixed + len(h.key) + 16*len(h.path) // the names are counted below
 	}
@@ -208,11 +209,23 @@ func (p *toolPlans) headers(req *Request) []transport.HeaderParam {
 // Without it, every call of an unknown tool would read the list.
 const rereadAfter = 10 * time.Second
 
+// checkCall returns an error if a request cannot be sent as it is: it calls a tool that is known
+// to require a task, or its headers and arguments differ.
+func (c *Conn) checkCall(ctx context.Context, req *Request) error {
+	if req.Method != MethodCallTool {
+		return nil
+	}
+	if plan := c.tools.plan(req.Name()); plan != nil && plan.needsTask {
+		return errNeedsTask(req.Name())
+	}
+	return c.checkHeaders(ctx, req)
+}
+
 // checkHeaders returns an error if the headers and the arguments of a received tool call
 // differ. The call has new headers on the next hop, so nothing else would notice that what
 // stands in front of this program has seen other arguments.
 func (c *Conn) checkHeaders(ctx context.Context, req *Request) error {
-	if req.Method != MethodCallTool || !req.mirrorsParams() {
+	if !req.mirrorsParams() {
 		return nil
 	}
 	plan, isRead, isCrowded := c.tools.find(req.Name())

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 
 	"github.com/go-psi/psi/internal/seam"
-	"github.com/go-psi/psi/internal/tasking"
 	"github.com/go-psi/psi/mcp/transport"
 )
 
@@ -181,9 +180,6 @@ func (internals) IsCode(code int) bool { return isCode(code) }
 // IsNamed reports whether requests of a method are about one tool, prompt, resource or task,
 // which [Request.Name] returns.
 func (internals) IsNamed(method string) bool { return isNamed(method) }
-
-// TaskTerms returns the requirements of req for tasks, or nil.
-func (internals) TaskTerms(req *Request) *tasking.Terms { return req.taskTerms() }
 
 // Observe calls saw with each notification about req, in order, until stop is called. saw must
 // not send notifications itself.

@@ -6,11 +6,12 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"maps"
 
+	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/internal/revision"
-	"github.com/go-psi/psi/internal/tasking"
 )
 
 // This file contains the functions of [Internal] that only the older revisions need.
@@ -44,6 +45,30 @@ func (internals) Server(req *Request) json.RawMessage { return req.sharedCall().
 // received from another server.
 func (internals) IsResourceNotFound(err error) bool { return isResourceNotFound(err) }
 
+// errRequiresTask is the reason why a tool that requires a task cannot be called.
+var errRequiresTask = fmt.Errorf("it requires a task of %s (execution.taskSupport), which is not supported; "+
+	"let the tool be called without one, or have the server speak %s", revision.Newest, LatestVersion)
+
+// requiresTask reports whether a tool of 2025-11-25 can only be called as a task.
+func requiresTask(t *Tool) bool {
+	var execution struct {
+		TaskSupport string `json:"taskSupport"`
+	}
+	return t.Extra["execution"] != nil && unmarshal(t.Extra["execution"], &execution) == nil && execution.TaskSupport == "required"
+}
+
+// needsTask reports whether the server refuses calls of the tool t that are not tasks. What a tool
+// requires has no meaning if its server does not declare such tasks.
+func (c *Conn) needsTask(t *Tool) bool {
+	caps := c.server.Capabilities
+	return requiresTask(t) && caps != nil && jsonscan.Member(jsonscan.Member(jsonscan.Member(caps.Extra["tasks"], "requests"), "tools"), "call") != nil
+}
+
+// errNeedsTask returns the error for a call of a tool for which needsTask is true.
+func errNeedsTask(tool string) error {
+	return Errorf(CodeMethodNotFound, "the tool %q cannot be called: %w", tool, errRequiresTask)
+}
+
 // withoutTaskSupport returns the tools without a member of 2025-11-25, which the newest
 // revision does not have. A tool that can only be called as a task keeps it, because mounts
 // leave such tools out.
@@ -61,14 +86,23 @@ func withoutTaskSupport(tools []*Tool) []*Tool {
 	return served
 }
 
+// withoutTaskCapability returns capabilities without the tasks of 2025-11-25, which are not
+// passed on.
+func withoutTaskCapability(caps *ServerCapabilities) *ServerCapabilities {
+	if caps == nil || caps.Extra["tasks"] == nil {
+		return caps
+	}
+	c := *caps
+	c.Extra = maps.Clone(caps.Extra)
+	delete(c.Extra, "tasks")
+	return &c
+}
+
 // RootType returns the type at the root of a JSON Schema, or "" if it is not a single type.
 func (internals) RootType(schema []byte) string { return rootType(schema) }
 
 // Target returns the name of req and whether its params contain the name.
 func (internals) Target(req *Request) (string, bool) { return req.Name(), req.subject().to != 0 }
-
-// TaskSupport returns whether a listed tool can or must be called as a task.
-func (internals) TaskSupport(t *Tool) tasking.Support { return t.taskSupport }
 
 // ChangesIn returns all changes that a filter covers, in the order in which they are
 // announced.
@@ -84,9 +118,6 @@ func (internals) ListenAgain(ctx context.Context, listen func(again bool) error)
 // SetAccepted sets the URIs, sorted, that were accepted in an earlier subscription of the
 // sender of req. They are not checked again. Nil means none.
 func (internals) SetAccepted(req *Request, uris []string) { req.call.accepted = uris }
-
-// SetTaskTerms sets the requirements for tasks of req and all its copies.
-func (internals) SetTaskTerms(req *Request, terms *tasking.Terms) { req.call.terms = terms }
 
 // Panicked logs a panic that occurred while serving req and returns the error for its sender.
 func (internals) Panicked(ctx context.Context, req *Request, v any, logger *slog.Logger) error {

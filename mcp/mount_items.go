@@ -14,7 +14,6 @@ import (
 	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/internal/printable"
 	"github.com/go-psi/psi/internal/sparse"
-	"github.com/go-psi/psi/internal/tasking"
 )
 
 // This file converts the lists of mounted servers to lists of the mux. Items that cannot be
@@ -27,7 +26,6 @@ var (
 	errUnprintable = errors.New("its name has characters that cannot be seen")
 	errListedTwice = errors.New("it is listed twice")
 	errShadowed    = errors.New("the mux has one of this name itself")
-	errNeedsTasks  = errors.New("it can only be called as a task, which this server does not offer")
 )
 
 // outerItems returns renamed copies of the items of a mount's list that can be passed on.
@@ -92,9 +90,6 @@ func (mt *mount) outerTools(s *snapshot, tools []*Tool) []*Tool {
 		if t.encodings != nil && t.encodings.owner == t {
 			return &c, c.Name, nil // checked at registration
 		}
-		if mt.passesTasks() {
-			c.taskSupport = tasking.Optional
-		}
 		return &c, c.Name, mt.completeTool(&c)
 	})
 }
@@ -129,8 +124,8 @@ func (mt *mount) outerTemplates(templates []*ResourceTemplate) []*ResourceTempla
 // completeTool completes the description of a tool that was received from a server, or returns the
 // reason why clients could not use the tool. Raw JSON in t is well-formed.
 func (mt *mount) completeTool(t *Tool) error {
-	if requiresTask(t) && mt.parent.opts.Capabilities.declares("tasks") == nil {
-		return errNeedsTasks
+	if requiresTask(t) {
+		return errRequiresTask
 	}
 	input, err := objectSchema(t.InputSchema)
 	if err != nil {
@@ -152,23 +147,6 @@ func (mt *mount) completeTool(t *Tool) error {
 	}
 	t.OutputSchema = output
 	return nil
-}
-
-// declares returns the value of a capability for which this package has no field, or nil if
-// the server does not declare it.
-func (c *ServerCapabilities) declares(capability string) json.RawMessage {
-	if c == nil {
-		return nil
-	}
-	return c.Extra[capability]
-}
-
-// requiresTask reports whether a tool of 2025-11-25 can only be called as a task.
-func requiresTask(t *Tool) bool {
-	var execution struct {
-		TaskSupport string `json:"taskSupport"`
-	}
-	return t.Extra["execution"] != nil && unmarshal(t.Extra["execution"], &execution) == nil && execution.TaskSupport == "required"
 }
 
 // objectSchema returns schema with the type "object". A missing schema allows any object. It

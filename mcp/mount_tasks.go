@@ -14,7 +14,7 @@ import (
 
 // This file exposes the tasks of mounted servers (extension io.modelcontextprotocol/tasks) as
 // tasks of the mux. The outer ID of a task contains the mount and the inner ID, sealed for
-// the caller. A task has the same ID every time it is listed.
+// the caller.
 
 // A mountedTask is the content of the outer ID of a task.
 type mountedTask struct {
@@ -41,7 +41,7 @@ func (mt *mount) outerTask(req *Request, id string) string {
 	if _, isMux := mt.handler.(*Mux); !isMux && req.Principal != nil {
 		t.Scopes = req.Principal.Scopes
 	}
-	return s.ring.SealSame(mustMarshal(t), s.taskBinding(req))
+	return s.ring.Seal(mustMarshal(t), s.taskBinding(req))
 }
 
 // mountedTask returns the mount and the inner ID of a task. The mount is nil if id is not the
@@ -268,64 +268,4 @@ func (ls *mountListeners) passTask(ctx context.Context, mt *mount, method string
 	}
 	s := subscriber{req: ls.req}
 	return s.forward(ctx, method, renamed)
-}
-
-// listTasks lists the caller's tasks in the mounts that are muxes. Other servers cannot
-// distinguish the callers of the mux.
-func (g *registry) listTasks(ctx context.Context, req *Request) (Result, error) {
-	if req.taskTerms() == nil {
-		return nil, NewMethodNotFoundError(req.Method)
-	}
-	return tasksList.serve(ctx, g, req)
-}
-
-var tasksList = list[tasking.Listed]{
-	own:     func(*snapshot) []tasking.Listed { return nil },
-	name:    func(tasking.Listed) string { return "" },
-	sources: taskSources,
-	result: func(p page[tasking.Listed], at Page) Result {
-		extra := Extra{"tasks": mustMarshal(p.items)}
-		if at.NextCursor != nil {
-			extra["nextCursor"] = mustMarshal(*at.NextCursor)
-		}
-		return &EmptyResult{ResultBase{Extra: extra}}
-	},
-}
-
-func taskSources(s *snapshot) (sources []source[tasking.Listed]) {
-	for _, mt := range s.mounts {
-		if _, isMux := mt.handler.(*Mux); !isMux {
-			continue
-		}
-		sources = append(sources, source[tasking.Listed]{key: mountKey + mt.prefix, site: mt.site, fetch: mt.fetchTasks})
-	}
-	return sources
-}
-
-// fetchTasks starts fetching a page of the caller's tasks in the mount.
-func (mt *mount) fetchTasks(ctx context.Context, req *Request, cursor *string) func() (page[tasking.Listed], error) {
-	inner, err := req.withCursor(cursor)
-	if err != nil {
-		return func() (page[tasking.Listed], error) { return page[tasking.Listed]{}, err }
-	}
-	inner.mounts += mt.prefix + "/"
-	asked := mt.send(ctx, inner, mt.parent.opts.MountTimeout, Change{})
-	return func() (p page[tasking.Listed], err error) {
-		var list tasking.List
-		res, err := asked.wait()
-		if err != nil {
-			return p, err
-		}
-		raw, err := encodeAnswer(res)
-		if err == nil {
-			err = unmarshal(raw, &list)
-		}
-		for _, l := range list.Tasks {
-			// A listed task has no result, so renaming it cannot fail.
-			l.Task, _ = mt.renameTaskObject(l.Task, mt.outerTask(req, taskIDOf(l.Task)))
-			p.items = append(p.items, l)
-		}
-		p.next = list.NextCursor
-		return p, err
-	}
 }

@@ -72,7 +72,6 @@ type entry struct {
 	lister   ResourceLister
 	public   bool // whether the lister's results may be cached for all callers
 	enums    map[string][]string
-	tasks    tasking.Support // only for tools
 }
 
 // A snapshot is an immutable copy of the registry, used by requests.
@@ -149,7 +148,6 @@ func (m *Mux) wrapEntry(e *entry, h Handler, inside []Middleware) error {
 	around := slices.Concat(m.around(), inside)
 	e.public = e.lister != nil && len(around) == 0 && alwaysPublic(e.lister)
 	e.registered, e.sealer = h, m.sealer
-	e.setTaskSupport(h)
 	tool, canMend := h.(mender)
 	if e.kind != "method" {
 		h = e
@@ -160,26 +158,12 @@ func (m *Mux) wrapEntry(e *entry, h Handler, inside []Middleware) error {
 		if _, hides := h.(seam.ListFilter); hides && e.kind != "method" && e.template == nil {
 			return e.errorf("the middleware hides it from calls, but lists do not pass the middleware of a single %s; add middleware such as Visible, Allow and Deny to the whole mux with Use, or to a mount", e.kind)
 		}
-		e.setTaskSupport(h)
 	}
 	if canMend && m.opts.Lenient {
 		h = lenient{h, tool}
 	}
 	e.handler, e.around = h, around
 	return nil
-}
-
-// setTaskSupport records whether a tool can be called as a task. h is the handler of the tool,
-// wrapped in some or all of its middleware.
-func (e *entry) setTaskSupport(h Handler) {
-	s, ok := h.(tasking.Supporter)
-	if !ok || e.kind != "tool" {
-		return
-	}
-	e.tasks = max(e.tasks, s.TaskSupport())
-	if e.tool != nil {
-		e.tool.taskSupport = e.tasks
-	}
 }
 
 // registeringPackages are packages whose functions register handlers for their callers.
@@ -451,8 +435,6 @@ func (g *registry) ServeMCP(ctx context.Context, req *Request) (Result, error) {
 	switch req.Method {
 	case tasking.MethodGet, tasking.MethodUpdate, tasking.MethodCancel:
 		return g.serveTask(ctx, req)
-	case tasking.MethodList:
-		return g.listTasks(ctx, req)
 	}
 	if req.IsNotification() {
 		return nil, nil

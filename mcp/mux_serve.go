@@ -121,9 +121,6 @@ func (e *entry) ServeMCP(ctx context.Context, req *Request) (Result, error) {
 		if err := checkParamHeaders(e.headers, req); err != nil {
 			return nil, err
 		}
-		if req.taskTerms() != nil && e.tasks == tasking.Never {
-			return nil, Errorf(CodeMethodNotFound, "the tool %q cannot be called as a task", req.Name())
-		}
 		return e.serveAsking(ctx, req)
 	}
 	switch req.Method {

@@ -14,7 +14,6 @@ import (
 	"sync/atomic"
 
 	"github.com/go-psi/psi/internal/sparse"
-	"github.com/go-psi/psi/internal/tasking"
 )
 
 // A notifier sends notifications about one request to the peer that sent it. Notify may be
@@ -34,7 +33,6 @@ type call struct {
 	accepted   []string                        // sorted URIs that an earlier subscription accepted; not checked again
 	serverInfo atomic.Pointer[json.RawMessage] // identity of the outermost mux that serves the request
 	isRouted   atomic.Bool                     // see Request.IsRouted
-	terms      *tasking.Terms                  // task terms of the request; nil for most requests
 	inTask     bool                            // the request is served by a task, and not answered with another one
 
 	mu       sync.Mutex
@@ -94,14 +92,6 @@ func (r *Request) sharedCall() *call {
 		return new(call)
 	}
 	return r.call
-}
-
-// taskTerms returns the task terms of the request, or nil if there are none.
-func (r *Request) taskTerms() *tasking.Terms {
-	if r.call == nil {
-		return nil
-	}
-	return r.call.terms
 }
 
 // IsRouted reports whether a [Mux], or a mux mounted in it, has found the tool, prompt or

@@ -9,7 +9,6 @@ import (
 
 	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/internal/nearest"
-	"github.com/go-psi/psi/internal/tasking"
 )
 
 // A Tool describes a tool.
@@ -33,8 +32,7 @@ type Tool struct {
 	// list "stops" is "stops[].city". ToolFunc panics if there is no such argument.
 	ArgumentDescriptions map[string]string `json:"-"`
 
-	encodings   *toolEncodings
-	taskSupport tasking.Support
+	encodings *toolEncodings
 }
 
 // ToolAnnotations are hints about a tool's behaviour. A nil field is not sent, which means

@@ -6,7 +6,6 @@ package legacyclient
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/go-psi/psi/mcp/transport"
@@ -16,7 +15,7 @@ const (
 	// maxAsking is the number of questions that the client answers concurrently.
 	maxAsking = 4
 	// maxAskedSize is the size of the params of open questions, in bytes: of those that the
-	// client answers, and of those about one call or task that are passed on. One question alone
+	// client answers, and of those about one call that are passed on. One question alone
 	// may be larger: the transport bounds each message.
 	maxAskedSize = 16 << 20
 	// askTime is how long after a call a server may still ask, for tools that return before
@@ -36,17 +35,15 @@ type admission struct {
 }
 
 // startCall opens the admission for questions until the returned function is called. A call of
-// the program starts the count of questions anew, but not if it is repeated, nor a request about
-// its task.
+// the program starts the count of questions anew, but not if it is repeated.
 func (s *session) startCall(method string, isRepeated bool) (end func()) {
-	isCall := mayAsk(method)
-	if !isCall && !strings.HasPrefix(method, "tasks/") {
+	if !mayAsk(method) {
 		return func() {}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.admission.calls++
-	if isCall && !isRepeated {
+	if !isRepeated {
 		s.admission.asked = 0
 	}
 	return func() {

@@ -22,11 +22,7 @@ func (s *session) call(ctx context.Context, m *transport.Outgoing) (*transport.M
 	case methodListen:
 		return s.listen(ctx, m)
 	}
-	call := s.callForwarding
-	if s.hasTasks() {
-		call = s.callWithTasks
-	}
-	r, err := call(ctx, m)
+	r, err := s.callForwarding(ctx, m)
 	if err == nil && r.Error != nil && r.Error.Code == revision.CodeURLElicitationRequired {
 		r = s.visitsRequired(r, m)
 	}

@@ -186,7 +186,7 @@ func (s *session) startPending(ctx context.Context, m *transport.Outgoing) (*pen
 	}
 	s.pending[p.id] = p
 	go func() {
-		r, err := s.callForCaller(detached, m)
+		r, err := s.callInSession(detached, m)
 		p.outcome = outcome{r, err}
 		close(p.done)
 		cancel(nil)

@@ -203,7 +203,6 @@ func (s *session) withdraw(params json.RawMessage) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.withdrawTaskQuestionLocked(id)
 	if q := s.questions[id.Canonical()]; q != nil {
 		q.cancel(s.conn.client.Withdrawn(text(jsonscan.Member(params, "reason"))))
 	}

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 
 	"github.com/go-psi/psi/internal/jsonscan"
-	"github.com/go-psi/psi/internal/revision"
 	"github.com/go-psi/psi/mcp/transport"
 )
 
@@ -43,12 +42,6 @@ func (s *session) receiveNotification(m transport.Message, about transport.ID) {
 		m.Params = s.withLatestToken(m.Params)
 	case noteMessage:
 		about = s.attribute(m.Params, about)
-	case revision.TaskStatus:
-		if s.hasTasks() {
-			return // tasks are polled
-		}
-	case noteToolsChanged:
-		s.forgetTools()
 	}
 	if !s.announce(m) {
 		s.conn.deliver(m, about)
@@ -95,9 +88,6 @@ func (s *session) withLatestToken(params json.RawMessage) json.RawMessage {
 func (s *session) receiveRequest(m *transport.Message, about transport.ID) {
 	if refused := s.conn.client.CheckRequest(m); refused != nil {
 		s.respond(m, about, refused, nil)
-		return
-	}
-	if isQuestion(m.Method) && s.addTaskQuestion(m) {
 		return
 	}
 	if !isPing(m) && !s.conn.client.Answers(m.Method, m.Params) && s.forwardQuestion(m, about) {

@@ -16,7 +16,6 @@ import (
 	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/internal/revision"
 	"github.com/go-psi/psi/internal/strictjson"
-	"github.com/go-psi/psi/internal/tasking"
 	"github.com/go-psi/psi/mcp/transport"
 )
 
@@ -47,9 +46,6 @@ type session struct {
 	listeners  map[transport.ID]*listener     // by the ID of the subscriptions/listen request
 	subscribed map[string]*remoteSubscription // by URI
 	pending    map[transport.ID]*pendingCall  // calls whose questions are passed on
-	tools      map[string]string              // task support, by name
-	listed     bool                           // tools is complete
-	streams    map[string]*taskStream         // question streams, by task ID
 	checker    sessionChecker
 }
 
@@ -72,7 +68,6 @@ type capabilities struct {
 	Prompts   listCapability
 	Resources listCapability
 	Logging   json.RawMessage
-	Tasks     json.RawMessage
 }
 
 type listCapability struct {
@@ -91,7 +86,7 @@ func readCapabilities(declared json.RawMessage) capabilities {
 	}
 	return capabilities{
 		Tools: read("tools"), Prompts: read("prompts"), Resources: read("resources"),
-		Logging: jsonscan.Member(declared, "logging"), Tasks: jsonscan.Member(declared, "tasks"),
+		Logging: jsonscan.Member(declared, "logging"),
 	}
 }
 
@@ -100,7 +95,7 @@ func newSession(c *Conn) *session {
 		conn: c, connected: make(chan struct{}), ready: make(chan struct{}),
 		questions: map[transport.ID]*question{}, listeners: map[transport.ID]*listener{},
 		subscribed: map[string]*remoteSubscription{}, pending: map[transport.ID]*pendingCall{},
-		tools: map[string]string{}, streams: map[string]*taskStream{}, turns: make(chan struct{}, maxAsking),
+		turns: make(chan struct{}, maxAsking),
 	}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	return s
@@ -227,7 +222,7 @@ func parseServer(result json.RawMessage) (*server, error) {
 func (res *initializeResult) asDiscovery() json.RawMessage {
 	d := []byte(`{"resultType":"complete","supportedVersions":[`)
 	d = append(jsonscan.AppendString(d, res.ProtocolVersion), ']')
-	d = append(jsonscan.AppendKey(d, "capabilities"), res.capabilities()...)
+	d = append(jsonscan.AppendKey(d, "capabilities"), res.Capabilities...)
 	if len(res.Instructions) > 0 && res.Instructions[0] == '"' {
 		d = append(jsonscan.AppendKey(d, "instructions"), res.Instructions...)
 	}
@@ -241,22 +236,6 @@ func (res *initializeResult) asDiscovery() json.RawMessage {
 		d = append(d, '}')
 	}
 	return append(d, '}')
-}
-
-// capabilities returns the server's capabilities in the form of the newest revision.
-func (res *initializeResult) capabilities() json.RawMessage {
-	tasks := jsonscan.Member(res.Capabilities, "tasks")
-	if !callsTasks(res.ProtocolVersion, tasks) {
-		return res.Capabilities
-	}
-	extensions := append(jsonscan.AppendKey([]byte{'{'}, tasking.Extension), "{}"...)
-	if given := jsonscan.Member(res.Capabilities, "extensions"); jsonscan.IsObject(given) {
-		extensions = jsonscan.AppendMembers(extensions, given, tasking.Extension)
-	} else {
-		extensions = append(extensions, '}')
-	}
-	caps := append(jsonscan.AppendKey([]byte{'{'}, "extensions"), extensions...)
-	return jsonscan.AppendMembers(caps, res.Capabilities, "tasks", "extensions")
 }
 
 // capabilities returns the capabilities that the client declares in the handshake. Unlike
@@ -401,9 +380,6 @@ func (s *session) setLost(generation int) {
 	s.lost = true
 	for _, q := range s.questions {
 		q.cancel(s.conn.client.Withdrawn("the session is lost"))
-	}
-	for _, stream := range s.streams {
-		clear(stream.open)
 	}
 }
 

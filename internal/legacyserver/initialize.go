@@ -63,11 +63,10 @@ func (s *Session) initialize(ctx context.Context, req *mcp.Request) (mcp.Result,
 		s.reset()
 		return nil, err
 	}
-	s.setTasks(d.Capabilities)
 	t := translation{rev}
 	return &initializeResult{
 		ProtocolVersion: rev.String(),
-		Capabilities:    t.capabilities(d.Capabilities, req.Principal != nil),
+		Capabilities:    t.capabilities(d.Capabilities),
 		ServerInfo:      t.implementation(info),
 		Instructions:    d.Instructions,
 	}, nil

@@ -16,6 +16,7 @@ import (
 	"github.com/go-psi/psi/internal/seam"
 	"github.com/go-psi/psi/internal/serving"
 	"github.com/go-psi/psi/internal/strictjson"
+	"github.com/go-psi/psi/internal/tasking"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/transport"
 )
@@ -105,11 +106,9 @@ type Session struct {
 
 	mu            sync.Mutex
 	rev           revision.Revision // None before initialize
-	tasks         bool              // the handler supports the tasks extension
 	hungUp        bool              // the client can no longer answer
 	info, caps    json.RawMessage   // of the client
 	level         mcp.LoggingLevel
-	ended         []endedTask                       // calls that were answered immediately
 	inflight      []*Call                           // requests
 	inflightBytes int                               // of the params of inflight
 	questions     map[mcp.ID]chan transport.Message // closed by HangUp
@@ -264,11 +263,8 @@ func (s *Session) serveRequest(ctx context.Context, req *mcp.Request, out servin
 		return s.subscribe(ctx, req)
 	case revision.Unsubscribe:
 		return s.unsubscribe(ctx, req)
-	case mcp.MethodDiscover, mcp.MethodListen:
+	case mcp.MethodDiscover, mcp.MethodListen, tasking.MethodGet, tasking.MethodUpdate, tasking.MethodCancel:
 		return nil, mcp.NewMethodNotFoundError(req.Method)
-	}
-	if s.hasTasks() {
-		return s.serveTasks(ctx, req, out)
 	}
 	return s.replay(ctx, req, out)
 }

@@ -23,7 +23,6 @@ type State struct {
 	Capabilities  json.RawMessage  `json:"capabilities,omitempty"`
 	Level         mcp.LoggingLevel `json:"level"`
 	Subscriptions []string         `json:"subscriptions,omitempty"`
-	Tasks         bool             `json:"tasks,omitzero"`
 }
 
 // State returns the current state of the session. It is changed by the messages for which
@@ -33,13 +32,12 @@ func (s *Session) State() State {
 	defer s.mu.Unlock()
 	return State{
 		Version: s.rev.String(), ClientInfo: s.info, Capabilities: s.caps, Level: s.level,
-		Subscriptions: slices.Sorted(maps.Keys(s.subscriptions)), Tasks: s.tasks,
+		Subscriptions: slices.Sorted(maps.Keys(s.subscriptions)),
 	}
 }
 
 func (s *Session) restore(state *State) {
 	s.rev, s.info, s.caps, s.level = revision.Parse(state.Version), state.ClientInfo, state.Capabilities, state.Level
-	s.tasks = state.Tasks
 	s.asked = mathrand.Int64N(1 << 52)            //nolint:gosec // ids must differ from those of other processes that serve the session
 	s.setSubscriptionsLocked(state.Subscriptions) // no other goroutine knows the session
 }

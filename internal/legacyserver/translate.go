@@ -146,7 +146,6 @@ func (t translation) tool(tool *mcp.Tool) *mcp.Tool {
 	if t.rev < revision.R202511 {
 		c.Icons = nil
 	}
-	t.taskSupport(&c)
 	return &c
 }
 
@@ -217,14 +216,15 @@ func (t translation) content(c mcp.Content) mcp.Content {
 	return c
 }
 
-// capabilities returns server capabilities in the form of the revision. Authenticated
-// reports whether the client is authenticated.
-func (t translation) capabilities(caps *mcp.ServerCapabilities, authenticated bool) *mcp.ServerCapabilities {
+// capabilities returns server capabilities in the form of the revision. The tasks extension
+// does not exist in any older revision: tools that run in the background are ordinary tools.
+func (t translation) capabilities(caps *mcp.ServerCapabilities) *mcp.ServerCapabilities {
 	if caps == nil {
 		return &mcp.ServerCapabilities{}
 	}
 	c := *caps
-	t.taskCapability(&c, authenticated)
+	c.Extensions = maps.Clone(caps.Extensions)
+	delete(c.Extensions, tasking.Extension)
 	if t.rev < revision.R202503 {
 		c.Completions = nil
 	}

@@ -53,18 +53,6 @@ const (
 	RootsListChanged = "notifications/roots/list_changed"
 )
 
-// The tasks of 2025-11-25, which differ from those of the extension.
-const (
-	TaskGet    = "tasks/get"
-	TaskResult = "tasks/result"
-	TaskList   = "tasks/list"
-	TaskCancel = "tasks/cancel"
-
-	TaskStatus = "notifications/tasks/status"
-
-	MetaRelatedTask = "io.modelcontextprotocol/related-task"
-)
-
 // The error codes that only the older revisions have.
 const (
 	CodeResourceNotFound       = -32002

@@ -7,7 +7,6 @@ import (
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/hkdf"
-	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
@@ -33,10 +32,8 @@ const (
 type Ring struct{ keys func() []key }
 
 type key struct {
-	id    [keyIDLen]byte
-	aead  cipher.AEAD
-	fixed cipher.AEAD // the same cipher, with explicit nonces
-	nonce []byte      // the key from which these nonces are derived
+	id   [keyIDLen]byte
+	aead cipher.AEAD
 }
 
 // NewRing returns a ring of keys of at least MinKeyLen bytes. The first one seals. Without
@@ -71,7 +68,7 @@ func randomKey() []key {
 
 // deriveKey derives the key of the cipher, and the public ID by which Open finds it.
 func deriveKey(secret []byte) (key, error) {
-	derived, err := hkdf.Key(sha256.New, secret, nil, info, 32+keyIDLen+32)
+	derived, err := hkdf.Key(sha256.New, secret, nil, info, 32+keyIDLen)
 	if err != nil {
 		return key{}, err
 	}
@@ -83,11 +80,7 @@ func deriveKey(secret []byte) (key, error) {
 	if err != nil {
 		return key{}, err
 	}
-	fixed, err := cipher.NewGCM(block)
-	if err != nil {
-		return key{}, err
-	}
-	return key{[keyIDLen]byte(derived[32:]), aead, fixed, derived[32+keyIDLen:]}, nil
+	return key{[keyIDLen]byte(derived[32:]), aead}, nil
 }
 
 // Seal encrypts plain, bound to context, and returns URL-safe text.
@@ -98,19 +91,7 @@ func (r *Ring) Seal(plain, context []byte) string {
 	return base64.RawURLEncoding.EncodeToString(token)
 }
 
-// SealSame is like Seal, but always returns the same token for the same plain and context,
-// for tokens that are compared. The nonce is a digest of both with a separate key, so that
-// different texts have different nonces.
-func (r *Ring) SealSame(plain, context []byte) string {
-	k := r.keys()[0]
-	mac := hmac.New(sha256.New, k.nonce)
-	_, _ = fmt.Fprintf(mac, "%d:%s%s", len(context), context, plain) // never fails
-	nonce := mac.Sum(nil)[:k.fixed.NonceSize()]
-	token := append(append(make([]byte, 0, keyIDLen+len(plain)+k.aead.Overhead()), k.id[:]...), nonce...)
-	return base64.RawURLEncoding.EncodeToString(k.fixed.Seal(token, nonce, plain, context))
-}
-
-// Open reverses Seal and SealSame. Its error is ErrInvalid. A token has only one encoding,
+// Open reverses Seal. Its error is ErrInvalid. A token has only one encoding,
 // so equal tokens are equal texts.
 func (r *Ring) Open(token string, context []byte) ([]byte, error) {
 	sealed, err := base64.RawURLEncoding.Strict().DecodeString(token)

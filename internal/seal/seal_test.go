@@ -94,34 +94,6 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// SealSame returns the same token for equal input and different tokens otherwise, and all
-// of them can be opened.
-func TestSealSame(t *testing.T) {
-	ring, err := seal.NewRing([]byte("sixteen bytes ok"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	seen := map[string]string{}
-	for _, plain := range []string{"", "a", "ab", "b"} {
-		for _, context := range []string{"", "a", "1:a"} {
-			token := ring.SealSame([]byte(plain), []byte(context))
-			if again := ring.SealSame([]byte(plain), []byte(context)); again != token {
-				t.Errorf("%q: %q and then %q", plain, token, again)
-			}
-			if other, ok := seen[token[:20]]; ok {
-				t.Errorf("%q/%q has the nonce of %q", plain, context, other)
-			}
-			seen[token[:20]] = plain + "/" + context
-			if opened, err := ring.Open(token, []byte(context)); err != nil || string(opened) != plain {
-				t.Errorf("%q: %q, %v", plain, opened, err)
-			}
-			if _, err := ring.Open(token, []byte(context+"x")); err == nil {
-				t.Errorf("%q was opened in another context", plain)
-			}
-		}
-	}
-}
-
 // A token has exactly one spelling, so used tokens can be recognized by comparing text.
 func TestTokensHaveOneSpelling(t *testing.T) {
 	r := ring(t, "a")

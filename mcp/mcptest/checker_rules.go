@@ -173,7 +173,7 @@ func (modernRules) checkResult(req *mcp.Request, raw json.RawMessage) error {
 	case len(req.ClientCapabilities().Extensions) == 0:
 		return errNoExtension(kind)
 	case kind == tasking.ResultTask:
-		return checkTask(res.all, "ttlMs")
+		return checkTask(res.all)
 	}
 	return nil
 }
@@ -196,7 +196,7 @@ func checkComplete(req *mcp.Request, res *result) error {
 		}
 	}
 	if req.Method == tasking.MethodGet {
-		return checkNewerTask(res.all)
+		return checkDetailedTask(res.all)
 	}
 	return checkMembers(res.Others, resultMembers[req.Method])
 }

@@ -14,12 +14,11 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// taskStates are the states of a task, in both eras.
+// taskStates are the states of a task.
 var taskStates = []string{"working", "input_required", "completed", "failed", "cancelled"}
 
-// checkTask checks the members that every task has. ttl is the name of the TTL member, which
-// differs between the eras.
-func checkTask(o object, ttl string) error {
+// checkTask checks the members that every task has.
+func checkTask(o object) error {
 	var state string
 	var created, updated time.Time
 	if err := checkMembers(o, []string{"taskId", "status", "createdAt", "lastUpdatedAt"}); err != nil {
@@ -32,18 +31,18 @@ func checkTask(o object, ttl string) error {
 		return err
 	}
 	var ms *int64
-	if raw, ok := o[ttl]; !ok || jsonv2.Unmarshal(raw, &ms) != nil {
-		return fmt.Errorf("%s is neither a number of milliseconds nor null", ttl)
+	if raw, ok := o["ttlMs"]; !ok || jsonv2.Unmarshal(raw, &ms) != nil {
+		return errors.New("ttlMs is neither a number of milliseconds nor null")
 	}
 	return nil
 }
 
-// taskMembers are the members that a task of the extension must have, by state.
+// taskMembers are the members that a task must have, by state.
 var taskMembers = map[string]string{"input_required": "inputRequests", "completed": "result", "failed": "error"}
 
-// checkNewerTask checks the result of tasks/get, or the params of notifications/tasks.
-func checkNewerTask(o object) error {
-	if err := checkTask(o, "ttlMs"); err != nil {
+// checkDetailedTask checks the result of tasks/get, or the params of notifications/tasks.
+func checkDetailedTask(o object) error {
+	if err := checkTask(o); err != nil {
 		return err
 	}
 	var state string
@@ -60,5 +59,5 @@ func checkTaskNotification(note *mcp.Request) error {
 	if err := note.Decode(&o); err != nil {
 		return err
 	}
-	return checkNewerTask(o)
+	return checkDetailedTask(o)
 }

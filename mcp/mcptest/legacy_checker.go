@@ -11,7 +11,6 @@ import (
 
 	jsonv2 "github.com/go-json-experiment/json"
 
-	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/internal/revision"
 	"github.com/go-psi/psi/internal/tasking"
 	"github.com/go-psi/psi/mcp"
@@ -120,9 +119,6 @@ func (r *legacyRules) checkResult(req *mcp.Request, raw json.RawMessage) error {
 			r.session.level = p.Level
 		}
 	}
-	if isTask, err := checkOlderResult(req, res); isTask || err != nil {
-		return err
-	}
 	return checkMembers(res.Others, resultMembers[req.Method])
 }
 
@@ -196,8 +192,8 @@ func (c *checker) checkLegacyNotificationLocked(note *mcp.Request) (isLegacy boo
 	switch {
 	case s == nil && c.isConnectingLocked():
 		return true, nil // the result of initialize may have arrived but not been checked yet
-	case s == nil && note.Method == revision.TaskStatus, s != nil && note.Method == tasking.NotificationTask:
-		return true, errors.New("it is a notification of the other era")
+	case s != nil && note.Method == tasking.NotificationTask:
+		return true, errors.New("it is a notification of the modern era")
 	case s == nil:
 		return false, nil
 	}
@@ -210,8 +206,6 @@ func (c *checker) checkLegacyNotificationLocked(note *mcp.Request) (isLegacy boo
 		return true, errors.New("the legacy era has no acknowledgements")
 	case mcp.NotificationToolsListChanged, mcp.NotificationPromptsListChanged, mcp.NotificationResourcesListChanged, mcp.NotificationResourceUpdated:
 		return true, s.checkChange(note.Method)
-	case revision.TaskStatus:
-		return true, checkOlderTask(note.Params())
 	}
 	return false, nil
 }
@@ -252,42 +246,4 @@ func (s *checkedSession) checkChange(method string) error {
 		return errors.New("the server did not declare that it reports such changes")
 	}
 	return nil
-}
-
-// checkOlderTask checks a task of 2025-11-25.
-func checkOlderTask(raw json.RawMessage) error {
-	var o object
-	if err := jsonv2.Unmarshal(raw, &o); err != nil {
-		return err
-	}
-	return checkTask(o, "ttl")
-}
-
-// checkOlderResult checks a result about a task of 2025-11-25. isTask reports whether it is
-// one.
-func checkOlderResult(req *mcp.Request, res *result) (isTask bool, err error) {
-	switch req.Method {
-	case mcp.MethodCallTool:
-		if jsonscan.Member(req.Params(), "task") == nil || res.Others["task"] == nil {
-			return false, nil
-		}
-		return true, checkOlderTask(res.Others["task"])
-	case revision.TaskGet, revision.TaskCancel:
-		return true, checkTask(res.Others, "ttl")
-	case revision.TaskResult:
-		if res.Meta[revision.MetaRelatedTask] == nil {
-			return true, fmt.Errorf("_meta: %s is missing", revision.MetaRelatedTask)
-		}
-		return true, nil
-	case revision.TaskList:
-		var tasks []json.RawMessage
-		if err := jsonv2.Unmarshal(res.Others["tasks"], &tasks); err != nil {
-			return true, fmt.Errorf("tasks: %w", err)
-		}
-		for _, t := range tasks {
-			err = errors.Join(err, checkOlderTask(t))
-		}
-		return true, err
-	}
-	return false, nil
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/internal/replay"
-	"github.com/go-psi/psi/internal/tasking"
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -88,34 +87,15 @@ func (b *background) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Result
 	if err != nil {
 		return nil, err
 	}
-	terms := core.TaskTerms(req)
 	switch {
 	case !supports(req) && b.opts.Required:
 		return nil, errUnsupported()
-	case terms != nil && !b.manager.isServing():
-		return nil, mcp.Errorf(mcp.CodeInternalError, "tasks cannot be started at the moment; try again later")
 	case !b.manager.isServing(), !supports(req):
 		return b.next.ServeMCP(core.ContextWithRequest(ctx, req), req)
-	case b.opts.After > 0 && terms == nil:
+	case b.opts.After > 0:
 		return b.serveUntil(ctx, req)
 	}
-	return b.startTask(ctx, req, b.ttl(terms))
-}
-
-// TaskSupport implements [tasking.Supporter].
-func (b *background) TaskSupport() tasking.Support {
-	if b.opts.Required {
-		return tasking.Required
-	}
-	return tasking.Optional
-}
-
-// ttl returns the TTL of a task created with terms, which may be nil.
-func (b *background) ttl(terms *tasking.Terms) time.Duration {
-	if terms == nil || terms.TTL == 0 {
-		return b.opts.TTL
-	}
-	return min(terms.TTL, b.opts.TTL)
+	return b.startTask(ctx, req)
 }
 
 // supports reports whether the client declared the extension in this request.
@@ -133,11 +113,11 @@ func errUnsupported() error {
 const grace = 10 * time.Millisecond
 
 // startTask makes the call a task from its start.
-func (b *background) startTask(ctx context.Context, req *mcp.Request, ttl time.Duration) (mcp.Result, error) {
+func (b *background) startTask(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 	m := b.manager
 	slot := callerOf(req.Principal)
 	reserved := m.reserve(slot)
-	rec, err := m.newRecord(ctx, req, ttl, reserved)
+	rec, err := m.newRecord(ctx, req, b.opts.TTL, reserved)
 	switch {
 	case !reserved && err == nil:
 		err = m.insert(ctx, rec, requestOf(ctx, req))

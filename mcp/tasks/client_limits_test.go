@@ -310,7 +310,7 @@ func TestFindingK7GatewayRepeatsLostAnswers(t *testing.T) {
 		} {
 			t.Run(fmt.Sprint(version, "/", name), func(t *testing.T) {
 				inBubble(t, func(t *testing.T) {
-					older := newOlder(t)
+					server := newOutcomes(t)
 					updates := 0
 					toServer := forwarding(mcp.LatestVersion)
 					toServer.Extensions = append(toServer.Extensions, flaky(func(req *mcp.Request) error {
@@ -322,7 +322,7 @@ func TestFindingK7GatewayRepeatsLostAnswers(t *testing.T) {
 						}
 						return nil
 					}))
-					mux := gate(t, (&mcptest.Client{Options: *toServer}).Connect(t, older.mux))
+					mux := gate(t, (&mcptest.Client{Options: *toServer}).Connect(t, server.mux))
 					opts := options()
 					opts.Version, opts.Extensions = version, nil
 					asked := 0

@@ -34,21 +34,20 @@ func gate(t testing.TB, h mcp.Handler) *mcp.Mux {
 	return mux
 }
 
-// through lists the ways in which a gateway reaches its server, with the prefixes of its
-// tools.
-var through = map[string]struct {
+// A way is a gateway in front of a server, and the prefix of the server's tools.
+type way struct {
 	prefix string
 	mount  func(t *testing.T, server *mcp.Mux) *mcp.Mux
-}{
+}
+
+// through lists the ways in which a gateway reaches its server.
+var through = map[string]way{
 	"a mux": {"a_", func(t *testing.T, server *mcp.Mux) *mcp.Mux { return gate(t, server) }},
 	"a connection": {"a_", func(t *testing.T, server *mcp.Mux) *mcp.Mux {
 		return gate(t, (&mcptest.Client{Options: *forwarding(mcp.LatestVersion)}).Connect(t, server))
 	}},
-	"a connection of 2025-11-25": {"a_", func(t *testing.T, server *mcp.Mux) *mcp.Mux {
-		return gate(t, (&mcptest.Client{Options: *forwarding(r202511)}).Connect(t, server))
-	}},
 	"a gateway behind it": {"a_a_", func(t *testing.T, server *mcp.Mux) *mcp.Mux {
-		inner := gate(t, (&mcptest.Client{Options: *forwarding(r202511)}).Connect(t, server))
+		inner := gate(t, (&mcptest.Client{Options: *forwarding(mcp.LatestVersion)}).Connect(t, server))
 		return gate(t, (&mcptest.Client{Options: *forwarding(mcp.LatestVersion)}).Connect(t, inner))
 	}},
 	"a connection in middleware": {"a_", func(t *testing.T, server *mcp.Mux) *mcp.Mux {
@@ -57,7 +56,7 @@ var through = map[string]struct {
 	"a mux in middleware": {"a_", func(t *testing.T, server *mcp.Mux) *mcp.Mux { return gate(t, plain(server)) }},
 	"muxes of muxes":      {"a_a_", func(t *testing.T, server *mcp.Mux) *mcp.Mux { return gate(t, gate(t, server)) }},
 	"a gateway with tasks of its own": {"a_", func(t *testing.T, server *mcp.Mux) *mcp.Mux {
-		r := newOlder(t)
+		r := newOutcomes(t)
 		r.mux.Mount("a_", (&mcptest.Client{Options: *forwarding(mcp.LatestVersion)}).Connect(t, server))
 		return r.mux
 	}},
@@ -66,36 +65,33 @@ var through = map[string]struct {
 // plain is middleware without any effect, such as one that hides nothing.
 var plain = mcp.NewMiddleware(func(next mcp.Handler) mcp.Handler { return next })
 
-// A task of a mounted server is a task of the gateway, in every combination of eras.
+// A task of a mounted server is a task of the gateway.
 func TestEveryOutcomeThroughGateways(t *testing.T) {
 	for way, gateway := range through {
-		for _, version := range []string{mcp.LatestVersion, r202511} {
-			for name, test := range outcomes {
-				t.Run(fmt.Sprint(version, "/", way, "/", name), func(t *testing.T) {
-					if name == "an ordinary tool" && version == r202511 && !strings.Contains(way, "mux") {
-						t.Skip("a tool of a distant server may be called as a task")
-					}
-					inBubble(t, func(t *testing.T) {
-						opts := options()
-						opts.Version = version
-						test(t, (&mcptest.Client{Options: *opts}).Connect(t, gateway.mount(t, newOlder(t).mux)), gateway.prefix)
-					})
+		for name, test := range outcomes {
+			t.Run(way+"/"+name, func(t *testing.T) {
+				inBubble(t, func(t *testing.T) {
+					test(t, (&mcptest.Client{Options: *options()}).Connect(t, gateway.mount(t, newOutcomes(t).mux)), gateway.prefix)
 				})
-			}
+			})
 		}
 	}
 }
 
 // For callers that do not support tasks, the gateway follows the tasks of its server until
-// they end.
+// they end. If it reaches the server in an older revision, there are none.
 func TestGatewayDrives(t *testing.T) {
-	for way, gateway := range through {
+	ways := maps.Clone(through)
+	ways["a connection of 2025-11-25"] = way{"a_", func(t *testing.T, server *mcp.Mux) *mcp.Mux {
+		return gate(t, (&mcptest.Client{Options: *forwarding(r202511)}).Connect(t, server))
+	}}
+	for name, gateway := range ways {
 		for _, version := range []string{mcp.LatestVersion, r202511} {
-			t.Run(fmt.Sprint(version, "/", way), func(t *testing.T) {
+			t.Run(fmt.Sprint(version, "/", name), func(t *testing.T) {
 				inBubble(t, func(t *testing.T) {
 					opts := options()
 					opts.Version, opts.Extensions = version, nil
-					c := (&mcptest.Client{Options: *opts}).Connect(t, gateway.mount(t, newOlder(t).mux))
+					c := (&mcptest.Client{Options: *opts}).Connect(t, gateway.mount(t, newOutcomes(t).mux))
 					for tool, want := range map[string]string{"quick": "done", "slow": "slow", "plain": "plain", "ask": "av1av1"} {
 						got, err := mcp.Call[string](t.Context(), c, gateway.prefix+tool, struct{}{})
 						check(t, got, err, want)
@@ -111,7 +107,7 @@ func TestGatewayDrives(t *testing.T) {
 func TestGatewayBindsTasks(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		for way, gateway := range through {
-			server := newOlder(t)
+			server := newOutcomes(t)
 			mux := gateway.mount(t, server.mux)
 			connect := func(h mcp.Handler, caller *mcp.Principal) *mcp.Conn {
 				return (&mcptest.Client{Principal: caller, Options: *options()}).Connect(t, h)
@@ -151,7 +147,7 @@ func TestGatewayPushes(t *testing.T) {
 	for way, gateway := range through {
 		t.Run(way, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
-				server := newOlder(t)
+				server := newOutcomes(t)
 				mux := gateway.mount(t, server.mux)
 				h := start(t, (&mcptest.Client{Options: *options()}).Connect(t, mux), gateway.prefix+"ask")
 				ctx, cancel := context.WithCancel(t.Context())
@@ -178,7 +174,7 @@ func TestGatewayPushes(t *testing.T) {
 					switch note.Method {
 					case mcp.NotificationAcknowledged:
 						var ack mcp.AcknowledgedParams
-						if err := note.Decode(&ack); err != nil || !strings.Contains(string(ack.Notifications.Extra["taskIds"]), h.ID) && !pollsOnly(way) {
+						if err := note.Decode(&ack); err != nil || !strings.Contains(string(ack.Notifications.Extra["taskIds"]), h.ID) {
 							t.Errorf("acknowledged: %+v, %v", ack, err)
 						}
 					case tasks.NotificationTask:
@@ -188,94 +184,10 @@ func TestGatewayPushes(t *testing.T) {
 						seen[p.Status] = true
 					}
 				}
-				if !pollsOnly(way) && (!seen[tasks.InputRequired] || !seen[tasks.Completed]) {
+				if !seen[tasks.InputRequired] || !seen[tasks.Completed] {
 					t.Errorf("pushed: %v", seen)
 				}
 			})
 		})
 	}
-}
-
-// pollsOnly reports whether a server of 2025-11-25, which does not push, is on the way.
-func pollsOnly(way string) bool {
-	return strings.Contains(way, "2025-11-25") || way == "a gateway behind it"
-}
-
-// A client of 2025-11-25 sees the tasks of mounted muxes in its list, under the IDs that it
-// knows.
-func TestGatewayLists(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		server := newOlder(t)
-		top := newOlder(t)
-		top.mux.Mount("a_", gate(t, server.mux))
-		c := dialOlder(t, top.mux, &mcp.Principal{Issuer: "a", Subject: "ada"}, r202511)
-		want := map[string]bool{}
-		for range 60 {
-			want[c.start("quick", `{}`)] = true
-			want[c.start("a_a_quick", `{}`)] = true
-		}
-		synctest.Wait()
-		got := map[string]bool{}
-		for params := `{}`; params != ""; {
-			m, _ := c.call("tasks/list", params)
-			var page struct {
-				Tasks      []olderTask
-				NextCursor *string
-			}
-			if m.Error != nil || json.Unmarshal(m.Result, &page) != nil {
-				t.Fatal(m.Error)
-			}
-			for _, task := range page.Tasks {
-				got[task.TaskID] = true
-			}
-			params = ""
-			if page.NextCursor != nil {
-				raw, _ := json.Marshal(map[string]string{"cursor": *page.NextCursor})
-				params = string(raw)
-			}
-		}
-		if !maps.Equal(got, want) {
-			t.Errorf("listed %d tasks of %d", len(got), len(want))
-		}
-		bob := dialOlder(t, top.mux, &mcp.Principal{Issuer: "a", Subject: "bob"}, r202511)
-		if m, _ := bob.call("tasks/list", `{}`); strings.Contains(string(m.Result), "taskId") {
-			t.Errorf("another's list: %s", m.Result)
-		}
-	})
-}
-
-// A client of 2025-11-25 decides that a call is a task, but a remote server of the newest
-// revision may answer it immediately. In that case, the task has already ended.
-func TestGatewayAnswersAtOnce(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		ada, bob := &mcp.Principal{Issuer: "a", Subject: "ada"}, &mcp.Principal{Issuer: "a", Subject: "bob"}
-		mux := through["a connection"].mount(t, newOlder(t).mux)
-		c := dialOlder(t, mux, ada, r202511)
-		for terms, ttl := range map[string]int64{`{}`: 600_000, `{"ttl":5000}`: 5000} {
-			id := c.start("a_plain", terms)
-			if s := c.state(id); s.Status != "completed" || *s.TTL != ttl {
-				t.Errorf("%+v", s)
-			}
-			if m := c.about("tasks/result", id); !strings.Contains(string(m.Result), `"text":"plain"`) || !strings.Contains(string(m.Result), id) {
-				t.Errorf("%s, %v", m.Result, m.Error)
-			}
-			if m := c.about("tasks/cancel", id); m.Error == nil || m.Error.Code != mcp.CodeInvalidParams {
-				t.Errorf("%s, %v", m.Result, m.Error)
-			}
-			if m := dialOlder(t, mux, bob, r202511).about("tasks/get", id); m.Error == nil {
-				t.Errorf("another's: %s", m.Result)
-			}
-			<-time.After(time.Duration(ttl) * time.Millisecond)
-			if m := c.about("tasks/get", id); m.Error == nil {
-				t.Errorf("expired: %s", m.Result)
-			}
-		}
-		first := c.start("a_plain", `{}`)
-		for range 64 {
-			c.start("a_plain", `{}`)
-		}
-		if m := c.about("tasks/get", first); m.Error == nil {
-			t.Errorf("the first of 65: %s", m.Result)
-		}
-	})
 }

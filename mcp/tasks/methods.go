@@ -22,8 +22,6 @@ func (m *Manager) serveMethods(next mcp.Handler) mcp.Handler {
 			return m.discover(next.ServeMCP(ctx, req))
 		case mcp.MethodListen:
 			return m.listen(ctx, next, req)
-		case tasking.MethodList:
-			return m.listTasks(ctx, next, req)
 		case mcp.MethodCallTool:
 			return next.ServeMCP(context.WithValue(ctx, arrivedKey{}, mcp.RequestFromContext(ctx)), req)
 		case MethodGet, MethodUpdate, MethodCancel:
@@ -220,9 +218,6 @@ func (m *Manager) cancelTask(ctx context.Context, req *mcp.Request) (mcp.Result,
 			return errUnchanged
 		case rec.Task.Status == InputRequired, rec.Owner == "":
 			rec.setStatus(Cancelled, "")
-		case core.TaskTerms(req) != nil:
-			rec.setStatus(Cancelled, "")
-			rec.Owner = "" // what the handler returns is dropped
 		}
 		rec.Cancelled = true
 		return nil

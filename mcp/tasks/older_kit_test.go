@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -17,146 +16,103 @@ import (
 	"github.com/go-psi/psi/mcpstdio"
 )
 
-// An olderClient is a client of 2025-11-25 that sends raw messages and records the
-// conversation.
+const r202511 = "2025-11-25"
+
+// An olderClient is a client of an older revision that sends raw messages.
 type olderClient struct {
 	t          testing.TB
 	stream     transport.Stream
 	ids        int
 	transcript strings.Builder
-	tasks      map[string]string // names of tasks in the transcript, by ID
 }
 
-// dialOlder opens a session with a server on behalf of a caller, which is nil if
-// unauthenticated.
-func dialOlder(t testing.TB, h mcp.Handler, caller *mcp.Principal, version string) *olderClient {
-	t.Helper()
-	return dialDeclaring(t, h, caller, version, `{"elicitation":{}}`)
-}
-
-// dialDeclaring is like dialOlder, but with the given client capabilities.
-func dialDeclaring(t testing.TB, h mcp.Handler, caller *mcp.Principal, version, capabilities string) *olderClient {
+// dialOlder opens a session with a server. The client declares the given capabilities.
+func dialOlder(t testing.TB, h mcp.Handler, version, capabilities string) *olderClient {
 	t.Helper()
 	near, far := transport.Pipe()
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)
-	opts := &mcpstdio.StreamOptions{Principal: caller, DrainTimeout: -1, Logger: slog.New(slog.DiscardHandler)}
-	go func() { served <- mcpstdio.ServeStream(ctx, h, far, opts) }()
+	go func() {
+		served <- mcpstdio.ServeStream(ctx, h, far, &mcpstdio.StreamOptions{DrainTimeout: -1, Logger: slog.New(slog.DiscardHandler)})
+	}()
 	t.Cleanup(func() {
 		near.Close()
 		cancel()
 		<-served
 	})
-	c := &olderClient{t: t, stream: near, tasks: map[string]string{}}
+	c := &olderClient{t: t, stream: near}
 	c.call("initialize", fmt.Sprintf(`{"protocolVersion":%q,"capabilities":%s,"clientInfo":{"name":"old","version":"1"}}`, version, capabilities))
 	c.write(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	return c
 }
 
-// A message is a message from the server.
-type message struct {
-	ID     json.RawMessage `json:"id"`
-	Method string          `json:"method"`
-	Params json.RawMessage `json:"params"`
-	Result json.RawMessage `json:"result"`
-	Error  *mcp.Error      `json:"error"`
-}
-
 func (c *olderClient) write(raw string) {
 	c.t.Helper()
-	fmt.Fprintln(&c.transcript, "→", raw)
 	if err := c.stream.Write(c.t.Context(), []byte(raw)); err != nil {
 		c.t.Fatal(err)
 	}
 }
 
-// read reads the next message from the server.
-func (c *olderClient) read() message {
+// call sends a request and returns its response, which is the next message.
+func (c *olderClient) call(method, params string) (response struct {
+	Result json.RawMessage
+	Error  *mcp.Error
+}) {
 	c.t.Helper()
+	c.ids++
+	c.write(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, c.ids, method, params))
 	raw, err := c.stream.Read(c.t.Context())
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	var m message
-	if err := json.Unmarshal(raw, &m); err != nil {
+	fmt.Fprintln(&c.transcript, string(raw))
+	if err := json.Unmarshal(raw, &response); err != nil {
 		c.t.Fatalf("%s: %v", raw, err)
 	}
-	if m.Method != "notifications/tasks/status" { // some states may be skipped
-		fmt.Fprintln(&c.transcript, "←", string(raw))
-	}
-	return m
+	return response
 }
 
-// golden returns the conversation without random values and status notifications.
-func (c *olderClient) golden() string {
-	text := regexp.MustCompile(`psi-[0-9a-z]+`).ReplaceAllString(c.transcript.String(), "QUESTION")
-	for id, name := range c.tasks {
-		text = strings.ReplaceAll(text, id, name)
-	}
-	return regexp.MustCompile(`"(createdAt|lastUpdatedAt)":"[^"]*"`).ReplaceAllString(text, `"$1":"TIME"`)
+// An olderServer is a server of 2025-11-25 whose results are scripted.
+type olderServer struct {
+	results map[string]string // by method
+	heard   []string          // the params of tools/call
 }
 
-// send sends a request without reading the response, and returns its ID.
-func (c *olderClient) send(method, params string) string {
-	c.t.Helper()
-	c.ids++
-	c.write(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, c.ids, method, params))
-	return fmt.Sprint(c.ids)
+// newOlderServer returns a server whose tools forbid, allow and require a task.
+func newOlderServer(capabilities string) *olderServer {
+	const object = `"inputSchema":{"type":"object"}`
+	return &olderServer{results: map[string]string{
+		"initialize": `{"protocolVersion":"2025-11-25","capabilities":` + capabilities + `,"serverInfo":{"name":"farm","version":"1"}}`,
+		mcp.MethodListTools: `{"tools":[{"name":"odd",` + object + `,"execution":7},{"name":"plain",` + object + `,"execution":{"taskSupport":"forbidden"}},` +
+			`{"name":"encode",` + object + `,"execution":{"taskSupport":"optional"}},{"name":"long",` + object + `,"execution":{"taskSupport":"required"}}]}`,
+		mcp.MethodCallTool: `{"content":[{"type":"text","text":"av1"}],"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t1"}}}`,
+	}}
 }
 
-// call sends a request and returns its response and the messages received before it.
-func (c *olderClient) call(method, params string) (response message, before []message) {
-	c.t.Helper()
-	id := c.send(method, params)
-	for {
-		m := c.read()
-		if m.Method == "" && string(m.ID) == id {
-			return m, before
+func (s *olderServer) connect(context.Context) (transport.Stream, error) {
+	client, server := transport.Pipe()
+	go func() {
+		defer server.Close()
+		for {
+			data, err := server.Read(context.Background())
+			if err != nil {
+				return
+			}
+			m, err := transport.ParseMessage(data)
+			if err != nil || !m.IsRequest() {
+				continue
+			}
+			if m.Method == mcp.MethodCallTool {
+				s.heard = append(s.heard, string(m.Params))
+				status := `{"jsonrpc":"2.0","method":"notifications/tasks/status","params":{"taskId":"t1","status":"working","ttl":null}}`
+				_ = server.Write(context.Background(), []byte(status))
+			}
+			answer := transport.AppendResult(nil, m.ID, json.RawMessage(s.results[m.Method]))
+			if s.results[m.Method] == "" {
+				answer = transport.AppendError(nil, m.ID, &transport.Error{Code: mcp.CodeMethodNotFound, Message: "no " + m.Method})
+			}
+			_ = server.Write(context.Background(), answer)
 		}
-		before = append(before, m)
-	}
-}
-
-// An olderTask is a task as defined by 2025-11-25.
-type olderTask struct {
-	TaskID        string `json:"taskId"`
-	Status        string `json:"status"`
-	StatusMessage string `json:"statusMessage"`
-	TTL           *int64 `json:"ttl"`
-	PollInterval  *int64 `json:"pollInterval"`
-}
-
-// start calls a tool as a task, and returns its ID.
-func (c *olderClient) start(tool, terms string) string {
-	c.t.Helper()
-	m, _ := c.call("tools/call", fmt.Sprintf(`{"name":%q,"arguments":{},"task":%s}`, tool, terms))
-	var r struct{ Task olderTask }
-	if m.Error != nil || json.Unmarshal(m.Result, &r) != nil || r.Task.Status != "working" {
-		c.t.Fatalf("%s was answered with %s, %v", tool, m.Result, m.Error)
-	}
-	c.tasks[r.Task.TaskID] = fmt.Sprintf("TASK-%d", len(c.tasks)+1)
-	return r.Task.TaskID
-}
-
-// about sends a request about a task and returns the response.
-func (c *olderClient) about(method, id string) message {
-	c.t.Helper()
-	m, _ := c.call(method, fmt.Sprintf(`{"taskId":%q}`, id))
-	return m
-}
-
-// state returns the state of a task.
-func (c *olderClient) state(id string) (s olderTask) {
-	c.t.Helper()
-	m := c.about("tasks/get", id)
-	if m.Error != nil || json.Unmarshal(m.Result, &s) != nil || s.TaskID != id {
-		c.t.Fatalf("tasks/get: %s, %v", m.Result, m.Error)
-	}
-	return s
-}
-
-// answer answers a question of the server.
-func (c *olderClient) answer(q message, content string) {
-	c.t.Helper()
-	c.write(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":%s}}`, q.ID, content))
+	}()
+	return client, nil
 }

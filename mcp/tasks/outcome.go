@@ -155,12 +155,10 @@ func (r *run) complete(ctx context.Context, res mcp.Result) error {
 	if err != nil {
 		return r.settle(ctx, func(rec *record) error { rec.fail(nil, err); return nil })
 	}
-	tool, _ := res.(*mcp.CallToolResult)
-	isError := tool != nil && tool.IsError
 	if len(raw) <= maxInline {
 		return r.settle(ctx, func(rec *record) error {
 			rec.setStatus(Completed, rec.Task.StatusMessage)
-			rec.Result, rec.IsError = raw, isError
+			rec.Result = raw
 			return nil
 		})
 	}
@@ -178,7 +176,7 @@ func (r *run) complete(ctx context.Context, res mcp.Result) error {
 	}
 	return r.settle(ctx, func(rec *record) error {
 		rec.setStatus(Completed, rec.Task.StatusMessage)
-		rec.Results, rec.IsError = parts, isError
+		rec.Results = parts
 		rec.Apart += len(raw)
 		return nil
 	})

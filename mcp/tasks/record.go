@@ -35,7 +35,6 @@ type record struct {
 	State   *string             `json:"state,omitzero"`   // RequestState if the handler returned the questions itself
 	Result  json.RawMessage     `json:"result,omitzero"`  // nil if stored separately or there is none
 	Results int                 `json:"results,omitzero"` // number of parts of the result
-	IsError bool                `json:"isError,omitzero"` // the result says that the tool failed
 	Error   *mcp.Error          `json:"error,omitzero"`
 
 	Apart   int `json:"apart,omitzero"`   // size of what is stored separately

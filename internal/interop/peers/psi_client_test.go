@@ -43,8 +43,6 @@ func answer(message string) map[string]any {
 		return map[string]any{"name": "Ada"}
 	case everythingForm:
 		return map[string]any{"name": "Ada", "check": true, "integer": 7, "untitledMultipleSelectEnum": []string{"Piano", "Bass"}}
-	case everythingQuery:
-		return map[string]any{"interpretation": "technical"}
 	default: // for the quickstart
 		return map[string]any{"address": "Via Roma 1", "agreed": true}
 	}
