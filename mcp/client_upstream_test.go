@@ -198,27 +198,23 @@ func TestUpstreamWaitsOrFailsFast(t *testing.T) {
 // connecting meanwhile see it.
 func TestUpstreamHasTasks(t *testing.T) {
 	const extension = "io.modelcontextprotocol/tasks"
-	for _, version := range bothEras {
-		t.Run(version, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				opts := quiet()
-				opts.Capabilities = &mcp.ServerCapabilities{Extensions: mcp.Extensions{extension: json.RawMessage(`{}`)}}
-				server := &restless{handler: mcp.NewMux("m", "v1", opts)}
-				gw := mcp.NewMux("gateway", "v1", quiet())
-				gw.Mount("b_", maintain(t, server, mcp.LatestVersion, nil))
-				synctest.Wait()
-				for _, when := range []string{"at first", "while it is gone"} {
-					c := connect(t, gw, &mcp.ClientOptions{Version: version, Logger: quiet().Logger})
-					if c.Server().Capabilities.Extensions[extension] == nil {
-						t.Errorf("%s: %+v", when, c.Server().Capabilities)
-					}
-					server.become(nil, errors.New("gone"))
-					server.crash()
-					synctest.Wait()
-				}
-			})
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		opts := quiet()
+		opts.Capabilities = &mcp.ServerCapabilities{Extensions: mcp.Extensions{extension: json.RawMessage(`{}`)}}
+		server := &restless{handler: mcp.NewMux("m", "v1", opts)}
+		gw := mcp.NewMux("gateway", "v1", quiet())
+		gw.Mount("b_", maintain(t, server, mcp.LatestVersion, nil))
+		synctest.Wait()
+		for _, when := range []string{"at first", "while it is gone"} {
+			c := connect(t, gw, &mcp.ClientOptions{Logger: quiet().Logger})
+			if c.Server().Capabilities.Extensions[extension] == nil {
+				t.Errorf("%s: %+v", when, c.Server().Capabilities)
+			}
+			server.become(nil, errors.New("gone"))
+			server.crash()
+			synctest.Wait()
+		}
+	})
 }
 
 // Attempts to connect to a server that is unreachable, or dies on first use, become less

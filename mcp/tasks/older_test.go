@@ -50,7 +50,7 @@ func TestOlderClientsCallBackgroundTools(t *testing.T) {
 
 // Older clients are offered no tasks, their requests about tasks are unknown, and a task that
 // they ask for is ignored, whatever it is.
-func TestOlderRevisionsHaveNoTasks(t *testing.T) {
+func TestRevisionsWithoutTasks(t *testing.T) {
 	for _, version := range mcp.LegacyVersions() {
 		inBubble(t, func(t *testing.T) {
 			c := dialOlder(t, newOutcomes(t).mux, version, `{"tasks":{"list":{}}}`)
