@@ -1,7 +1,6 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Package tasking defines what packages mcp, mcp/tasks and the translation for older
-// revisions share about tasks, beyond the methods of the extension
-// io.modelcontextprotocol/tasks.
+// Package tasking defines what several packages need of the extension
+// io.modelcontextprotocol/tasks: its names, and who may use a task.
 package tasking

@@ -19,8 +19,8 @@ type BackgroundOptions struct {
 	// ordinary call, with ordinary questions, progress and log messages. 0 means that every
 	// call is a task from the start.
 	After time.Duration
-	// Required rejects calls of clients that do not support tasks. If it is false, such
-	// calls are served as ordinary calls.
+	// Required rejects calls of clients that do not support tasks, among them all clients of
+	// older revisions. If it is false, such calls are served as ordinary calls.
 	Required bool
 	// TTL overrides Options.TTL. 0 means Options.TTL.
 	TTL time.Duration
