@@ -108,7 +108,7 @@ func TestUnchecked(t *testing.T) {
 }
 
 // Regular expressions are those of ECMAScript, where \s is not limited to ASCII.
-func TestWhiteSpaceInPatterns(t *testing.T) {
+func TestPatternsOfECMAScript(t *testing.T) {
 	for _, tt := range []struct {
 		pattern, text string
 		matches       bool
@@ -123,6 +123,11 @@ func TestWhiteSpaceInPatterns(t *testing.T) {
 		{`^[\s\S]+$`, "a\u00a0b\n", true},
 		{`^[\]\s]\s$`, "]\u00a0", true},
 		{`^[[]\s$`, "[\u00a0", true},
+		{`^.$`, "\r", false},
+		{`^.$`, "\u2028", false},
+		{`^\.[.]$`, "..", true},
+		{`^[]a]?$`, "a", false}, // [] matches nothing
+		{`^[^]b$`, "\nb", true},
 		{`\`, "a", true}, // not a regular expression, and so not checked
 	} {
 		schema, err := json.Marshal(map[string]string{"pattern": tt.pattern})

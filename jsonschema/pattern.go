@@ -77,8 +77,8 @@ func (p *patterns) engine(text string) (santhosh.Regexp, error) {
 // only matches those in ASCII.
 const whiteSpace = `\s\v\x{feff}\p{Z}`
 
-// inGo returns the regular expression with \s and \S as they are defined in ECMAScript. An
-// \S in a class keeps its meaning in Go, which matches more.
+// inGo returns the regular expression with \s, \S, the dot and empty classes as they are
+// defined in ECMAScript. An \S in a class keeps its meaning in Go, which matches more.
 func inGo(text string) string {
 	var b strings.Builder
 	inClass := false
@@ -97,13 +97,17 @@ func inGo(text string) string {
 		case rest[0] == '\\' && len(rest) > 1:
 			b.WriteString(rest[:2])
 			i++
+		case !inClass && strings.HasPrefix(rest, "[]"):
+			b.WriteString(`[^\x00-\x{10FFFF}]`) // nothing
+			i++
+		case !inClass && strings.HasPrefix(rest, "[^]"):
+			b.WriteString(`[\x00-\x{10FFFF}]`)
+			i += 2
+		case !inClass && rest[0] == '.' && !strings.Contains(text, "(?s"):
+			b.WriteString(`[^\n\r\x{2028}\x{2029}]`)
 		case !inClass && rest[0] == '[':
 			inClass = true
-			start := len("[")
-			start += len(rest[start:]) - len(strings.TrimPrefix(rest[start:], "^"))
-			start += len(rest[start:]) - len(strings.TrimPrefix(rest[start:], "]")) // stands for itself
-			b.WriteString(rest[:start])
-			i += start - 1
+			b.WriteByte('[')
 		default:
 			inClass = inClass && rest[0] != ']'
 			b.WriteByte(rest[0])
