@@ -135,7 +135,7 @@ func TestAdvisoryCVE_2026_52869(t *testing.T) {
 // oatpp-mcp used memory addresses as session IDs. Addresses are reused, so a client that
 // opened and closed many sessions learned the IDs of other clients' sessions.
 func TestAdvisoryCVE_2025_6515(t *testing.T) {
-	s := users(t, &mcphttp.Options{MaxSessions: 2})
+	s := users(t, &mcphttp.Options{Sessions: mcphttp.SessionOptions{Max: 2}})
 	seen := map[string]bool{}
 	for range 200 {
 		h := s.enter("ann")
@@ -190,7 +190,7 @@ func TestAdvisoryMadeUpSession(t *testing.T) {
 // The Ruby SDK kept every session until its client deleted it: handshakes alone could
 // exhaust its memory.
 func TestAdvisoryCVE_2026_67430(t *testing.T) {
-	handler := newHandler(t, tools(), &mcphttp.Options{MaxSessions: 20})
+	handler := newHandler(t, tools(), &mcphttp.Options{Sessions: mcphttp.SessionOptions{Max: 20}})
 	s := serve(t, handler)
 	first := s.open("2025-11-25")
 	for range 200 {

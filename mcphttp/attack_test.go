@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/mcp"
-	"github.com/go-psi/psi/mcp/store"
 	"github.com/go-psi/psi/mcphttp"
 )
 
@@ -123,9 +122,9 @@ func TestFindingS10HTTP2StuckConnection(t *testing.T) {
 // nothing is leaked.
 func TestFindingS8Churn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		shared := store.NewMemory(nil)
-		h := newHandler(t, tools(), &mcphttp.Options{MaxSessions: 20, MaxSessionsPerCaller: 5, Store: shared, SessionIdle: time.Minute})
-		s := serve(t, identified(h))
+		f := newFleet(t, nil)
+		s := f.add(tools(), &mcphttp.Options{Sessions: mcphttp.SessionOptions{Max: 20, MaxPerCaller: 5, Idle: time.Minute}})
+		h := s.handler
 		var all sync.WaitGroup
 		for i := range 20 {
 			caller := header{"User": fmt.Sprint(i % 7)}
@@ -164,7 +163,7 @@ func TestFindingS8Churn(t *testing.T) {
 // C-M10: a client that asks for a stream that never existed is not kept waiting.
 func TestFindingCM10StreamThatNeverWas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := serve(t, newHandler(t, tools(), &mcphttp.Options{Store: store.NewMemory(nil)}))
+		s := newFleet(t, nil).add(tools(), nil)
 		session := s.open("2025-11-25")
 		for _, id := range []string{"7-0", "7-7", "9223372036854775807-0"} {
 			begin := time.Now()
@@ -183,7 +182,7 @@ func TestFindingCM10StreamThatNeverWas(t *testing.T) {
 func TestFindingW18InitializedOrGET(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := tools()
-		s := serve(t, newHandler(t, mux, &mcphttp.Options{KeepAlive: time.Minute}))
+		s := serve(t, newHandler(t, mux, &mcphttp.Options{Sessions: mcphttp.SessionOptions{KeepAlive: time.Minute}}))
 		opened := whole(t, s.post(initialize("2025-11-25"), nil))
 		session := header{"Mcp-Session-Id": opened.header.Get("Mcp-Session-Id"), "MCP-Protocol-Version": "2025-11-25"}
 		mux.Tool("before", uncalled)

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"time"
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcphttp"
@@ -81,7 +80,7 @@ func ExampleCloseStream() {
 		}
 		return "rendered meanwhile", nil
 	}, nil))
-	server := httptest.NewServer(mcphttp.NewHandler(mux, &mcphttp.Options{Retry: time.Millisecond}))
+	server := httptest.NewServer(mcphttp.NewHandler(mux, nil))
 	defer server.Close()
 
 	for _, version := range []string{mcp.LatestVersion, "2025-11-25"} {

@@ -25,11 +25,12 @@ type Handler struct {
 	legacy   *legacyhttp.Handler
 }
 
-// NewHandler returns a Handler that serves h. The options may be nil. It panics if h is nil
-// or the options contain an invalid host or origin.
+// NewHandler returns a Handler that serves h. The options may be nil. It panics if h is nil,
+// the options contain an invalid host or origin, or Sessions.Shared is incomplete.
 func NewHandler(h mcp.Handler, opts *Options) *Handler {
 	mustBeHandler("NewHandler", h)
 	o := opts.withDefaults()
+	o.Sessions.check()
 	e := o.endpoint(h)
 	return &Handler{endpoint: e, legacy: legacyhttp.New(e, o.legacy())}
 }
@@ -83,7 +84,7 @@ func (h *Handler) servePost(w http.ResponseWriter, r *http.Request, body []byte)
 	case modern != nil:
 		serveModern(h.endpoint, w, r, modern)
 	case legacy != nil:
-		h.legacy.ServePost(w, r, legacy)
+		h.legacy.ServePost(w, r, body, legacy)
 	}
 }
 

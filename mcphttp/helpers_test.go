@@ -290,8 +290,10 @@ func newHandler(t testing.TB, mux mcp.Handler, opts *mcphttp.Options) *mcphttp.H
 		o = *opts
 	}
 	o.Logger = cmp.Or(o.Logger, quiet)
-	if o.Store != nil {
-		o.Store = &watchedStore{o.Store, watchContexts(t)}
+	if shared := o.Sessions.Shared; shared != nil {
+		watched := *shared
+		watched.Values = &watchedStore{shared.Values, watchContexts(t)}
+		o.Sessions.Shared = &watched
 	}
 	h := mcphttp.NewHandler(mux, &o)
 	t.Cleanup(func() { endAll(t, h) })

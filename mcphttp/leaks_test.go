@@ -85,60 +85,23 @@ func (w *watchedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // watchedStore records the contexts of its calls.
 type watchedStore struct {
-	store.Store
+	store.Values
 	*contexts
 }
 
 func (w *watchedStore) Get(ctx context.Context, key string) ([]byte, uint64, error) {
 	w.watch(ctx, "Get "+key)
-	return w.Store.Get(ctx, key)
+	return w.Values.Get(ctx, key)
 }
 
 func (w *watchedStore) Put(ctx context.Context, key string, value []byte, version uint64, ttl time.Duration) (uint64, error) {
 	w.watch(ctx, "Put "+key)
-	return w.Store.Put(ctx, key, value, version, ttl)
+	return w.Values.Put(ctx, key, value, version, ttl)
 }
 
 func (w *watchedStore) Take(ctx context.Context, key string) ([]byte, error) {
 	w.watch(ctx, "Take "+key)
-	return w.Store.Take(ctx, key)
-}
-
-func (w *watchedStore) Append(ctx context.Context, log string, data []byte, keep store.Retention) (uint64, error) {
-	w.watch(ctx, "Append "+log)
-	return w.Store.Append(ctx, log, data, keep)
-}
-
-func (w *watchedStore) Read(ctx context.Context, log string, position uint64, limit int) ([]store.Record, error) {
-	w.watch(ctx, "Read "+log)
-	return w.Store.Read(ctx, log, position, limit)
-}
-
-func (w *watchedStore) Publish(ctx context.Context, topic string, message []byte) error {
-	w.watch(ctx, "Publish "+topic)
-	return w.Store.Publish(ctx, topic, message)
-}
-
-func (w *watchedStore) Subscribe(ctx context.Context, topic string) (store.Subscription, error) {
-	w.watch(ctx, "Subscribe "+topic)
-	s, err := w.Store.Subscribe(ctx, topic)
-	if err != nil {
-		return nil, err
-	}
-	open, end := context.WithCancel(context.Background())
-	w.watch(open, "the subscription to "+topic)
-	return &watchedSubscription{s, end}, nil
-}
-
-// watchedSubscription cancels a context when it is closed.
-type watchedSubscription struct {
-	store.Subscription
-	end context.CancelFunc
-}
-
-func (w *watchedSubscription) Close() error {
-	w.end()
-	return w.Subscription.Close()
+	return w.Values.Take(ctx, key)
 }
 
 // Once a session has ended, nothing refers to it: no stream, heartbeat or request.

@@ -5,7 +5,6 @@ package mcphttp_test
 
 import (
 	"context"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -17,50 +16,8 @@ import (
 	"github.com/tmaxmax/go-sse"
 
 	"github.com/go-psi/psi/mcp"
-	"github.com/go-psi/psi/mcp/store"
 	"github.com/go-psi/psi/mcphttp"
 )
-
-// A client that resumes its standalone stream at another replica gets the changes that
-// occurred while no replica was listening for it.
-func TestSharedOwnStreamGap(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		shared := store.NewMemory(nil)
-		handlers, muxes := [2]*mcphttp.Handler{}, [2]*mcp.Mux{tools(), tools()}
-		for i, mux := range muxes {
-			handlers[i] = newHandler(t, mux, &mcphttp.Options{Store: shared, Heartbeat: -1})
-		}
-		one, two := serve(t, handlers[0]), serve(t, handlers[1])
-		h := one.open("2025-11-25")
-		own := read(t, one.do(one.request(t.Context(), "GET", "", h)))
-		first, _ := own.next() // its ID is where to resume
-		if err := handlers[0].Shutdown(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		muxes[1].Tool("new", uncalled)
-		<-time.After(time.Second)
-		back := two.do(two.request(t.Context(), "GET", "", with(h, header{"Last-Event-ID": first.LastEventID})))
-		if back.StatusCode == http.StatusNotFound {
-			return // the client then knows that it may have missed changes
-		}
-		again, heard := read(t, back), make(chan string, 8)
-		go func() {
-			for e, ok := again.next(); ok; e, ok = again.next() {
-				if e.Data != "" {
-					heard <- e.Data
-				}
-			}
-		}()
-		select {
-		case got := <-heard:
-			if !strings.Contains(got, mcp.NotificationToolsListChanged) {
-				t.Errorf("heard %s", got)
-			}
-		case <-time.After(time.Minute):
-			t.Error("a change was missed, and the client is not told that it may have been")
-		}
-	})
-}
 
 // The first ID of a standalone stream denotes its beginning. A client that resumes from it
 // gets everything, or an error if some events have expired.
@@ -88,7 +45,7 @@ func TestOwnStreamBegins(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				mux := tools()
-				s := serve(t, newHandler(t, mux, &mcphttp.Options{Replay: store.Retention{TTL: ttl}, Heartbeat: -1}))
+				s := serve(t, newHandler(t, mux, &mcphttp.Options{Heartbeat: -1}))
 				h := s.open("2025-11-25")
 				first := read(t, s.do(s.request(t.Context(), http.MethodGet, "", h)))
 				primed, _ := first.next()
@@ -110,89 +67,6 @@ func TestOwnStreamBegins(t *testing.T) {
 			})
 		})
 	}
-}
-
-// T53: a client whose standalone stream has broken cannot be pinged and is not considered
-// dead, neither by the replica that keeps listening for it nor after it has reconnected to
-// another one.
-func TestKeepAliveWithoutClient(t *testing.T) {
-	for name, comesBack := range map[string]bool{"it stays away": false, "it comes back to another replica": true} {
-		bubble(t, name, func(t *testing.T) {
-			var muxes [2]*mcp.Mux
-			var sites [2]*site
-			shared := store.NewMemory(nil)
-			for i := range muxes {
-				muxes[i] = tools()
-				sites[i] = serve(t, newHandler(t, muxes[i], &mcphttp.Options{Store: shared, KeepAlive: 10 * time.Second, Heartbeat: -1}))
-			}
-			began, ended := waiting(muxes[0])
-			h := sites[0].open("2025-11-25")
-			ctx, leave := context.WithCancel(t.Context())
-			own := read(t, sites[0].do(sites[0].request(ctx, http.MethodGet, "", h)))
-			first, _ := own.next()
-			send := func(s *site, body string) { _, _ = s.client.Do(s.request(t.Context(), http.MethodPost, body, h)) } // may fail at the end
-			go send(sites[0], call(1, "wait"))
-			<-began
-			leave()
-			synctest.Wait()
-			if comesBack {
-				back := sites[1].comeBack(h, first.LastEventID)
-				go func() {
-					for e, ok := back.next(); ok; e, ok = back.next() {
-						if strings.Contains(e.Data, `"ping"`) {
-							send(sites[1], answer(questionID(t, e.Data), "{}"))
-						}
-					}
-				}()
-			}
-			select {
-			case err := <-ended:
-				t.Errorf("its call has ended: %v", err)
-			case <-time.After(10 * time.Minute):
-			}
-			for _, s := range sites {
-				s.close()
-			}
-		})
-	}
-}
-
-// A client may have reconnected to another replica before the connection of its standalone
-// stream is known to be dead. Unanswered pings on that connection do not end its session.
-func TestKeepAliveOfDeadConnection(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var log logged
-		opts := mcphttp.Options{Store: store.NewMemory(nil), KeepAlive: 10 * time.Second, Heartbeat: -1, Logger: slog.New(slog.NewTextHandler(&log, nil))}
-		one, two := serve(t, newHandler(t, tools(), &opts)), serve(t, newHandler(t, tools(), &opts))
-		h := one.open("2025-11-25")
-		dead := read(t, one.do(one.request(t.Context(), http.MethodGet, "", h)))
-		own := read(t, two.do(two.request(t.Context(), http.MethodGet, "", h)))
-		pings := make(chan string)
-		go func() {
-			defer close(pings)
-			for e, ok := own.next(); ok; e, ok = own.next() {
-				if strings.Contains(e.Data, `"ping"`) {
-					pings <- questionID(t, e.Data)
-				}
-			}
-		}()
-		for range 200 { // longer than it takes to notice that a session has ended
-			two.post(answer(within(t, time.Minute, "a ping", pings), "{}"), h)
-		}
-		for _, ok := dead.next(); ok; _, ok = dead.next() {
-			continue // until the replica gives up the stream
-		}
-		if got := answersHello(t, two, h); got != http.StatusOK {
-			t.Errorf("a call: %d", got)
-		}
-		if got := strings.Count(log.String(), "does not answer"); got != 1 {
-			t.Errorf("logged %d times:\n%s", got, log.String())
-		}
-		one.close()
-		two.close()
-		for range pings { // until its reader ends
-		}
-	})
 }
 
 // panickingWriter is a ResponseWriter of middleware that gives up.
@@ -457,48 +331,6 @@ func TestFindingCM3ShutdownWhileClientsLeave(t *testing.T) {
 			s.close()
 		})
 	}
-}
-
-// heldGet is a store whose Get blocks until held is closed.
-type heldGet struct {
-	*store.Memory
-	held chan struct{}
-}
-
-func (s *heldGet) Get(ctx context.Context, key string) ([]byte, uint64, error) {
-	<-s.held
-	return s.Memory.Get(ctx, key)
-}
-
-// C-M3, mutation 61: a GET that is starting while Shutdown ends the streams ends, too.
-func TestFindingCM3ShutdownSeesEveryGET(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		shared := store.NewMemory(nil)
-		session := serve(t, newHandler(t, tools(), optionsWith(shared))).open("2025-11-25")
-		held := &heldGet{shared, make(chan struct{})}
-		h := newHandler(t, tools(), optionsWith(held))
-		s := serve(t, h)
-		get := s.get(session) // is looking up its session
-		ended := make(chan time.Duration, 1)
-		go func() {
-			begin := time.Now()
-			if err := h.Shutdown(t.Context()); err != nil {
-				t.Error(err)
-			}
-			ended <- time.Since(begin)
-		}()
-		synctest.Wait()
-		close(held.held)
-		if got := within(t, time.Minute, "the end of Shutdown", ended); got != 0 {
-			t.Errorf("Shutdown took %v", got)
-		}
-		if r := <-get.opened; r != nil {
-			if _, ok := r.hears(); !ok {
-				t.Error("the GET goes on")
-			}
-		}
-		s.close()
-	})
 }
 
 // A stream whose client has left lingers for at most a minute, or until the client returns.

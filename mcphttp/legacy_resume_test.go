@@ -6,7 +6,6 @@ package mcphttp_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -17,7 +16,6 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/mcp"
-	"github.com/go-psi/psi/mcp/store"
 	"github.com/go-psi/psi/mcphttp"
 )
 
@@ -94,28 +92,6 @@ func TestCloseStreamAtOnce(t *testing.T) {
 	if got := s.comeBack(session, all[0].LastEventID).message(); !strings.Contains(got, "done") {
 		t.Errorf("the answer is %s", got)
 	}
-}
-
-// Shutdown ends a stream that another replica writes.
-func TestShutdownEndsFollowing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		mux := tools()
-		step := polling(mux)
-		one, two, first := twins(t, store.NewMemory(nil), func() *mcp.Mux { return mux })
-		session := two.open("2025-11-25")
-		primed, _ := read(t, two.post(call(1, "poll"), session)).next()
-		followed := one.comeBack(session, primed.LastEventID)
-		followed.message()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		if err := first.Shutdown(ctx); err != nil {
-			t.Errorf("Shutdown: %v", err)
-		}
-		if e, ok := followed.next(); ok {
-			t.Errorf("after Shutdown came %+v", e)
-		}
-		close(step)
-	})
 }
 
 // A client that resumes a stream takes it over from the GET that had it. That GET ends, and
@@ -215,8 +191,7 @@ func TestFindingS29OthersCanResume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log logged
 		h := newHandler(t, chatty(tools(), 40_000), &mcphttp.Options{
-			ReplayPerCaller: 400_000, Store: store.NewMemory(&store.MemoryOptions{MaxBytes: 800_000}),
-			Logger: slog.New(slog.NewTextHandler(&log, nil)),
+			Logger: slog.New(slog.NewTextHandler(&log, nil)), Sessions: mcphttp.SessionOptions{Replay: 400_000},
 		})
 		s := serve(t, identified(h))
 		alice := s.tryOpen(header{"User": "alice"})
@@ -252,12 +227,12 @@ func TestFindingS29OthersCanResume(t *testing.T) {
 	})
 }
 
-// S29: a full store is logged once, not for every event.
+// S29: an event that is too large to be kept is logged once, not for every event.
 func TestFindingS29OneWarning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log logged
 		h := newHandler(t, chatty(tools(), 1000), &mcphttp.Options{
-			Store: store.NewMemory(&store.MemoryOptions{MaxBytes: 4000}), Logger: slog.New(slog.NewTextHandler(&log, nil)),
+			Logger: slog.New(slog.NewTextHandler(&log, nil)), Sessions: mcphttp.SessionOptions{Replay: 1000},
 		})
 		s := serve(t, h)
 		session := s.open("2025-11-25")
@@ -276,119 +251,6 @@ func TestFindingS29OneWarning(t *testing.T) {
 		}
 		s.close()
 	})
-}
-
-// S29: streams that have been silent for long do not count, because their events have
-// expired.
-func TestFindingS29ExpiredEventsDoNotCount(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		shared := newWatched()
-		s := serve(t, newHandler(t, chatty(tools(), 1000), &mcphttp.Options{
-			Store: shared, ReplayPerCaller: 100_000, Replay: store.Retention{TTL: time.Minute}, Heartbeat: -1,
-		}))
-		session := s.open("2025-11-25")
-		for i := range 100 {
-			s.firstID(i, "chatty", session)
-			<-time.After(time.Second)
-		}
-		<-time.After(2 * time.Minute)
-		dropped := shared.dropped()
-		if dropped == 0 {
-			t.Error("nothing was forgotten")
-		}
-		for i := range 100 {
-			s.firstID(i, "chatty", session)
-			<-time.After(10 * time.Second)
-		}
-		if got := shared.dropped(); got != dropped {
-			t.Errorf("%d streams were forgotten although there was room", got-dropped)
-		}
-		<-time.After(2 * time.Minute)
-		s.do(s.request(t.Context(), http.MethodDelete, "", session)) // drops the streams it knows
-		synctest.Wait()
-		if got := shared.dropped() - dropped; got > 7 {
-			t.Errorf("the session knew of %d streams, most of which have expired", got)
-		}
-		s.close()
-	})
-}
-
-// C-M10: a client that reconnects to another replica gets the rest of its call, however long
-// that takes.
-func TestFindingCM10ResumeAtAnotherReplica(t *testing.T) {
-	for _, patience := range []time.Duration{0, time.Second, 4 * time.Minute} {
-		bubble(t, patience.String(), func(t *testing.T) {
-			mux := tools()
-			mux.Tool("long", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
-				for i := range 3 {
-					mcp.Progress(ctx, float64(i), 3, fmt.Sprint("step ", i))
-					<-time.After(patience)
-				}
-				return "in the end", nil
-			}, nil))
-			shared := store.NewMemory(nil)
-			opts := &mcphttp.Options{Store: shared}
-			one, two := serve(t, newHandler(t, mux, opts)), serve(t, newHandler(t, tools(), &mcphttp.Options{Store: shared}))
-			session := one.open("2025-11-25")
-			ctx, cancel := context.WithCancel(t.Context())
-			res := one.do(one.request(ctx, http.MethodPost, call(1, "long"), session))
-			first, _ := read(t, res).next()
-			cancel()
-			rest := two.comeBack(session, first.LastEventID)
-			var got []string
-			for e, ok := rest.next(); ok; e, ok = rest.next() {
-				if e.Data != "" {
-					got = append(got, e.Data)
-				}
-			}
-			if len(got) != 4 || !strings.Contains(got[3], "in the end") {
-				t.Errorf("the rest of the stream is %q", got)
-			}
-			one.close()
-		})
-	}
-}
-
-// C-M10: a replica stops following a stream if nothing more arrives, if its session ends, or
-// if the server shuts down.
-func TestFindingCM10FollowingEnds(t *testing.T) {
-	for name, end := range map[string]func(s *site, h *mcphttp.Handler, session header){
-		"nothing comes": func(*site, *mcphttp.Handler, header) { <-time.After(10 * time.Minute) },
-		"the session ends": func(s *site, _ *mcphttp.Handler, session header) {
-			s.do(s.request(s.t.Context(), http.MethodDelete, "", session))
-		},
-		"the server ends":   func(s *site, h *mcphttp.Handler, _ header) { _ = h.Shutdown(s.t.Context()) },
-		"the client leaves": nil,
-	} {
-		bubble(t, name, func(t *testing.T) {
-			mux := tools()
-			step := polling(mux)
-			shared := store.NewMemory(nil)
-			one := serve(t, newHandler(t, mux, &mcphttp.Options{Store: shared}))
-			h := newHandler(t, tools(), &mcphttp.Options{Store: shared})
-			two := serve(t, h)
-			session := one.open("2025-11-25")
-			first, _ := read(t, one.post(call(1, "poll"), session)).next()
-			ctx, leave := context.WithCancel(t.Context())
-			defer leave()
-			rest := read(t, two.do(two.request(ctx, http.MethodGet, "", with(session, header{"Last-Event-ID": first.LastEventID}))))
-			rest.message()
-			if end == nil {
-				leave()
-			} else {
-				end(two, h, session)
-			}
-			if _, ended := rest.hears(); !ended {
-				t.Error("the stream goes on")
-			}
-			if err := h.Shutdown(t.Context()); err != nil {
-				t.Error(err)
-			}
-			close(step)
-			one.close()
-			two.close()
-		})
-	}
 }
 
 // Mutation 52: a resumed stream ends when the server stops waiting for its call.

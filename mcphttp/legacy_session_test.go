@@ -16,7 +16,6 @@ import (
 
 	"github.com/go-psi/psi/internal/revision"
 	"github.com/go-psi/psi/mcp"
-	"github.com/go-psi/psi/mcp/store"
 	"github.com/go-psi/psi/mcphttp"
 )
 
@@ -240,7 +239,7 @@ func TestPolling(t *testing.T) {
 		mcp.Progress(ctx, 2, 2, "")
 		return "polled", nil
 	}, nil))
-	s := serve(t, newHandler(t, mux, &mcphttp.Options{Retry: 500 * time.Millisecond}))
+	s := serve(t, newHandler(t, mux, nil))
 	h := s.open("2025-11-25")
 	res := s.post(call(1, "poll"), h)
 	all := events(t, res, 0)
@@ -335,7 +334,7 @@ func TestSessionIdle(t *testing.T) {
 			<-time.After(time.Hour)
 			return "an hour later", nil
 		}, nil))
-		handler := newHandler(t, mux, &mcphttp.Options{SessionIdle: 10 * time.Minute, Heartbeat: -1})
+		handler := newHandler(t, mux, &mcphttp.Options{Heartbeat: -1, Sessions: mcphttp.SessionOptions{Idle: 10 * time.Minute}})
 		s := serve(t, handler)
 		h := s.open("2025-11-25")
 		for range 900 { // fewer than the limit for one caller
@@ -382,7 +381,7 @@ func isDone(done <-chan struct{}) bool {
 func TestMaxSessions(t *testing.T) {
 	mux := tools()
 	began, _ := waiting(mux)
-	handler := newHandler(t, mux, &mcphttp.Options{MaxSessions: 2})
+	handler := newHandler(t, mux, &mcphttp.Options{Sessions: mcphttp.SessionOptions{Max: 2}})
 	s := serve(t, handler)
 	busy := s.open("2025-11-25")
 	go func() { _, _ = s.client.Do(s.request(t.Context(), http.MethodPost, call(1, "wait"), busy)) }()
@@ -415,27 +414,6 @@ func TestBatch(t *testing.T) {
 	}
 	if res := whole(t, s.post(`[]`, h)); res.code(t) != mcp.CodeInvalidRequest {
 		t.Errorf("an empty batch: %s", res.body)
-	}
-}
-
-// Two replicas that share a store share sessions and events.
-func TestSharedStore(t *testing.T) {
-	shared := store.NewMemory(nil)
-	one := serve(t, newHandler(t, tools(), &mcphttp.Options{Store: shared}))
-	two := serve(t, newHandler(t, tools(), &mcphttp.Options{Store: shared}))
-	h := one.open("2025-11-25")
-	all := events(t, one.post(call(1, "steps"), h), 0)
-	if res := whole(t, two.post(call(2, "hello"), h)); !strings.Contains(res.body, "hello") {
-		t.Errorf("the other replica: %d %s", res.status, res.body)
-	}
-	back := two.do(two.request(t.Context(), http.MethodGet, "", with(h, header{"Last-Event-ID": all[0].LastEventID})))
-	if got := events(t, back, 0); len(got) != len(all)-1 {
-		t.Errorf("the other replica replayed %d events, want %d", len(got), len(all)-1)
-	}
-	one.do(one.request(t.Context(), http.MethodDelete, "", h))
-	three := serve(t, newHandler(t, tools(), &mcphttp.Options{Store: shared}))
-	if res := three.post(call(3, "hello"), h); res.StatusCode != http.StatusNotFound {
-		t.Errorf("a session that was deleted elsewhere: %d", res.StatusCode)
 	}
 }
 
@@ -487,7 +465,7 @@ func TestFindingS8OthersKeepTheirSessions(t *testing.T) {
 		"networks":    {header{"Address": "[2001:db8:0:1::1]:1000"}, header{"Address": "[2001:db8:0:2::1]:1000"}},
 		"one of each": {header{"User": "alice", "Address": "192.0.2.2:1000"}, header{"Address": "192.0.2.2:1000"}},
 	} {
-		for _, opts := range []mcphttp.Options{{MaxSessions: 20, MaxSessionsPerCaller: 5}, {MaxSessions: 20}} {
+		for _, opts := range []mcphttp.Options{{Sessions: mcphttp.SessionOptions{Max: 20, MaxPerCaller: 5}}, {Sessions: mcphttp.SessionOptions{Max: 20}}} {
 			bubble(t, name, func(t *testing.T) {
 				h := newHandler(t, tools(), &opts)
 				s := serve(t, identified(h))
@@ -506,7 +484,7 @@ func TestFindingS8OthersKeepTheirSessions(t *testing.T) {
 				if got := answersHello(t, s, theirs[0]); got != http.StatusNotFound {
 					t.Errorf("the first of mallory's: %d", got)
 				}
-				if got, most := count(h), opts.MaxSessions; got > most || opts.MaxSessionsPerCaller > 0 && got != opts.MaxSessionsPerCaller+1 {
+				if got, most := count(h), opts.Sessions.Max; got > most || opts.Sessions.MaxPerCaller > 0 && got != opts.Sessions.MaxPerCaller+1 {
 					t.Errorf("there are %d sessions", got)
 				}
 			})
@@ -517,7 +495,7 @@ func TestFindingS8OthersKeepTheirSessions(t *testing.T) {
 // S8: all addresses of an IPv6 network, and all ports, count as one caller.
 func TestFindingS8AddressesOfOneCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHandler(t, tools(), &mcphttp.Options{MaxSessionsPerCaller: 3})
+		h := newHandler(t, tools(), &mcphttp.Options{Sessions: mcphttp.SessionOptions{MaxPerCaller: 3}})
 		s := serve(t, identified(h))
 		for i := range 10 {
 			s.tryOpen(header{"Address": fmt.Sprintf("[2001:db8:0:0:%x::%x]:%d", i<<12, i+1, 1000+i)})
@@ -534,7 +512,7 @@ func TestFindingS8AddressesOfOneCaller(t *testing.T) {
 // and no caller with fewer loses one.
 func TestFindingS8FullServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHandler(t, tools(), &mcphttp.Options{MaxSessions: 6, MaxSessionsPerCaller: 5})
+		h := newHandler(t, tools(), &mcphttp.Options{Sessions: mcphttp.SessionOptions{Max: 6, MaxPerCaller: 5}})
 		s := serve(t, identified(h))
 		sessions := map[string]header{}
 		for _, user := range []string{"bob", "carol", "dora"} {
@@ -556,31 +534,11 @@ func TestFindingS8FullServer(t *testing.T) {
 	})
 }
 
-// S8: a session restored from another replica counts, too.
-func TestFindingS8RestoredSessions(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		shared := store.NewMemory(nil)
-		one := serve(t, identified(newHandler(t, tools(), &mcphttp.Options{Store: shared})))
-		h := newHandler(t, tools(), &mcphttp.Options{Store: shared, MaxSessionsPerCaller: 3})
-		two := serve(t, identified(h))
-		for range 10 {
-			session := one.tryOpen(header{"User": "mallory"})
-			if got := answersHello(t, two, session); got != http.StatusOK {
-				t.Errorf("at the other replica: %d", got)
-			}
-			<-time.After(time.Second)
-		}
-		if got := count(h); got != 3 {
-			t.Errorf("there are %d sessions, want 3", got)
-		}
-	})
-}
-
 // S8: on the deprecated transport, too, one caller cannot use up all sessions. Since their
 // streams are open, none of them makes room.
 func TestFindingS8SSE(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := serve(t, identified(mcphttp.NewSSEHandler(tools(), &mcphttp.Options{MaxSessions: 10, MaxSessionsPerCaller: 3, Logger: quiet})))
+		s := serve(t, identified(mcphttp.NewSSEHandler(tools(), &mcphttp.Options{Logger: quiet, Sessions: mcphttp.SessionOptions{Max: 10, MaxPerCaller: 3}})))
 		get := func(ctx context.Context, user string) *http.Response {
 			return s.do(s.request(ctx, http.MethodGet, "", header{"User": user}))
 		}
@@ -631,7 +589,7 @@ func TestFindingW8AbsentClients(t *testing.T) {
 		},
 	} {
 		bubble(t, name, func(t *testing.T) {
-			h := newHandler(t, tools(), &mcphttp.Options{MaxSessions: 3})
+			h := newHandler(t, tools(), &mcphttp.Options{Sessions: mcphttp.SessionOptions{Max: 3}})
 			s := serve(t, h)
 			var first header
 			for i := range 3 {
@@ -656,7 +614,7 @@ func TestFindingW8AbsentClients(t *testing.T) {
 // W8: idle sessions are removed before abandoned ones.
 func TestFindingW8IdleFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := serve(t, newHandler(t, tools(), &mcphttp.Options{MaxSessions: 2}))
+		s := serve(t, newHandler(t, tools(), &mcphttp.Options{Sessions: mcphttp.SessionOptions{Max: 2}}))
 		asking, idle := s.open("2025-11-25"), s.open("2025-11-25")
 		s.abandon(http.MethodPost, call(9, "ask"), asking)
 		s.open("2025-11-25")
@@ -667,42 +625,6 @@ func TestFindingW8IdleFirst(t *testing.T) {
 			t.Errorf("the idle session: %d", got)
 		}
 		s.close()
-	})
-}
-
-// S3: a session can be continued at another replica by the caller that opened it, and by no
-// other.
-func TestFindingS3SessionAtAnotherReplica(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		shared := store.NewMemory(nil)
-		one := serve(t, identified(newHandler(t, tools(), &mcphttp.Options{Store: shared})))
-		owners := map[string]header{"alice": {"User": "alice"}, "nobody": {}}
-		for owner, caller := range owners {
-			session := one.tryOpen(caller)
-			for _, other := range []header{{"User": "alice"}, {"User": "mallory"}, {}} {
-				want := http.StatusNotFound
-				if other["User"] == caller["User"] {
-					want = http.StatusOK
-				}
-				theirs := with(other, header{"Mcp-Session-Id": session["Mcp-Session-Id"]})
-				for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodDelete} {
-					two := serve(t, identified(newHandler(t, tools(), &mcphttp.Options{Store: shared})))
-					if method == http.MethodDelete && want == http.StatusOK {
-						continue // it would end the session for the other callers
-					}
-					body := ""
-					if method == http.MethodPost {
-						body = call(1, "hello")
-					}
-					if got := two.do(two.request(t.Context(), method, body, theirs)).StatusCode; got != want {
-						t.Errorf("%s by %q of a session of %s: %d, want %d", method, other["User"], owner, got, want)
-					}
-				}
-			}
-			if got := answersHello(t, one, session); got != http.StatusOK {
-				t.Errorf("the session of %s afterwards: %d", owner, got)
-			}
-		}
 	})
 }
 

@@ -6,6 +6,7 @@ package mcphttp
 import (
 	"context"
 	"iter"
+	"net/http"
 	"slices"
 
 	"github.com/go-psi/psi/internal/seam"
@@ -16,11 +17,38 @@ import (
 
 // legacy returns the options for sessions.
 func (o *Options) legacy() legacyhttp.Options {
-	return legacyhttp.Options{
-		SessionIdle: o.SessionIdle, MaxSessions: o.MaxSessions, MaxSessionsPerCaller: o.MaxSessionsPerCaller,
-		KeepAlive: o.KeepAlive, AskTimeout: o.AskTimeout,
-		Store: o.Store, Replay: o.Replay, ReplayPerCaller: o.ReplayPerCaller, Retry: o.Retry, Logger: o.Logger,
+	s := &o.Sessions
+	opts := legacyhttp.Options{
+		Idle: s.Idle, Max: s.Max, MaxPerCaller: s.MaxPerCaller, KeepAlive: s.KeepAlive, AskTimeout: s.AskTimeout, Replay: s.Replay, Logger: o.Logger,
 	}
+	if s.Shared != nil {
+		shared := legacyhttp.Shared(*s.Shared)
+		opts.Shared = &shared
+	}
+	return opts
+}
+
+// check panics if sessions cannot be shared as configured.
+func (s *SessionOptions) check() {
+	if s.Shared == nil {
+		return
+	}
+	shared := legacyhttp.Shared(*s.Shared)
+	if err := shared.Check(); err != nil {
+		panic("mcphttp: Options.Sessions.Shared: " + err.Error())
+	}
+}
+
+// PeerHandler returns the handler at which other replicas pass on requests; see
+// [SharedSessions]. Mount it where they reach it: beside the endpoint, or on a port of its
+// own. It must not be wrapped in what authenticates clients or checks their origin, because
+// the replica that passes a request on has done both: the keys prove it. Middleware that sets
+// values in the context of a request must wrap both handlers.
+//
+// All other requests are refused with 403, and so is everything without SharedSessions.
+func (h *Handler) PeerHandler() http.Handler {
+	h.mustBeMade()
+	return http.HandlerFunc(h.legacy.ServePeer)
 }
 
 // Sessions yields the sessions of the legacy era that are open in this process at the time

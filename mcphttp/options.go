@@ -6,6 +6,7 @@ package mcphttp
 import (
 	"log/slog"
 	"math"
+	"net/http"
 	"time"
 
 	"github.com/go-psi/psi/mcp"
@@ -51,48 +52,73 @@ type Options struct {
 	// host also serves pages, list its name in AllowedHosts.
 	AllowedHosts, AllowedOrigins []string
 
-	// SessionIdle is how long a session of the legacy era may be idle, with neither a
-	// request in flight nor a stream, before it ends. 0 means 30 minutes.
-	SessionIdle time.Duration
-	// MaxSessions is the maximum number of sessions, and MaxSessionsPerCaller the maximum
-	// for one caller: a principal or, without authentication, an IP address (for IPv6, a
-	// /64 network; behind a proxy, the proxy's address, unless middleware sets
-	// http.Request.RemoteAddr).
+	// Sessions configures the sessions of the legacy era. Clients of 2026-07-28 have none.
+	Sessions SessionOptions
+
+	// Logger receives diagnostic messages. Nil means slog.Default.
+	Logger *slog.Logger
+}
+
+// SessionOptions configure the sessions of the legacy era. The zero SessionOptions keep them
+// in the memory of this process.
+type SessionOptions struct {
+	// Shared lets other replicas pass on the requests of a session to the process that has
+	// it, and continue the session if that process is gone. Nil means that a session is
+	// served by this process alone: clients whose requests reach another one start again.
+	Shared *SharedSessions
+	// Idle is how long a session may be idle, with neither a request in flight nor a
+	// stream, before it ends. A shared session is stored for up to twice that. 0 means 30
+	// minutes.
+	Idle time.Duration
+	// Max is the maximum number of sessions, and MaxPerCaller the maximum for one caller: a
+	// principal or, without authentication, an IP address (for IPv6, a /64 network; behind a
+	// proxy, the proxy's address, unless middleware sets http.Request.RemoteAddr).
 	//
 	// If a caller exceeds its maximum, its session that has been idle longest is ended or,
 	// if none is idle, one whose clients have all disconnected. If the total is exceeded,
 	// the caller with the most sessions loses one. If no session can be ended, the request
 	// is refused with 503, and so are requests for further streams of an [SSEHandler],
 	// whose sessions are never idle. 0 means 10,000 sessions in total and, for each caller,
-	// a tenth of MaxSessions, but at least 100.
-	MaxSessions, MaxSessionsPerCaller int
+	// a tenth of Max, but at least 100.
+	Max, MaxPerCaller int
 	// KeepAlive is the interval between pings on the standalone stream of a session. After
-	// three consecutive pings without an answer, the session is closed. With a Store, it
-	// can continue at another replica. 0 means no pings.
+	// three consecutive pings without an answer, the session is closed. If it is shared, the
+	// client can continue it. 0 means no pings.
 	KeepAlive time.Duration
 	// AskTimeout bounds the time a client may take to answer a question. 0 means one hour,
 	// negative no limit.
 	AskTimeout time.Duration
+	// Replay is the maximum number of bytes of events that are kept in memory for one caller
+	// (see MaxPerCaller), whose clients can resume their streams with Last-Event-ID. Beyond
+	// that, and beyond 4 MiB for a session, 64 MiB in total and 256 events of a stream, the
+	// first events of the stream that has been silent longest are dropped. A stream that has
+	// been silent for 5 minutes cannot be resumed. 0 means 8 MiB.
+	Replay int
+}
 
-	// Store holds sessions and the events of their streams, so that other replicas can
-	// continue them. Answers and cancellations are relayed to the replica that serves the
-	// request. If that replica is killed, the request fails within 15 seconds for a client
-	// that resumes its stream. A session is stored for up to twice SessionIdle, and other
-	// replicas notice within SessionIdle/2 that it was ended. Nil means that sessions and
-	// events are held in the memory of this process.
-	Store store.Store
-	// Replay bounds the events kept for each stream, for clients that resume it with
-	// Last-Event-ID. The zero value means 256 events, 4 MiB, 5 minutes.
-	Replay store.Retention
-	// ReplayPerCaller is the maximum number of bytes of events kept in this process for all
-	// streams of one caller; see MaxSessionsPerCaller. Beyond that, the events of the
-	// stream that has been silent longest are dropped. 0 means 8 MiB.
-	ReplayPerCaller int
-	// Retry is how long clients are told to wait before resuming a stream. 0 means one second.
-	Retry time.Duration
-
-	// Logger receives diagnostic messages. Nil means slog.Default.
-	Logger *slog.Logger
+// SharedSessions is what replicas need to serve sessions together. A session has one owner,
+// the process in whose memory it is. Another replica passes its requests on to
+// [Handler.PeerHandler] of the owner. If the owner cannot be reached within 5 seconds, shuts
+// down or has lost the session, the other replica becomes the owner and continues with what
+// is stored: the version, the client, its capabilities, its log level and its subscriptions.
+// Requests in flight on a process that dies end with their connections.
+//
+// All fields are required, but for Transport.
+type SharedSessions struct {
+	// Values is the store that all replicas share, such as one of package
+	// mcp/store/redisstore.
+	Values store.Values
+	// URL is where the other replicas reach the PeerHandler of this process, and of no other,
+	// such as "http://10.1.2.3:8081/": each replica has a URL of its own.
+	URL string
+	// Keys are secrets of at least 16 random bytes that all replicas share. The first one
+	// seals what is stored and passed on, all of them open it: to replace a key, first add
+	// the new one behind the old one everywhere, then exchange the two, then remove the old
+	// one.
+	Keys [][]byte
+	// Transport connects to other replicas, for example with certificates of a private
+	// authority. NewHandler makes a copy. Nil means a transport without a proxy.
+	Transport *http.Transport
 }
 
 // These limits are never reached, and are small enough not to overflow in calculations.
@@ -111,15 +137,12 @@ func (o *Options) withDefaults() Options {
 	opts.Heartbeat = withDefault(opts.Heartbeat, 15*time.Second, 0)
 	opts.WriteTimeout = withDefault(opts.WriteTimeout, 30*time.Second, forever)
 	opts.BodyTimeout = withDefault(opts.BodyTimeout, time.Minute, 0)
-	opts.SessionIdle = withDefault(opts.SessionIdle, 30*time.Minute, forever)
-	opts.MaxSessions = withDefault(opts.MaxSessions, 10_000, unlimited)
-	opts.MaxSessionsPerCaller = withDefault(opts.MaxSessionsPerCaller, max(100, opts.MaxSessions/10), unlimited)
-	opts.ReplayPerCaller = withDefault(opts.ReplayPerCaller, 8<<20, unlimited)
-	opts.Retry = withDefault(opts.Retry, time.Second, 0)
-	opts.KeepAlive = max(opts.KeepAlive, 0)
-	if opts.Replay == (store.Retention{}) {
-		opts.Replay = store.Retention{Records: 256, Bytes: 4 << 20, TTL: 5 * time.Minute}
-	}
+	s := &opts.Sessions
+	s.Idle = withDefault(s.Idle, 30*time.Minute, forever)
+	s.Max = withDefault(s.Max, 10_000, unlimited)
+	s.MaxPerCaller = withDefault(s.MaxPerCaller, max(100, s.Max/10), unlimited)
+	s.Replay = withDefault(s.Replay, 8<<20, unlimited)
+	s.KeepAlive = max(s.KeepAlive, 0)
 	if opts.Logger == nil {
 		opts.Logger = slog.Default()
 	}

@@ -18,8 +18,7 @@ import (
 func TestNegativeOptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serve(t, newHandler(t, tools(), &mcphttp.Options{
-			MaxBody: -1, Heartbeat: -1, WriteTimeout: -1, BodyTimeout: -1, SessionIdle: -1, MaxSessions: -1, MaxSessionsPerCaller: -1,
-			KeepAlive: -1, AskTimeout: -1, ReplayPerCaller: -1, Retry: -1, Logger: quiet,
+			MaxBody: -1, Heartbeat: -1, WriteTimeout: -1, BodyTimeout: -1, Logger: quiet, Sessions: mcphttp.SessionOptions{Idle: -1, Max: -1, MaxPerCaller: -1, KeepAlive: -1, AskTimeout: -1, Replay: -1},
 		}))
 		legacy := s.open(mcp.LegacyVersions()[0])
 		<-time.After(30 * 24 * time.Hour)

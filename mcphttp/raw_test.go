@@ -19,8 +19,6 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/internal/memnet"
-	"github.com/go-psi/psi/mcp/store"
-	"github.com/go-psi/psi/mcphttp"
 )
 
 // listen serves h over HTTP/1 and unencrypted HTTP/2, for clients that write raw bytes.
@@ -182,10 +180,6 @@ func flood(conn net.Conn, request string) <-chan time.Time {
 func bubble(t *testing.T, name string, test func(t *testing.T)) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
-}
-
-func optionsWith(shared store.Store) *mcphttp.Options {
-	return &mcphttp.Options{Store: shared, Heartbeat: -1, Logger: quiet}
 }
 
 // logged collects the log output of several goroutines.

@@ -20,9 +20,9 @@ import (
 
 // faulty is a store in which a test can cause faults.
 type faulty struct {
-	store.Store
+	store.Values
 
-	read, write, drop atomic.Pointer[func(context.Context) error] // nil if it works
+	read, write atomic.Pointer[func(context.Context) error] // nil if it works
 }
 
 func fail(err error) *func(context.Context) error {
@@ -43,35 +43,21 @@ func (s *faulty) Get(ctx context.Context, key string) ([]byte, uint64, error) {
 	if err := check(ctx, &s.read); err != nil {
 		return nil, 0, err
 	}
-	return s.Store.Get(ctx, key)
+	return s.Values.Get(ctx, key)
 }
 
 func (s *faulty) Put(ctx context.Context, key string, value []byte, version uint64, ttl time.Duration) (uint64, error) {
 	if err := check(ctx, &s.write); err != nil {
 		return 0, err
 	}
-	return s.Store.Put(ctx, key, value, version, ttl)
+	return s.Values.Put(ctx, key, value, version, ttl)
 }
 
 func (s *faulty) Take(ctx context.Context, key string) ([]byte, error) {
 	if err := check(ctx, &s.write); err != nil {
 		return nil, err
 	}
-	return s.Store.Take(ctx, key)
-}
-
-func (s *faulty) Drop(ctx context.Context, log string) error {
-	if err := check(ctx, &s.drop); err != nil {
-		return err
-	}
-	return s.Store.Drop(ctx, log)
-}
-
-func (s *faulty) Append(ctx context.Context, log string, data []byte, keep store.Retention) (uint64, error) {
-	if s.write.Load() != nil {
-		return 0, errors.New("it takes no record")
-	}
-	return s.Store.Append(ctx, log, data, keep)
+	return s.Values.Take(ctx, key)
 }
 
 // While a store is down, full, slow or read-only, requests that need it fail with 503 and a
@@ -89,10 +75,11 @@ func TestFaultyStore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				shared, log := &faulty{Store: store.NewMemory(nil)}, new(logged)
+				shared, log := &faulty{Values: store.NewMemory(nil)}, new(logged)
 				logger := slog.New(slog.NewTextHandler(log, nil))
-				h := newHandler(t, tools(), &mcphttp.Options{Store: shared, Logger: logger})
-				s, other := serve(t, h), serve(t, newHandler(t, tools(), &mcphttp.Options{Store: shared}))
+				f := newFleet(t, shared)
+				s, other := f.add(tools(), &mcphttp.Options{Logger: logger}), f.add(tools(), nil)
+				h := s.handler
 				known, unknown := s.open("2025-11-25"), other.open("2025-11-25")
 				shared.read.Store(c.read)
 				shared.write.Store(c.write)
@@ -102,13 +89,12 @@ func TestFaultyStore(t *testing.T) {
 					header header
 					status int
 				}{
-					"a call of the newest revision":     {body, modern, http.StatusOK},
-					"a call in a session":               {call(1, "hello"), known, http.StatusOK},
-					"a call with events":                {call(2, "steps"), known, http.StatusOK},
-					"a handshake":                       {initialize("2025-11-25"), nil, http.StatusServiceUnavailable},
-					"a change of a session":             {`{"jsonrpc":"2.0","id":3,"method":"logging/setLevel","params":{"level":"error"}}`, known, http.StatusServiceUnavailable},
-					"a session of another replica":      {call(4, "hello"), unknown, c.restored},
-					"an answer that is for another one": {answer("x", `{"action":"decline"}`), known, map[bool]int{true: 503, false: 202}[c.read != nil]},
+					"a call of the newest revision": {body, modern, http.StatusOK},
+					"a call in a session":           {call(1, "hello"), known, http.StatusOK},
+					"a call with events":            {call(2, "steps"), known, http.StatusOK},
+					"a handshake":                   {initialize("2025-11-25"), nil, http.StatusServiceUnavailable},
+					"a change of a session":         {`{"jsonrpc":"2.0","id":3,"method":"logging/setLevel","params":{"level":"error"}}`, known, http.StatusServiceUnavailable},
+					"a session of another replica":  {call(4, "hello"), unknown, c.restored},
 				} {
 					began := time.Now()
 					got := whole(t, s.post(r.body, r.header))
@@ -125,7 +111,7 @@ func TestFaultyStore(t *testing.T) {
 				}
 				shared.read.Store(nil)
 				shared.write.Store(nil)
-				if got := answersHello(t, s, unknown); got != http.StatusOK {
+				if got := answersHello(t, s.site, unknown); got != http.StatusOK {
 					t.Errorf("after the fault: %d", got)
 				}
 				_ = h.Shutdown(t.Context())
@@ -141,8 +127,8 @@ func TestFaultyStore(t *testing.T) {
 func TestFaultyStoreEndsSession(t *testing.T) {
 	for name, fault := range map[string]*func(context.Context) error{"down": fail(errors.New("no connection")), "slow": &answersNothing} {
 		bubble(t, name, func(t *testing.T) {
-			shared := &faulty{Store: store.NewMemory(nil)}
-			s := serve(t, newHandler(t, tools(), optionsWith(shared)))
+			shared := &faulty{Values: store.NewMemory(nil)}
+			s := newFleet(t, shared).add(tools(), nil)
 			h := s.open("2025-11-25")
 			for _, test := range []struct {
 				fault  *func(context.Context) error
@@ -158,30 +144,10 @@ func TestFaultyStoreEndsSession(t *testing.T) {
 				if took := time.Since(began); got.status != test.status || took > 10*time.Second {
 					t.Errorf("DELETE: %d %s after %v, want %d", got.status, got.body, took, test.status)
 				}
-				if got := answersHello(t, s, h); got != test.call {
+				if got := answersHello(t, s.site, h); got != test.call {
 					t.Errorf("then a call: %d, want %d", got, test.call)
 				}
 			}
 		})
 	}
-}
-
-// Events that the store fails to remove do not block anything: they expire there.
-func TestFaultyStoreKeepsEvents(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		shared := &faulty{Store: store.NewMemory(nil)}
-		s := serve(t, newHandler(t, chatty(tools(), 100), &mcphttp.Options{Store: shared, ReplayPerCaller: 2000}))
-		h := s.open("2025-11-25")
-		shared.drop.Store(&answersNothing)
-		for i := range 5 {
-			if got := whole(t, s.post(call(i, "steps"), h)); !strings.Contains(got.body, "done") {
-				t.Errorf("a call: %+v", got)
-			}
-		}
-		deleted := make(chan int, 1)
-		go func() { deleted <- s.do(s.request(t.Context(), http.MethodDelete, "", h)).StatusCode }()
-		if got := within(t, time.Hour, "the end of the session", deleted); got != http.StatusNoContent {
-			t.Errorf("DELETE: %d", got)
-		}
-	})
 }

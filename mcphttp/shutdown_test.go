@@ -76,11 +76,12 @@ func TestShutdown(t *testing.T) {
 // would end it.
 func TestShutdownRestoresNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		shared := store.NewMemory(nil)
-		h := serve(t, newHandler(t, tools(), &mcphttp.Options{Store: shared})).open("2025-11-25")
-		slow := &heldGet{shared, make(chan struct{})}
-		late := newHandler(t, tools(), &mcphttp.Options{Store: slow})
-		s := serve(t, late)
+		shared := &faulty{Values: store.NewMemory(nil)}
+		f := newFleet(t, shared)
+		h, s := f.add(tools(), nil).open("2025-11-25"), f.add(tools(), nil)
+		late, held := s.handler, make(chan struct{})
+		hold := func(context.Context) error { <-held; return nil }
+		shared.read.Store(&hold)
 		answer := make(chan reply, 1)
 		go func() { answer <- whole(t, s.post(call(1, "hello"), h)) }()
 		synctest.Wait()
@@ -89,7 +90,7 @@ func TestShutdownRestoresNothing(t *testing.T) {
 		if err := late.Shutdown(ctx); !errors.Is(err, context.Canceled) {
 			t.Errorf("Shutdown returned %v", err)
 		}
-		close(slow.held)
+		close(held)
 		if res := <-answer; res.status != http.StatusServiceUnavailable {
 			t.Errorf("the late request was answered with %d", res.status)
 		}

@@ -41,21 +41,6 @@ func (c *stepCounter) Take(ctx context.Context, key string) ([]byte, error) {
 	return c.Store.Take(ctx, key)
 }
 
-func (c *stepCounter) Append(ctx context.Context, log string, data []byte, keep store.Retention) (uint64, error) {
-	c.steps.Add(1)
-	return c.Store.Append(ctx, log, data, keep)
-}
-
-func (c *stepCounter) Read(ctx context.Context, log string, position uint64, limit int) ([]store.Record, error) {
-	c.steps.Add(1)
-	return c.Store.Read(ctx, log, position, limit)
-}
-
-func (c *stepCounter) Drop(ctx context.Context, log string) error {
-	c.steps.Add(1)
-	return c.Store.Drop(ctx, log)
-}
-
 func (c *stepCounter) Publish(ctx context.Context, topic string, message []byte) error {
 	c.steps.Add(1)
 	return c.Store.Publish(ctx, topic, message)
@@ -74,7 +59,7 @@ func TestModernCallsTouchNoStore(t *testing.T) {
 				shared := &stepCounter{Store: store.NewMemory(nil)}
 				mux := mcp.NewMux("test", "v1", &mcp.MuxOptions{StateStore: shared, Bus: shared, Logger: slog.New(slog.DiscardHandler)})
 				mux.Tool("hello", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "hello", nil }, nil))
-				s := serve(t, newHandler(t, mux, &mcphttp.Options{Store: shared}))
+				s := newFleet(t, shared).add(mux, nil)
 				c, err := mcp.NewClient("test", "v1", &mcp.ClientOptions{Version: version}).Connect(t.Context(), mcphttp.NewTransport("http://localhost/mcp", s.options(nil)))
 				if err != nil {
 					t.Fatal(err)
@@ -93,13 +78,13 @@ func TestModernCallsTouchNoStore(t *testing.T) {
 	}
 }
 
-// Sessions are extended in the store together, twice per SessionIdle, whenever they were
+// Sessions are extended in the store together, twice per SessionOptions.Idle, whenever they were
 // opened.
 func TestSessionsAreExtendedTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const others = 20
 		shared := &stepCounter{Store: store.NewMemory(nil)}
-		s := serve(t, newHandler(t, tools(), &mcphttp.Options{Store: shared, SessionIdle: 10 * time.Minute}))
+		s := newFleet(t, shared).add(tools(), &mcphttp.Options{Sessions: mcphttp.SessionOptions{Idle: 10 * time.Minute}})
 		read(t, s.do(s.request(t.Context(), http.MethodGet, "", s.open("2025-11-25"))))
 		for range others {
 			s.open("2025-11-25")
@@ -108,11 +93,11 @@ func TestSessionsAreExtendedTogether(t *testing.T) {
 		opened := shared.puts.Load()
 		pass(9 * time.Minute)
 		if n := shared.puts.Load() - opened; n != 1+others {
-			t.Errorf("%d records were written in the first half of SessionIdle, want one for each session", n)
+			t.Errorf("%d records were written in the first half of SessionOptions.Idle, want one for each session", n)
 		}
 		pass(5 * time.Minute) // the other sessions are idle meanwhile
 		if n := shared.puts.Load() - opened; n != 1+others+1 {
-			t.Errorf("%d records were written in all of SessionIdle, want one more", n)
+			t.Errorf("%d records were written in all of SessionOptions.Idle, want one more", n)
 		}
 		s.close()
 	})

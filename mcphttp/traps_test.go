@@ -53,7 +53,7 @@ func TestTrap13NothingIsLeftOfVisitors(t *testing.T) {
 	for name, visit := range visitors {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				handler := newHandler(t, tools(), &mcphttp.Options{SessionIdle: 10 * time.Minute})
+				handler := newHandler(t, tools(), &mcphttp.Options{Sessions: mcphttp.SessionOptions{Idle: 10 * time.Minute}})
 				s := serve(t, handler)
 				visit(t, s)
 				settle := func() int {

@@ -162,7 +162,7 @@ func TestFindingZ1WriterPanics(t *testing.T) {
 		t.Run(path, func(t *testing.T) {
 			eachFragility(t, func(t *testing.T, method string, succeed int) {
 				mux := fragileTools()
-				h := newHandler(t, mux, &mcphttp.Options{KeepAlive: time.Minute})
+				h := newHandler(t, mux, &mcphttp.Options{Sessions: mcphttp.SessionOptions{KeepAlive: time.Minute}})
 				s := serve(t, fragile(h, method, succeed))
 				r := request(s, mux)
 				r.Header.Set("X-Fragile", "true")

@@ -27,7 +27,8 @@ type replicaStatus struct {
 }
 
 // runReplica runs one of the MCP servers until ctx is done. Everything that the replicas
-// share is set up here: a store, and the keys that seal the state of questions.
+// share is set up here: a store, and the keys that seal the state of questions and what they
+// pass on to each other.
 func runReplica(ctx context.Context, r *role) error {
 	shared, err := openStore(ctx, r.NATS)
 	if err != nil {
@@ -44,9 +45,12 @@ func runReplica(ctx context.Context, r *role) error {
 	mux.Resource(newsURI, mcp.ResourceFunc(s.readNews, &mcp.Resource{Name: "news"}))
 	mux.With(manager.Background(nil)).Tool("render", mcp.ToolFunc(render, nil))
 
-	endpoint := mcphttp.NewHandler(mux, &mcphttp.Options{Store: shared, Retry: 500 * time.Millisecond, Heartbeat: 2 * time.Second})
+	endpoint := mcphttp.NewHandler(mux, &mcphttp.Options{Heartbeat: 2 * time.Second, Sessions: mcphttp.SessionOptions{
+		Shared: &mcphttp.SharedSessions{Values: shared, URL: "http://" + r.Addr + "/peers", Keys: [][]byte{r.Key}},
+	}})
 	routes := http.NewServeMux()
 	routes.Handle("/mcp", endpoint)
+	routes.Handle("/peers", endpoint.PeerHandler()) // the balancer does not forward this path
 	routes.HandleFunc("/status", func(w http.ResponseWriter, _ *http.Request) {
 		st := replicaStatus{Calls: int(s.calls.Load()), Streams: int(s.streams.Load())}
 		for range endpoint.Sessions() {

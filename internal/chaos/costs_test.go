@@ -119,7 +119,9 @@ func newCosts(t *testing.T, version string) *costs {
 	mux.Tool("ask", mcp.ToolFunc(ask, nil))
 	mux.Tool("work", mcp.ToolFunc(work, nil))
 	mux.With(manager.Background(nil)).Tool("render", mcp.ToolFunc(render, nil))
-	endpoint := mcphttp.NewHandler(mux, &mcphttp.Options{Store: c.meter})
+	endpoint := mcphttp.NewHandler(mux, &mcphttp.Options{Sessions: mcphttp.SessionOptions{
+		Shared: &mcphttp.SharedSessions{Values: c.meter, URL: "http://only.one/", Keys: [][]byte{make([]byte, 32)}},
+	}})
 	srv := httptest.NewServer(endpoint)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)

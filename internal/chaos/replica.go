@@ -36,13 +36,18 @@ func runReplica(ctx context.Context, r *role) error {
 	mux.Resource(newsURI, mcp.ResourceFunc(n.read, &mcp.Resource{Name: "news"}))
 	mux.With(manager.Background(nil)).Tool("render", mcp.ToolFunc(render, nil))
 	endpoint := mcphttp.NewHandler(mux, &mcphttp.Options{
-		Store: shared, Retry: 500 * time.Millisecond, Heartbeat: 2 * time.Second, MaxSessionsPerCaller: 10_000, ReplayPerCaller: 64 << 20,
+		Heartbeat: 2 * time.Second, Sessions: mcphttp.SessionOptions{
+			Shared:       &mcphttp.SharedSessions{Values: shared, URL: "http://" + r.Addr + "/peers", Keys: [][]byte{r.Key}},
+			MaxPerCaller: 10_000, Replay: 64 << 20,
+		},
 	})
-	handler := http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+	routes := http.NewServeMux()
+	routes.Handle("/peers", endpoint.PeerHandler())
+	routes.HandleFunc("/", func(w http.ResponseWriter, req *http.Request) {
 		w.Header().Set(replicaHeader, strconv.Itoa(r.Number))
 		endpoint.ServeHTTP(w, req)
 	})
-	srv := &http.Server{Addr: r.Addr, Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	srv := &http.Server{Addr: r.Addr, Handler: routes, ReadHeaderTimeout: 10 * time.Second}
 	context.AfterFunc(ctx, func() { _ = srv.Close() })
 	if err := srv.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
 		return err

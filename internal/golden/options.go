@@ -16,28 +16,42 @@ func Options(options any) string {
 	var b strings.Builder
 	v := reflect.ValueOf(options).Elem()
 	fmt.Fprintf(&b, "%s\n", v.Type().Name())
+	writeOptions(&b, "  ", v)
+	return b.String()
+}
+
+func writeOptions(b *strings.Builder, indent string, v reflect.Value) {
 	for field, value := range v.Fields() {
 		switch kind := field.Type.Kind(); {
 		case !field.IsExported():
 		case kind == reflect.Int && (value.Int() == math.MaxInt32 || value.Int() == math.MaxInt): // the same on a 32-bit system
-			fmt.Fprintf(&b, "  %s: no limit\n", field.Name)
+			fmt.Fprintf(b, "%s%s: no limit\n", indent, field.Name)
 		case isPlain(field.Type):
-			fmt.Fprintf(&b, "  %s: %v\n", field.Name, value)
-		case kind != reflect.Struct && !value.IsNil():
-			fmt.Fprintf(&b, "  %s: not nil\n", field.Name)
+			fmt.Fprintf(b, "%s%s: %v\n", indent, field.Name, value)
+		case kind == reflect.Struct:
+			fmt.Fprintf(b, "%s%s\n", indent, field.Name)
+			writeOptions(b, indent+"  ", value)
+		case !value.IsNil():
+			fmt.Fprintf(b, "%s%s: not nil\n", indent, field.Name)
 		}
 	}
-	return b.String()
 }
 
 // SetAll sets all integers of options, a pointer to a struct, to n, and returns the options.
 func SetAll[O any](options *O, n int64) *O {
-	for _, value := range reflect.ValueOf(options).Elem().Fields() {
-		if value.CanInt() && value.CanSet() {
+	setAll(reflect.ValueOf(options).Elem(), n)
+	return options
+}
+
+func setAll(v reflect.Value, n int64) {
+	for _, value := range v.Fields() {
+		switch {
+		case value.Kind() == reflect.Struct:
+			setAll(value, n)
+		case value.CanInt() && value.CanSet():
 			value.SetInt(n)
 		}
 	}
-	return options
 }
 
 // isPlain reports whether t is a number, a string or a boolean, or a struct of them.

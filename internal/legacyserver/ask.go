@@ -4,6 +4,7 @@
 package legacyserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -153,14 +154,7 @@ func (s *Session) roundTrip(ctx context.Context, out serving.Sender, method stri
 		s.withdraw(ctx, out, id)
 		return nil, context.Cause(ctx)
 	case <-s.Done():
-		s.noteWithdrawn(id)
 		return nil, mcp.ErrClosed
-	}
-}
-
-func (s *Session) noteWithdrawn(question mcp.ID) {
-	if s.details.Withdrawn != nil {
-		s.details.Withdrawn(question)
 	}
 }
 
@@ -170,7 +164,6 @@ const withdrawTime = time.Second
 // withdraw tells the client that its answer is no longer needed. It ignores errors, because
 // the client may be gone.
 func (s *Session) withdraw(ctx context.Context, out serving.Sender, id mcp.ID) {
-	defer s.noteWithdrawn(id)
 	params := strictjson.MustMarshal(&mcp.CancelledParams{RequestID: id, Reason: "the request that asked has ended"})
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), withdrawTime)
 	defer cancel()
@@ -183,9 +176,7 @@ func (s *Session) registerQuestion() (mcp.ID, chan transport.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked++
-	// The id contains a part of the session's id, so that a late answer cannot answer a
-	// question of another session.
-	id := mcp.StringID(fmt.Sprintf("psi-%s%d", s.details.ID[:min(len(s.details.ID), 10)], s.asked))
+	id := mcp.StringID(fmt.Sprintf("%s%d", cmp.Or(s.details.QuestionPrefix, "psi-"), s.asked))
 	answer := make(chan transport.Message, 1)
 	if s.hungUp {
 		close(answer)

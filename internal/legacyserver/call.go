@@ -169,16 +169,14 @@ func (c *Call) Append(dst []byte) []byte {
 	return translation{c.session.revision()}.appendResponse(dst, c.req.ID, c.res, c.err)
 }
 
-// AppendError appends an error response with err for each request of the call, or nothing
-// if there are no requests. It may be called at any time.
-func (c *Call) AppendError(dst []byte, err error) []byte {
-	switch {
-	case c.batch != nil:
-		return c.appendBatch(dst, func(item *Call, dst []byte) []byte { return item.AppendError(dst, err) })
-	case c.req == nil, c.req.IsNotification():
-		return dst
+// Cancel cancels the call with a cause. It may be called at any time.
+func (c *Call) Cancel(cause error) {
+	for _, item := range c.batch {
+		item.Cancel(cause)
 	}
-	return core.AppendError(dst, c.req.ID, err)
+	if c.cancel != nil {
+		c.cancel(cause)
+	}
 }
 
 // MaxBatch is the maximum number of messages in a batch.

@@ -98,13 +98,16 @@ func (s *Session) boundHandshake(ctx context.Context, p *initializeParams) error
 	return nil
 }
 
+// ErrInitialized is the error of a second handshake.
+var ErrInitialized = mcp.Errorf(mcp.CodeInvalidRequest, "the session is initialized already")
+
 // open records the revision and the client's details, and describes req by them. It returns
 // an error if the handshake is done or in progress.
 func (s *Session) open(rev revision.Revision, p *initializeParams, req *mcp.Request) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.rev != revision.None {
-		return mcp.Errorf(mcp.CodeInvalidRequest, "the session is initialized already")
+		return ErrInitialized
 	}
 	s.rev, s.info, s.caps = rev, p.ClientInfo, p.Capabilities
 	s.describeLocked(req)

@@ -7,8 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -86,9 +84,9 @@ type Details struct {
 	// Closed is called once, in its own goroutine, when the session has ended. It may be
 	// nil.
 	Closed func()
-	// Withdrawn is called when a question that was sent ends without an answer. It may be
-	// nil.
-	Withdrawn func(question mcp.ID)
+	// QuestionPrefix is what the IDs of questions begin with. It must differ from those of
+	// other sessions.
+	QuestionPrefix string
 	// Reserve is called before the session keeps n more bytes of subscriptions, or, if n is
 	// negative, when it keeps fewer. If it returns false, the subscription is refused. It
 	// must not wait. Nil means that only the limits of a single session apply.
@@ -297,30 +295,14 @@ func (s *Session) Cancel(note *mcp.Request) {
 	}
 }
 
-// Awaits reports whether m answers a question of a request in flight in this process, or
-// cancels such a request.
-func (s *Session) Awaits(m *transport.Message) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if m.IsResponse() {
-		return s.questions[m.ID] != nil
-	}
-	if m.Method != mcp.NotificationCancelled {
-		return false
-	}
-	var p mcp.CancelledParams
-	return m.Params != nil && strictjson.Unmarshal(m.Params, &p) == nil && s.inFlightLocked(p.RequestID) != nil
-}
-
-// Questions returns the IDs of the questions pending in this process.
-func (s *Session) Questions() []mcp.ID {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Collect(maps.Keys(s.questions))
-}
-
 func (s *Session) setLevel(req *mcp.Request) (mcp.Result, error) {
-	level, err := levelIn(req)
+	var p struct {
+		Level json.RawMessage `json:"level"`
+	}
+	if err := req.Decode(&p); err != nil {
+		return nil, err
+	}
+	level, err := core.ParseLoggingLevel(p.Level)
 	if err != nil {
 		return nil, err
 	}
@@ -328,15 +310,4 @@ func (s *Session) setLevel(req *mcp.Request) (mcp.Result, error) {
 	defer s.mu.Unlock()
 	s.level = level
 	return &mcp.EmptyResult{}, nil
-}
-
-// levelIn returns the level set by a logging/setLevel request.
-func levelIn(req *mcp.Request) (mcp.LoggingLevel, error) {
-	var p struct {
-		Level json.RawMessage `json:"level"`
-	}
-	if err := req.Decode(&p); err != nil {
-		return "", err
-	}
-	return core.ParseLoggingLevel(p.Level)
 }

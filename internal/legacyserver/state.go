@@ -4,7 +4,6 @@
 package legacyserver
 
 import (
-	"context"
 	"encoding/json"
 	"maps"
 	mathrand "math/rand/v2"
@@ -42,64 +41,25 @@ func (s *Session) restore(state *State) {
 	s.setSubscriptionsLocked(state.Subscriptions) // no other goroutine knows the session
 }
 
-// Adopt applies changes that another process has made to the state of the session: the log
-// level and the subscriptions. If the session's standalone stream is in this process, it
-// sends the updates of new subscriptions from then on, and one update for each new
-// subscription, because updates may have been missed.
-func (s *Session) Adopt(ctx context.Context, state *State) error {
+// Continue makes a session continue from the state that another process has stored. The
+// session must have no standalone stream.
+func (s *Session) Continue(state *State) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.level = state.Level
-	added, f := s.setSubscriptionsLocked(state.Subscriptions), s.feed
-	s.mu.Unlock()
-	if err := s.resubscribe(ctx); err != nil || f == nil {
-		return err
-	}
-	for _, uri := range added {
-		_ = sendChange(ctx, f.out, mcp.NotificationResourceUpdated, uri) // if it fails, the client is gone
-	}
-	return nil
+	s.setSubscriptionsLocked(state.Subscriptions)
 }
 
-// setSubscriptionsLocked replaces the subscriptions and returns the new ones. Those beyond
-// the limits of this process are left out.
-func (s *Session) setSubscriptionsLocked(uris []string) (added []string) {
+// setSubscriptionsLocked replaces the subscriptions. Those beyond the limits of this process
+// are left out.
+func (s *Session) setSubscriptionsLocked(uris []string) {
 	for uri := range s.subscriptions {
 		if !slices.Contains(uris, uri) {
 			s.removeSubscriptionLocked(uri)
 		}
 	}
 	for _, uri := range uris {
-		if known, err := s.addSubscriptionLocked(uri); err == nil && !known {
-			added = append(added, uri)
-		}
-	}
-	return added
-}
-
-// ApplyTo applies the effect of the call on its session to state, such as a state stored by
-// another process. It is called after Serve.
-func (c *Call) ApplyTo(state *State) {
-	for _, item := range c.batch {
-		item.ApplyTo(state)
-	}
-	if c.req == nil || c.err != nil {
-		return
-	}
-	uri, _ := core.Target(c.req)
-	i, known := slices.BinarySearch(state.Subscriptions, uri)
-	switch c.req.Method {
-	case revision.Initialize:
-		*state = c.session.State()
-	case revision.SetLevel:
-		state.Level, _ = levelIn(c.req) // the session may have adopted another level since
-	case mcp.MethodSubscribe:
-		if !known {
-			state.Subscriptions = slices.Insert(state.Subscriptions, i, uri)
-		}
-	case revision.Unsubscribe:
-		if known {
-			state.Subscriptions = slices.Delete(state.Subscriptions, i, i+1)
-		}
+		_, _ = s.addSubscriptionLocked(uri)
 	}
 }
 

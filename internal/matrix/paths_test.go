@@ -62,7 +62,8 @@ func paths() []path {
 		{name: "session", legacy: true, open: session("2025-11-25", false)},
 		{name: "oldest session", legacy: true, open: session("2024-11-05", false)},
 		{name: "batch", legacy: true, open: session("2025-03-26", true)},
-		{name: "restored session", legacy: true, open: restored},
+		{name: "forwarded session", legacy: true, open: elsewhere(true)},
+		{name: "adopted session", legacy: true, open: elsewhere(false)},
 		{name: "HTTP+SSE", legacy: true, open: events},
 		{name: "mount", prefix: "in_", open: mounted(modern)},
 		{name: "mount in a session", legacy: true, prefix: "in_", open: mounted(session("2025-11-25", false))},
@@ -170,8 +171,16 @@ func firstMessage(t *testing.T, r *bufio.Reader) string {
 func endpoint(t *testing.T, h mcp.Handler, opts *mcphttp.Options) string {
 	t.Helper()
 	opts.Logger = quiet
+	server := httptest.NewUnstartedServer(nil)
+	if shared := opts.Sessions.Shared; shared != nil && shared.URL == "" {
+		shared.URL = "http://" + server.Listener.Addr().String() + "/peers"
+	}
 	router := mcphttp.NewRouter(h, &mcphttp.RouterOptions{Options: opts})
-	server := httptest.NewServer(authenticate(router))
+	routes := http.NewServeMux()
+	routes.Handle("/", authenticate(router))
+	routes.Handle("/peers", router.MCP.PeerHandler())
+	server.Config.Handler = routes
+	server.Start()
 	t.Cleanup(func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel() // do not wait for open streams
@@ -228,16 +237,25 @@ func enter(t *testing.T, at, version, who string) http.Header {
 	return headers
 }
 
-// restored opens a session at one replica and uses it at another.
-func restored(t *testing.T, h mcp.Handler, who string) way {
-	shared := store.NewMemory(nil)
-	first := endpoint(t, h, &mcphttp.Options{Store: shared}) + "/mcp"
-	second := endpoint(t, h, &mcphttp.Options{Store: shared}) + "/mcp"
-	headers := enter(t, first, "2025-11-25", who)
-	return func(t *testing.T, method, params string) string {
-		t.Helper()
-		got, _ := post(t, second, headers, message(method, params))
-		return got
+// elsewhere opens a session at one replica and uses it at another, which passes the messages
+// on if it can reach the first, and takes the session over if not.
+func elsewhere(reachable bool) func(*testing.T, mcp.Handler, string) way {
+	return func(t *testing.T, h mcp.Handler, who string) way {
+		values := store.NewMemory(nil)
+		share := func(url string) *mcphttp.Options {
+			return &mcphttp.Options{Sessions: mcphttp.SessionOptions{Shared: &mcphttp.SharedSessions{Values: values, URL: url, Keys: [][]byte{[]byte("a secret of all replicas")}}}}
+		}
+		url := "http://127.0.0.1:1/" // nothing listens there
+		if reachable {
+			url = ""
+		}
+		first, second := endpoint(t, h, share(url))+"/mcp", endpoint(t, h, share(""))+"/mcp"
+		headers := enter(t, first, "2025-11-25", who)
+		return func(t *testing.T, method, params string) string {
+			t.Helper()
+			got, _ := post(t, second, headers, message(method, params))
+			return got
+		}
 	}
 }
 

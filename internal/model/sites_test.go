@@ -43,7 +43,7 @@ type site struct {
 }
 
 func newSite(w *world) *site {
-	opts := &mcphttp.Options{Logger: quiet, SessionIdle: sessionIdle, AskTimeout: askTimeout}
+	opts := &mcphttp.Options{Logger: quiet, Sessions: mcphttp.SessionOptions{Idle: sessionIdle, AskTimeout: askTimeout}}
 	s := &site{
 		w: w, mcp: mcphttp.NewHandler(w.handler, opts), sse: mcphttp.NewSSEHandler(w.handler, opts),
 		http: memnet.Listen(), socks: map[*mcp.Principal]*memnet.Listener{}, gateways: map[string]*mcp.Mux{},

@@ -38,9 +38,14 @@ func (s *server) startReplica() (*replica, error) {
 	}
 	mux, manager := s.newMux()
 	p := &replica{mux: mux, tasks: manager, url: &url.URL{Scheme: "http", Host: l.Addr().String()}, ended: make(chan struct{})}
-	p.mcp, p.sse = mcphttp.NewHandler(p.mux, &s.options), mcphttp.NewSSEHandler(p.mux, &s.options)
+	opts := s.options
+	if s.values != nil {
+		opts.Sessions.Shared = &mcphttp.SharedSessions{Values: s.values, URL: p.url.JoinPath("peers").String(), Keys: s.keys}
+	}
+	p.mcp, p.sse = mcphttp.NewHandler(p.mux, &opts), mcphttp.NewSSEHandler(p.mux, &opts)
 	routes := http.NewServeMux()
 	routes.Handle("/mcp", p.mcp)
+	routes.Handle("/peers", p.mcp.PeerHandler())
 	routes.Handle("/sse", p.sse)
 	p.http = listenOn(routes)
 	go func() {

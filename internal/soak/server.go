@@ -38,8 +38,9 @@ const (
 // of it behind a balancer, and a mux over pipes, as if each client had started it.
 type server struct {
 	options  mcphttp.Options
-	keys     [][]byte // shared by the replicas
-	local    *mcp.Mux // serves pipes
+	values   store.Values // nil if there is one replica
+	keys     [][]byte     // shared by the replicas
+	local    *mcp.Mux     // serves pipes
 	tasks    store.Store
 	manager  *tasks.Manager // of local
 	balancer *balancer      // nil for a single replica
@@ -62,12 +63,11 @@ type server struct {
 func newServer(c config) (*server, error) {
 	s := &server{floods: map[string]chan struct{}{}, logged: tally{counts: map[string]int{}}}
 	s.options = mcphttp.Options{
-		MaxBody: maxMessage, WriteTimeout: c.write, SessionIdle: sessionIdle, Heartbeat: time.Second,
-		MaxSessions: 100_000, MaxSessionsPerCaller: 100_000, ReplayPerCaller: 64 << 20, Logger: slog.New(&s.logged), Replay: store.Retention{Records: 256, Bytes: 1 << 20, TTL: replayTime},
+		MaxBody: maxMessage, WriteTimeout: c.write, Heartbeat: time.Second, Logger: slog.New(&s.logged), Sessions: mcphttp.SessionOptions{Idle: sessionIdle, Max: 100_000, MaxPerCaller: 100_000, Replay: 64 << 20},
 	}
 	if c.replicas > 1 {
 		s.keys = [][]byte{[]byte(rand.Text() + rand.Text())[:32]}
-		s.options.Store = store.NewMemory(&store.MemoryOptions{MaxBytes: 256 << 20})
+		s.values = store.NewMemory(&store.MemoryOptions{MaxBytes: 256 << 20})
 	}
 	s.tasks = store.NewMemory(&store.MemoryOptions{MaxBytes: 256 << 20})
 	s.local, s.manager = s.newMux()

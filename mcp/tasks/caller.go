@@ -4,14 +4,8 @@
 package tasks
 
 import (
-	"bytes"
-	"encoding/json"
 	"maps"
 	"slices"
-	"strconv"
-
-	jsonv2 "github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/go-psi/psi/internal/strictjson"
 	"github.com/go-psi/psi/mcp"
@@ -30,7 +24,7 @@ func withStoredCaller(req *mcp.Request) (*mcp.Request, error) {
 	}
 	stored := req.Clone()
 	stored.Principal = new(mcp.Principal)
-	return stored, strictjson.UnmarshalWith(exactNumbers, raw, stored.Principal)
+	return stored, strictjson.UnmarshalWith(strictjson.ExactNumbers, raw, stored.Principal)
 }
 
 // callerError returns the error for a caller that cannot be encoded as JSON.
@@ -42,24 +36,3 @@ func callerError(p *mcp.Principal, err error) error {
 	}
 	return mcp.Errorf(mcp.CodeInternalError, "the caller cannot be stored with a task: %w", err)
 }
-
-// exactNumbers decodes the numbers in claims: as a float64, or as a json.Number if that is an
-// integer that a float64 cannot represent.
-var exactNumbers = jsonv2.WithUnmarshalers(jsonv2.UnmarshalFromFunc(func(d *jsontext.Decoder, v *any) error {
-	if d.PeekKind() != '0' {
-		return strictjson.ErrSkip
-	}
-	raw, err := d.ReadValue()
-	if err != nil {
-		return err
-	}
-	if f, err := strconv.ParseFloat(string(raw), 64); err == nil && (!isInteger(raw) || string(raw) == decimal(f)) {
-		*v = f
-	} else {
-		*v = json.Number(raw)
-	}
-	return nil
-}))
-
-// isInteger reports whether a JSON number has neither a fraction nor an exponent.
-func isInteger(raw []byte) bool { return !bytes.ContainsAny(raw, ".eE") }

@@ -160,7 +160,7 @@ func (m *Manager) load(ctx context.Context, id string) (*record, uint64, error) 
 		return nil, 0, err
 	}
 	r := new(record)
-	if err := strictjson.UnmarshalWith(exactNumbers, raw, r); err != nil {
+	if err := strictjson.UnmarshalWith(strictjson.ExactNumbers, raw, r); err != nil {
 		return nil, 0, fmt.Errorf("tasks: the record of a task cannot be read: %w", err)
 	}
 	return r, version, r.check(id)

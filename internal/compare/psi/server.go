@@ -66,7 +66,7 @@ func (nowhere) WithGroup(string) slog.Handler             { return nowhere{} }
 // HTTP raises the limit of sessions per caller, because one client opens all measured
 // sessions.
 func (s *server) HTTP() http.Handler {
-	return mcphttp.NewHandler(s.mux, &mcphttp.Options{MaxSessionsPerCaller: 10_000})
+	return mcphttp.NewHandler(s.mux, &mcphttp.Options{Sessions: mcphttp.SessionOptions{MaxPerCaller: 10_000}})
 }
 
 func (s *server) Stdio(ctx context.Context) error { return mcpstdio.Serve(ctx, s.mux) }

@@ -31,7 +31,8 @@ func newServer(shared store.Store) *server {
 	muxOpts, opts := &mcp.MuxOptions{}, &mcphttp.Options{}
 	if shared != nil {
 		s.counter = &counter{Store: shared}
-		muxOpts.StateStore, muxOpts.Bus, opts.Store = s.counter, s.counter, s.counter
+		muxOpts.StateStore, muxOpts.Bus = s.counter, s.counter
+		opts.Sessions.Shared = &mcphttp.SharedSessions{Values: s.counter, URL: "http://only.one/", Keys: [][]byte{make([]byte, 32)}}
 	}
 	mux := mcp.NewMux("stores", "v1", muxOpts)
 	mux.Tool("plain", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "done", nil }, nil))

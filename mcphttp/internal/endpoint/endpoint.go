@@ -114,13 +114,7 @@ func (e *Endpoint) Receive(w http.ResponseWriter, r *http.Request) (body []byte,
 			"the Content-Encoding %q is not supported: send the body uncompressed; middleware that decompresses it must delete the header", encoding))
 		return nil, false
 	}
-	body, err := e.readBody(w, r)
-	if err != nil {
-		e.writeBodyError(w, err)
-		return nil, false
-	}
-	e.endBodyTime(w, r)
-	return body, true
+	return e.ReadBody(w, r)
 }
 
 // isJSON reports whether a Content-Type is JSON, ignoring case and parameters.
@@ -130,6 +124,18 @@ func isJSON(contentType string) bool {
 	}
 	name, _, err := mime.ParseMediaType(contentType)
 	return err == nil && name == header.JSON
+}
+
+// ReadBody reads the whole body of a request. If that fails, it writes the response and
+// returns false.
+func (e *Endpoint) ReadBody(w http.ResponseWriter, r *http.Request) (body []byte, ok bool) {
+	body, err := e.readBody(w, r)
+	if err != nil {
+		e.writeBodyError(w, err)
+		return nil, false
+	}
+	e.endBodyTime(w, r)
+	return body, true
 }
 
 // readBody reads the whole body. Beyond maxExact, it allocates memory only for data that

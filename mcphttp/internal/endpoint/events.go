@@ -151,10 +151,21 @@ func (o *EventWriter) AnnounceClose() {
 	}
 }
 
-// Disconnect ends the response before its handler returns.
+// DeleteHeader removes a header of the response. It has no effect once the header was sent.
+func (o *EventWriter) DeleteHeader(key string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.Writer.Header().Del(key)
+}
+
+// Disconnect ends the response, unless it is complete, and closes its connection before its
+// handler returns.
 func (o *EventWriter) Disconnect() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.closed {
+		return
+	}
 	defer o.recoverLocked(nil)
 	_ = o.startLocked()
 	_ = o.flushLocked() // a disconnected client needs nothing

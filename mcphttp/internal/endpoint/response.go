@@ -64,7 +64,7 @@ func SetErrorHeaders(ctx context.Context, h http.Header, err error) int {
 		return 0
 	}
 	if scope, ok := errors.AsType[*mcp.ScopeError](err); ok {
-		h.Set("WWW-Authenticate", challengeFor(ctx, scope.Required))
+		h.Set("WWW-Authenticate", Challenge(ctx, scope.Required))
 		return http.StatusForbidden
 	}
 	if after, ok := rateLimit(err); ok {
@@ -74,7 +74,9 @@ func SetErrorHeaders(ctx context.Context, h http.Header, err error) int {
 	return 0
 }
 
-func challengeFor(ctx context.Context, scopes []string) string {
+// Challenge returns the WWW-Authenticate header for a caller that lacks scopes; see
+// [WithChallenge].
+func Challenge(ctx context.Context, scopes []string) string {
 	if challenge, _ := ctx.Value(challengeKey{}).(func([]string) string); challenge != nil {
 		return challenge(scopes)
 	}

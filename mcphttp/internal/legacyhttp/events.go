@@ -4,58 +4,204 @@
 package legacyhttp
 
 import (
-	"cmp"
 	"container/list"
-	"context"
-	"errors"
 	"regexp"
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/go-psi/psi/mcp/store"
 	"github.com/go-psi/psi/mcphttp/internal/endpoint"
 )
 
-// eventLog stores the events sent on streams, for clients that resume them. Every stream
-// has its own log in the store, named after its session, so that a client that does not
-// know the session cannot name the log.
+// Limits on the events that are kept for clients that resume a stream, in addition to
+// Options.Replay, which bounds the bytes of one caller.
+const (
+	maxStreamEvents  = 256 // for one stream
+	maxSessionEvents = 4 << 20
+	maxAllEvents     = 64 << 20 // for all callers of an endpoint
+	eventLifetime    = 5 * time.Minute
+)
+
+// eventOverhead is the number of bytes counted for an event in addition to its message.
+const eventOverhead = 200
+
+// An event is a message that was sent on a stream, or the position from which a client may
+// resume the stream before it has received a message.
+type event struct {
+	position uint64 // in the stream; the first event has position 1
+	message  []byte // nil if there is none
+}
+
+func (e *event) size() int { return len(e.message) + eventOverhead }
+
+// An eventLog has the last events of one stream. It exists while it has events, even after
+// the stream has ended.
 type eventLog struct {
-	store       store.Store
-	retention   store.Retention
-	perCaller   int           // maximum size of the events kept for one caller, in bytes
-	shared      bool          // the store is shared with other processes
-	replica     string        // the name of this process
-	askTimeout  time.Duration // how long a question may wait for its answer
-	presence    *presence     // of the replicas
-	lastWarning atomic.Int64  // time of the last warning, in Unix seconds
+	session *session
+	stream  string
+	events  []event
+	last    time.Time // when the last event was added
+	shelves [3]*shelf // of the session, its caller, and all callers
+	places  [3]*list.Element
 }
 
-// mayWarn reports whether a warning may be logged. It allows one per minute.
-func (e *eventLog) mayWarn() bool {
-	now, last := time.Now().Unix(), e.lastWarning.Load()
-	return now-last >= 60 && e.lastWarning.CompareAndSwap(last, now)
+// A shelf counts the bytes of some logs. The log whose last event is oldest is in front, and
+// loses its first events when there are too many bytes.
+type shelf struct {
+	limit, bytes int
+	logs         list.List // of *eventLog
 }
 
-// streamName returns the name of a stream of a session: a number and, with a shared store,
-// the replica that writes it.
-func (e *eventLog) streamName(number int64) string {
-	name := strconv.FormatInt(number, 10)
-	if e.shared {
-		name += "." + e.replica
+// kept are the events of all sessions of an endpoint, in memory. Its lock guards all shelves
+// and logs; no other lock is acquired while it is held.
+type kept struct {
+	mu        sync.Mutex
+	all       shelf
+	perCaller int
+}
+
+// add keeps an event and reports whether it did. No events are kept after the session has
+// ended, nor are events that exceed a limit alone.
+func (k *kept) add(s *session, stream string, e event) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now := time.Now()
+	k.expireLocked(now)
+	if s.kept.ended || e.size() > min(s.caller.kept.limit, s.kept.limit) {
+		return false
 	}
-	return name
+	l := s.kept.logs[stream]
+	if l == nil {
+		l = &eventLog{session: s, stream: stream, shelves: [3]*shelf{&s.kept.shelf, &s.caller.kept, &k.all}}
+		for i, shelf := range l.shelves {
+			l.places[i] = shelf.logs.PushBack(l)
+		}
+		if s.kept.logs == nil {
+			s.kept.logs = map[string]*eventLog{}
+		}
+		s.kept.logs[stream] = l
+	}
+	l.events, l.last = append(l.events, e), now
+	for i, shelf := range l.shelves {
+		shelf.bytes += e.size()
+		shelf.logs.MoveToBack(l.places[i])
+	}
+	if len(l.events) > maxStreamEvents {
+		l.trimLocked()
+	}
+	for _, shelf := range l.shelves {
+		for shelf.bytes > shelf.limit {
+			shelf.firstLocked().trimLocked()
+		}
+	}
+	return true
 }
 
-// ownerOf returns the replica that writes a stream, or "" if the name contains none.
-func ownerOf(stream string) string {
-	_, owner, _ := strings.Cut(stream, ".")
-	return owner
+// firstLocked returns the log in front, or nil if there is none.
+func (s *shelf) firstLocked() *eventLog {
+	if front := s.logs.Front(); front != nil {
+		l, _ := front.Value.(*eventLog)
+		return l
+	}
+	return nil
 }
 
-func logName(session, stream string) string { return "psi/events/" + session + "/" + stream }
+// trimLocked removes the first event of a log, and the log with its last event.
+func (l *eventLog) trimLocked() {
+	size := l.events[0].size()
+	l.events[0] = event{} // the array may live on
+	l.events = l.events[1:]
+	for i, shelf := range l.shelves {
+		shelf.bytes -= size
+		if len(l.events) == 0 {
+			shelf.logs.Remove(l.places[i])
+		}
+	}
+	if len(l.events) == 0 {
+		delete(l.session.kept.logs, l.stream)
+	}
+}
+
+func (l *eventLog) removeLocked() {
+	for len(l.events) > 0 {
+		l.trimLocked()
+	}
+}
+
+// expireLocked removes the logs without a recent event.
+func (k *kept) expireLocked(now time.Time) {
+	for l := k.all.firstLocked(); l != nil && now.Sub(l.last) >= eventLifetime; l = k.all.firstLocked() {
+		l.removeLocked()
+	}
+}
+
+// expire removes the logs without a recent event.
+func (k *kept) expire() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.expireLocked(time.Now())
+}
+
+// after returns the events of a stream after a position. It returns false if some of them
+// are gone, or if the stream never had an event at that position.
+func (k *kept) after(s *session, stream string, position uint64) (events []event, ok bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.expireLocked(time.Now())
+	l := s.kept.logs[stream]
+	if l == nil {
+		return nil, false
+	}
+	first, last := l.events[0].position, l.events[len(l.events)-1].position
+	if position+1 < first || position > last {
+		return nil, false
+	}
+	return append([]event(nil), l.events[position+1-first:]...), true
+}
+
+// end removes the events of a session, which keeps none from then on.
+func (k *kept) end(s *session) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	s.kept.ended = true
+	for _, l := range s.kept.logs {
+		l.removeLocked()
+	}
+}
+
+// size returns the number of bytes counted for the events of a stream.
+func (k *kept) size(s *session, stream string) (size int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if l := s.kept.logs[stream]; l != nil {
+		for i := range l.events {
+			size += l.events[i].size()
+		}
+	}
+	return size
+}
+
+// sessionEvents are the events of one session, guarded by the lock of kept.
+type sessionEvents struct {
+	shelf
+
+	logs  map[string]*eventLog // by stream; nil before the first event
+	ended bool                 // no more events are kept
+}
+
+// replay writes the events to out.
+func replay(out *endpoint.EventWriter, stream string, events []event) error {
+	for _, e := range events {
+		if e.message == nil {
+			continue
+		}
+		if err := out.Send(endpoint.MessageEvent(eventID(stream, e.position), e.message)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // eventID returns the ID of an event: "stream-position".
 func eventID(stream string, position uint64) string {
@@ -73,235 +219,8 @@ func parseEventID(id string) (stream string, position uint64, ok bool) {
 	return parts[1], position, err == nil
 }
 
-// The first byte of a record is its kind.
-const (
-	recordPrime   = 'p' // the stream starts or is resumed here; followed by its will, if any
-	recordMessage = 'm'
-	recordLast    = 'l' // the last message of the stream
-)
-
-// append stores a record and returns its position.
-func (e *eventLog) append(ctx context.Context, session, stream string, kind byte, message []byte) (uint64, error) {
-	data := append(append(make([]byte, 0, len(message)+1), kind), message...)
-	ctx, cancel := storeContext(ctx)
-	defer cancel()
-	return e.store.Append(ctx, logName(session, stream), data, e.retention)
-}
-
-// read returns records of a stream; see [store.Logs].
-func (e *eventLog) read(ctx context.Context, session, stream string, position uint64, limit int) ([]store.Record, error) {
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
-	defer cancel()
-	return e.store.Read(ctx, logName(session, stream), position, limit)
-}
-
-// drop removes logs from the store. If it returns an error, the remaining logs expire.
-func (e *eventLog) drop(ctx context.Context, logs ...*keptLog) error {
-	if len(logs) == 0 {
-		return nil
-	}
-	ctx, cancel := storeContext(ctx)
-	defer cancel()
-	for _, l := range logs {
-		if err := e.store.Drop(ctx, logName(l.session.id(), l.stream)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// isComplete reports whether the first record of a stream is still stored. first is the
-// position of that record, or 0 if there was none.
-func (e *eventLog) isComplete(ctx context.Context, session, stream string, first uint64) (bool, error) {
-	if first == 0 {
-		return true, nil
-	}
-	records, err := e.read(ctx, session, stream, 0, 1)
-	return len(records) > 0 && records[0].Position == first, err
-}
-
-// readWill returns the will of a stream. It is empty if the stream has none or the will has
-// been trimmed.
-func (e *eventLog) readWill(ctx context.Context, session, stream string) ([]byte, error) {
-	records, err := e.read(ctx, session, stream, 0, 1)
-	switch {
-	case errors.Is(err, store.ErrTrimmed):
-		return nil, nil
-	case err != nil || len(records) == 0 || len(records[0].Data) == 0 || records[0].Data[0] != recordPrime:
-		return nil, err
-	}
-	return records[0].Data[1:], nil
-}
-
-// replay writes the events of a stream after position to out. It returns the position of
-// the last event and whether that event ends the stream.
-func (e *eventLog) replay(ctx context.Context, session, stream string, position uint64, out *endpoint.EventWriter) (last uint64, done bool, err error) {
-	for {
-		records, err := e.read(ctx, session, stream, position, 0)
-		if err != nil || len(records) == 0 {
-			return position, done, err
-		}
-		for _, r := range records {
-			position = r.Position
-			if len(r.Data) == 0 || r.Data[0] == recordPrime {
-				continue
-			}
-			if err := out.Send(endpoint.MessageEvent(eventID(stream, position), r.Data[1:])); err != nil {
-				return position, done, err
-			}
-			done = r.Data[0] == recordLast
-		}
-	}
-}
-
-// keptLogs are the logs of one caller that may have events in the store, ordered by the
-// time of their last event. Their total size is bounded: the log with the oldest last event
-// is dropped first.
-type keptLogs struct {
-	mu    sync.Mutex
-	bytes int
-	logs  list.List // of *keptLog
-}
-
-// keptLog is one of these logs. Its size is an upper bound, because the store may have
-// trimmed the log.
-type keptLog struct {
-	session *session
-	stream  string
-	bytes   int
-	last    time.Time // of the last event
-}
-
-// recordOverhead is the number of bytes counted for a record in addition to its data.
-const recordOverhead = 200
-
-// add counts an event of a stream and reports whether it may be kept. The caller must drop
-// the returned logs.
-func (k *keptLogs) add(e *eventLog, st *stream, size int) (dropped []*keptLog, ok bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	now := time.Now()
-	k.removeExpiredLocked(now.Add(-cmp.Or(e.retention.TTL, time.Hour)))
-	if size+recordOverhead > e.perCaller {
-		return nil, false
-	}
-	if st.log == nil || st.log.Value == nil {
-		st.log = k.logs.PushBack(&keptLog{session: st.session, stream: st.name})
-	}
-	k.logs.MoveToBack(st.log)
-	l := keptLogOf(st.log)
-	l.last = now
-	k.bytes -= l.bytes
-	l.bytes = min(l.bytes+size+recordOverhead, e.maxLogSize())
-	k.bytes += l.bytes
-	for first := k.logs.Front(); k.bytes > e.perCaller; first = k.logs.Front() {
-		dropped = append(dropped, keptLogOf(first))
-		k.removeLocked(first)
-	}
-	return dropped, true
-}
-
-// maxLogSize returns the maximum size of a log, beyond which the store trims it.
-func (e *eventLog) maxLogSize() int {
-	return min(e.perCaller, cmp.Or(e.retention.Bytes, e.perCaller)+cmp.Or(e.retention.Records, e.perCaller/recordOverhead)*recordOverhead)
-}
-
-func keptLogOf(e *list.Element) *keptLog {
-	l, _ := e.Value.(*keptLog)
-	return l
-}
-
-// size returns the number of bytes counted for a log, or 0 if the log was removed.
-func (k *keptLogs) size(e *list.Element) int {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if l := keptLogOf(e); l != nil {
-		return l.bytes
-	}
-	return 0
-}
-
-// removeLocked removes a log. It sets the element's value to nil to inform the stream.
-func (k *keptLogs) removeLocked(e *list.Element) {
-	k.bytes -= keptLogOf(e).bytes
-	k.logs.Remove(e)
-	e.Value = nil
-}
-
-// removeExpiredLocked removes the logs whose events have expired in the store.
-func (k *keptLogs) removeExpiredLocked(before time.Time) {
-	for first := k.logs.Front(); first != nil && keptLogOf(first).last.Before(before); first = k.logs.Front() {
-		k.removeLocked(first)
-	}
-}
-
-// removeSession removes and returns the logs of a session.
-func (k *keptLogs) removeSession(s *session) (removed []*keptLog) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for e := k.logs.Front(); e != nil; {
-		next := e.Next()
-		if l := keptLogOf(e); l.session == s {
-			removed = append(removed, l)
-			k.removeLocked(e)
-		}
-		e = next
-	}
-	return removed
-}
-
-// mayKeep counts an event of a stream and reports whether it may be kept. No events are
-// kept after the session has ended.
-func (s *session) mayKeep(ctx context.Context, st *stream, size int) bool {
-	s.mu.Lock()
-	if s.ended {
-		s.mu.Unlock()
-		return false
-	}
-	dropped, ok := s.caller.kept.add(s.events, st, size)
-	s.mu.Unlock()
-	_ = s.events.drop(ctx, dropped...) // otherwise they expire
-	return ok
-}
-
-// stopKeeping returns the logs of the session. No events are kept after the call.
-func (s *session) stopKeeping() []*keptLog {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.ended = true
-	return s.caller.kept.removeSession(s)
-}
-
-// addStream gives the stream of a request a name and registers it, so that clients can resume it.
-func (s *session) addStream(st *stream) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if st.name == standaloneStream {
-		return
-	}
-	if s.streams == nil {
-		s.streams = map[string]*stream{}
-	}
-	s.lastStream++
-	st.name = s.events.streamName(s.lastStream)
-	s.streams[st.name] = st
-}
-
-// removeStream removes a stream that is done. Its events stay in the store, unless the
-// session has ended.
-func (s *session) removeStream(ctx context.Context, st *stream) {
-	s.mu.Lock()
-	delete(s.streams, st.name)
-	ended := s.ended
-	s.mu.Unlock()
-	if ended {
-		_ = s.events.drop(ctx, &keptLog{session: s, stream: st.name}) // otherwise they expire
-	}
-}
-
-// streamOf returns the stream with the given name if its request is in flight, or nil.
-func (s *session) streamOf(name string) *stream {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.streams[name]
+// processOf returns the process that writes a stream, or "" if the name contains none.
+func processOf(stream string) string {
+	_, process, _ := strings.Cut(stream, ".")
+	return process
 }

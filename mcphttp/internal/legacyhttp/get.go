@@ -7,12 +7,12 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
-	"github.com/go-psi/psi/internal/pause"
 	"github.com/go-psi/psi/mcp"
-	"github.com/go-psi/psi/mcp/store"
 	"github.com/go-psi/psi/mcphttp/internal/endpoint"
 	"github.com/go-psi/psi/mcphttp/internal/header"
 )
@@ -26,11 +26,24 @@ func (h *Handler) ServeGet(w http.ResponseWriter, r *http.Request) {
 	if _, ok := endpoint.ChooseFormats(w, r, endpoint.Formats{Stream: true}); !ok {
 		return
 	}
-	s := h.sessionOf(w, r)
+	about := help{}
+	if name, _, ok := parseEventID(r.Header.Get(header.LastEventID)); ok && !isStandalone(name) && processOf(name) != "" {
+		about = help{isHelp: true, process: processOf(name)}
+	}
+	s := h.sessionOf(w, r, nil, about)
 	if s == nil {
 		return
 	}
 	defer h.sessions.release(s, r)
+	if h.sessions.peers != nil && !about.isHelp && !h.sessions.extend(r.Context(), s) { // a former owner learns it here
+		writeUnavailable(w, mcp.ID{}, errMoving)
+		return
+	}
+	h.get(w, r, s)
+}
+
+// get opens or resumes a stream of a session in this process.
+func (h *Handler) get(w http.ResponseWriter, r *http.Request, s *session) {
 	out := h.NewEventWriter(w, r)
 	defer out.Close()
 	last := r.Header.Get(header.LastEventID)
@@ -42,11 +55,17 @@ func (h *Handler) ServeGet(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case !ok:
 		endpoint.WriteError(w, http.StatusBadRequest, mcp.Errorf(mcp.CodeInvalidRequest, "the header %s is not an event of this session", header.LastEventID))
-	case name == standaloneStream:
-		h.listen(r, s, out, &position)
+	case isStandalone(name):
+		h.listen(r, s, out, &eventPlace{name, position})
 	default:
 		h.resume(r, s, out, name, position)
 	}
+}
+
+// eventPlace is where a client resumes a stream.
+type eventPlace struct {
+	stream   string
+	position uint64
 }
 
 // resume continues the stream of a request after a position.
@@ -54,12 +73,18 @@ func (h *Handler) resume(r *http.Request, s *session, out *endpoint.EventWriter,
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	st := s.streamOf(name)
-	if st == nil {
-		h.follow(ctx, cancel, s, out, name, position)
+	if st == nil { // it has ended
+		events, ok := h.sessions.kept.after(s, name, position)
+		if !ok {
+			out.Replace(writeTrimmed)
+			return
+		}
+		_ = replay(out, name, events) // a disconnected client needs none
+		out.Start()
 		return
 	}
-	if err := st.attach(ctx, out, position, cancel); err != nil {
-		h.finishReplay(out, err)
+	if st.attach(out, position, cancel) != nil {
+		out.Replace(writeTrimmed)
 		return
 	}
 	defer st.detach(out)
@@ -69,54 +94,14 @@ func (h *Handler) resume(r *http.Request, s *session, out *endpoint.EventWriter,
 	<-ctx.Done()
 }
 
-// followInterval is the interval at which follow reads the events stored by another replica.
-const followInterval = time.Second
+// standaloneStream is the number of the stream of a session that belongs to no request.
+const standaloneStream = 0
 
-// follow continues a stream that this process does not write, because the stream is done or
-// another replica writes it. It sends the stored events until the stream ends or no event
-// of it is stored any longer.
-func (h *Handler) follow(ctx context.Context, cancel context.CancelFunc, s *session, out *endpoint.EventWriter, name string, position uint64) {
-	position, done, err := s.events.replay(ctx, s.id(), name, position, out)
-	h.finishReplay(out, err)
-	if err != nil || done || position == 0 || !s.events.shared { // 0: the stream never existed
-		return
-	}
-	defer context.AfterFunc(h.Closing, cancel)()
-	defer context.AfterFunc(s.legacy.Context(), cancel)()
-	out.Beat() // sends the response header
-	defer h.StartHeartbeat(out).Stop()
-	for err == nil && !done {
-		isAbandoned := s.events.isAbandoned(name) // if so, the log is complete
-		switch position, done, err = s.events.replay(ctx, s.id(), name, position, out); {
-		case err != nil || done:
-		case isAbandoned:
-			err, done = s.events.sendWill(ctx, s.id(), name, out), true
-		default:
-			err = pause.For(ctx, followInterval)
-		}
-	}
+// isStandalone reports whether a stream belongs to no request.
+func isStandalone(name string) bool {
+	number, _, _ := strings.Cut(name, ".")
+	return number == strconv.Itoa(standaloneStream)
 }
-
-// finishReplay starts the response after a replay, or writes an error if the events are
-// not available.
-func (h *Handler) finishReplay(out *endpoint.EventWriter, err error) {
-	if err == nil {
-		out.Start()
-		return
-	}
-	out.Replace(func(w http.ResponseWriter) {
-		if errors.Is(err, store.ErrTrimmed) {
-			endpoint.WriteError(w, http.StatusNotFound, mcp.Errorf(mcp.CodeInvalidRequest, "the header %s names an event that this session does not have, or no longer has", header.LastEventID))
-			return
-		}
-		h.Logger.Warn("mcphttp: events were not replayed", "error", err)
-		writeUnavailable(w, mcp.ID{}, mcp.Errorf(mcp.CodeInternalError, "the events could not be read; try again later"))
-	})
-}
-
-// standaloneStream is the name of the stream of a session that belongs to no request. All
-// replicas write to it.
-const standaloneStream = "0"
 
 // listenerGrace is how long a session continues to listen for changes after the client of
 // its standalone stream has disconnected, so that a client that resumes the stream misses nothing.
@@ -141,7 +126,7 @@ type listener struct {
 	stream     *stream
 	request    *http.Request // the GET
 	isDetached bool          // there is no client
-	position   *uint64       // the client resumes the stream from here; nil for a new stream
+	place      *eventPlace   // where the client resumes the stream; nil for a new stream
 
 	out       *endpoint.EventWriter // nil if it is detached
 	ctx       context.Context
@@ -159,13 +144,12 @@ func (h *Handler) newListener(r *http.Request, s *session) *listener {
 // listen serves the standalone stream of a session until another GET takes it over, the
 // client disconnects, or the session or the server ends. It writes the response header when
 // its subscription is in place; until then, the previous GET continues.
-func (h *Handler) listen(r *http.Request, s *session, out *endpoint.EventWriter, position *uint64) {
+func (h *Handler) listen(r *http.Request, s *session, out *endpoint.EventWriter, place *eventPlace) {
 	l := h.newListener(r, s)
-	l.out, l.position = out, position
+	l.out, l.place = out, place
 	s.addListener(l)
 	defer s.removeListener(l)
 	defer l.finish()
-	h.sessions.announce(r.Context(), s, h.sessions.replica)
 	stopConnection := context.AfterFunc(r.Context(), l.detachClient)
 	defer stopConnection()
 	defer endpoint.AfterExpiry(r, l.detachClient)()
@@ -182,24 +166,27 @@ func (l *listener) finish() {
 }
 
 // ready is called when the subscription is in place. It takes over the stream from the
-// previous listener, which ends. If there was none and the client resumes the stream, the
-// client is notified of everything, because it may have missed changes.
+// previous listener, which ends. If there was none and the client resumes the stream, or if
+// the session was at another replica, the client is notified of everything, because it may
+// have missed changes.
 func (l *listener) ready() {
 	before, err := l.stream.takeOver(l)
 	switch {
 	case errors.Is(err, errSuperseded): // it has been cancelled
 		return
 	case err != nil:
-		l.handler.finishReplay(l.out, err)
+		l.out.Replace(writeTrimmed)
 		l.cancel(err)
 		return
 	case !l.isDetached:
 		l.handler.BeatNow(l.stream) // the header, with a comment: some proxies hold it back until there is a body
 		l.heartbeat = l.handler.StartHeartbeat(l.stream)
 	}
+	hasMoved := !l.isDetached && l.handler.sessions.tookOver(l.session)
 	if before != nil {
 		before.cancel(mcp.ErrClosed)
-	} else if l.position != nil {
+	}
+	if hasMoved || before == nil && l.place != nil {
 		l.session.legacy.Missed(l.ctx)
 	}
 }
@@ -215,8 +202,8 @@ func (st *stream) takeOver(l *listener) (before *listener, err error) {
 	if l.ctx.Err() != nil {
 		return nil, errSuperseded
 	}
-	if l.position != nil {
-		if err := st.replayLocked(l.ctx, l.out, *l.position); err != nil {
+	if l.place != nil && l.place.stream == st.name { // otherwise another replica has the events
+		if err := st.replayLocked(l.out, l.place.position); err != nil {
 			return nil, err
 		}
 	}
@@ -227,11 +214,11 @@ func (st *stream) takeOver(l *listener) (before *listener, err error) {
 	if !l.isDetached {
 		st.dropClientLocked()
 		st.out, st.onDetach, st.broken = l.out, l.detachClient, nil
-		if l.position == nil {
+		if l.place == nil || l.place.stream != st.name {
 			st.isPrimed = false // the client has received no event
 		}
 		st.registerLocked()
-		_ = st.primeLocked(l.ctx) // the next event tries again
+		_ = st.primeLocked() // the next event tries again
 	}
 	return before, nil
 }
@@ -297,7 +284,7 @@ func (s *session) addListener(l *listener) {
 
 func (s *session) setNextLocked(l *listener) {
 	if s.standalone.stream == nil {
-		s.standalone.stream = &stream{session: s, name: standaloneStream, opts: &l.handler.opts}
+		s.standalone.stream = &stream{session: s, name: l.handler.sessions.streamName(standaloneStream), sessions: l.handler.sessions}
 	}
 	l.stream, s.standalone.next = s.standalone.stream, l
 	if l.handler.Closing.Err() != nil {
@@ -348,13 +335,6 @@ func (s *session) removeListenerLocked(l *listener) {
 	if s.standalone.next == l {
 		s.standalone.next = nil
 	}
-}
-
-// hasListener reports whether this process sends changes on the standalone stream.
-func (s *session) hasListener() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.standalone.current != nil || s.standalone.next != nil
 }
 
 // endListeners cancels the listeners of the session.

@@ -4,7 +4,6 @@
 package legacyhttp
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"net/http"
@@ -34,7 +33,7 @@ type Handler struct {
 // New returns a Handler for the endpoint e.
 func New(e *endpoint.Endpoint, opts Options) *Handler {
 	h := &Handler{Endpoint: e, opts: opts}
-	h.sessions = newSessions(e.MCP, &h.opts)
+	h.sessions = newSessions(e, &h.opts)
 	return h
 }
 
@@ -62,22 +61,27 @@ func (h *Handler) Leftovers() string { return h.sessions.leftovers() }
 // Methods lists the HTTP methods that the endpoint serves.
 const Methods = "POST, GET, DELETE, OPTIONS"
 
-// ServePost serves one message.
-func (h *Handler) ServePost(w http.ResponseWriter, r *http.Request, c *Call) {
+// ServePost serves one message, whose body is body.
+func (h *Handler) ServePost(w http.ResponseWriter, r *http.Request, body []byte, c *Call) {
 	if legacyserver.IsInitialize(&c.Message) {
 		h.serveInitialize(w, r, c)
 		return
 	}
-	if c.session = h.sessionOf(w, r); c.session == nil {
+	about := helpOf(&c.Message)
+	if c.session = h.sessionOf(w, r, body, about); c.session == nil {
 		return
 	}
 	defer h.sessions.release(c.session, r)
+	h.post(w, r, c)
+	if h.sessions.peers != nil && about == (help{isHelp: true}) {
+		h.tellFormer(r, h.sessions.formerOf(c.session), c.session.id(), body)
+	}
+}
+
+// post serves a message of a session in this process.
+func (h *Handler) post(w http.ResponseWriter, r *http.Request, c *Call) {
 	if c.Message.IsRequest() {
 		h.answer(w, r, c)
-		return
-	}
-	if err := h.sessions.relay(r.Context(), c.session, &c.Message); err != nil {
-		writeUnavailable(w, mcp.ID{}, err)
 		return
 	}
 	c.accept(endpoint.DetachedContext(r, &c.values))
@@ -85,24 +89,53 @@ func (h *Handler) ServePost(w http.ResponseWriter, r *http.Request, c *Call) {
 	endpoint.WriteAccepted(w)
 }
 
+// serveIn serves a request of a session in this process, for another replica.
+func (h *Handler) serveIn(w http.ResponseWriter, r *http.Request, s *session, body []byte) {
+	switch {
+	case r.Method == http.MethodGet:
+		h.get(w, r, s)
+	case r.Method == http.MethodDelete:
+		h.delete(w, r, s)
+	case transport.IsBatch(body):
+		h.postBatch(w, r, s, body)
+	default:
+		c := &Call{session: s}
+		var err error
+		if c.Message, err = transport.ParseMessage(body); err == nil && !c.Message.IsResponse() {
+			c.Request, err = endpoint.OriginOf(r).NewRequest(&c.Message)
+		}
+		if err != nil {
+			endpoint.WriteMessage(w, http.StatusBadRequest, core.AppendError(nil, c.Message.ID, err))
+			return
+		}
+		h.post(w, r, c)
+	}
+}
+
 // serveInitialize opens a session, unless the request names one that its sender has already.
 // An ID that names none is ignored, because there are clients that repeat the ID of a session
 // lost in a restart and never send an initialize without it. The new session has a new ID and
 // belongs to the sender of the request, whoever had the old one.
 func (h *Handler) serveInitialize(w http.ResponseWriter, r *http.Request, c *Call) {
-	if id := r.Header.Get(header.Session); id != "" {
-		var err error
-		if c.session, err = h.sessions.acquire(r, id); err != nil {
-			writeUnavailable(w, c.Message.ID, err)
-			return
-		}
-	}
-	if c.session == nil {
+	id := r.Header.Get(header.Session)
+	if id == "" {
 		h.initialize(w, r, c)
 		return
 	}
-	defer h.sessions.release(c.session, r)
-	h.answer(w, r, c) // the session refuses it
+	if s, _ := h.sessions.findLocal(r, id); s != nil {
+		defer h.sessions.release(s, r)
+		c.session = s
+		h.answer(w, r, c) // the session refuses it
+		return
+	}
+	switch known, err := h.sessions.isKnown(r, id); {
+	case err != nil:
+		writeUnavailable(w, c.Message.ID, err)
+	case known:
+		endpoint.WriteMessage(w, http.StatusOK, core.AppendError(nil, c.Message.ID, legacyserver.ErrInitialized))
+	default:
+		h.initialize(w, r, c)
+	}
 }
 
 // initialize opens a session, and keeps it if the handshake succeeds.
@@ -116,14 +149,15 @@ func (h *Handler) initialize(w http.ResponseWriter, r *http.Request, c *Call) {
 	w.Header().Set(header.Session, s.id())
 	c.session = s
 	h.answer(w, r, c)
-	if !s.legacy.Initialized() || w.Header().Get(header.Session) == "" { // the client does not know the session
+	if !c.isOpened { // the client does not know the session
 		s.legacy.Close()
 	}
 }
 
-// sessionOf returns the session that a request names; the caller must release it. If there
-// is none, sessionOf writes the response and returns nil.
-func (h *Handler) sessionOf(w http.ResponseWriter, r *http.Request) *session {
+// sessionOf returns the session that a request names, if this process serves it; the caller
+// must release it. Otherwise sessionOf writes the response, or lets another replica write it,
+// and returns nil.
+func (h *Handler) sessionOf(w http.ResponseWriter, r *http.Request, body []byte, about help) *session {
 	id := r.Header.Get(header.Session)
 	if id == "" {
 		endpoint.WriteError(w, http.StatusBadRequest, mcp.Errorf(mcp.CodeInvalidRequest,
@@ -134,12 +168,12 @@ func (h *Handler) sessionOf(w http.ResponseWriter, r *http.Request) *session {
 		endpoint.WriteError(w, http.StatusBadRequest, mcp.Errorf(mcp.CodeInvalidRequest, "the header %s is %.80q, which no session can speak; expected one of %v", header.Version, v, mcp.LegacyVersions()))
 		return nil
 	}
-	s, err := h.sessions.acquire(r, id)
-	switch {
-	case err != nil:
-		writeUnavailable(w, mcp.ID{}, err)
-	case s == nil:
-		endpoint.WriteError(w, http.StatusNotFound, mcp.Errorf(mcp.CodeInvalidRequest, "the session is unknown or has ended: start again with initialize"))
+	if h.sessions.peers != nil {
+		return h.route(w, r, id, body, about)
+	}
+	s, _ := h.sessions.findLocal(r, id)
+	if s == nil {
+		writeUnknown(w)
 	}
 	return s
 }
@@ -156,17 +190,17 @@ func (h *Handler) ServeBatch(w http.ResponseWriter, r *http.Request, body []byte
 		endpoint.WriteError(w, http.StatusBadRequest, mcp.Errorf(mcp.CodeInvalidRequest, "a message must be an object, not an array"))
 		return
 	}
-	s := h.sessionOf(w, r)
+	s := h.sessionOf(w, r, body, help{})
 	if s == nil {
 		return
 	}
 	defer h.sessions.release(s, r)
+	h.postBatch(w, r, s, body)
+}
+
+func (h *Handler) postBatch(w http.ResponseWriter, r *http.Request, s *session, body []byte) {
 	if !s.legacy.Batches() {
 		endpoint.WriteError(w, http.StatusBadRequest, mcp.Errorf(mcp.CodeInvalidRequest, "a message must be an object, not an array"))
-		return
-	}
-	if err := h.sessions.relayBatch(r.Context(), s, body); err != nil {
-		writeUnavailable(w, mcp.ID{}, err)
 		return
 	}
 	h.answer(w, r, &Call{session: s, batch: body})
@@ -178,11 +212,15 @@ func (h *Handler) ServeDelete(w http.ResponseWriter, r *http.Request) {
 		endpoint.WriteNotAllowed(w, Methods, "there is nothing to delete: the request names no session")
 		return
 	}
-	s := h.sessionOf(w, r)
+	s := h.sessionOf(w, r, nil, help{})
 	if s == nil {
 		return
 	}
 	defer h.sessions.release(s, r)
+	h.delete(w, r, s)
+}
+
+func (h *Handler) delete(w http.ResponseWriter, r *http.Request, s *session) {
 	if err := h.sessions.end(r.Context(), s); err != nil {
 		writeUnavailable(w, mcp.ID{}, err)
 		return
@@ -195,10 +233,12 @@ type Call struct {
 	Message transport.Message // zero if it is a batch
 	Request *mcp.Request      // the message, if it is a request or a notification
 
-	batch   []byte // nil if it is a single message
-	session *session
-	call    *legacyserver.Call
-	values  endpoint.Values
+	batch    []byte // nil if it is a single message
+	session  *session
+	call     *legacyserver.Call
+	values   endpoint.Values
+	isOpened bool // it is a handshake that has succeeded
+	isAbsent bool // it has no client; guarded by sessions.mu
 }
 
 // accept passes the message or the batch to the session.
@@ -215,7 +255,8 @@ func (c *Call) accept(ctx context.Context) {
 }
 
 // answer serves a call and writes the response: as JSON if nothing was sent before it, and
-// otherwise at the end of an event stream.
+// otherwise at the end of an event stream. If the client leaves, the call goes on, but its
+// connection is closed.
 func (h *Handler) answer(w http.ResponseWriter, r *http.Request, c *Call) {
 	may, ok := endpoint.ChooseFormats(w, r, endpoint.Formats{JSON: true, Stream: true})
 	if !ok {
@@ -225,32 +266,32 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, c *Call) {
 	defer buf.Put()
 	ctx := endpoint.DetachedContext(r, &c.values)
 	c.accept(ctx)
+	out := h.NewEventWriter(w, r)
+	defer out.Close()
+	defer h.sessions.setAbsent(c, false)
+	st := &stream{session: c.session, call: c, sessions: h.sessions, out: out}
+	defer context.AfterFunc(r.Context(), func() {
+		h.sessions.setAbsent(c, true)
+		st.detach(out)
+		out.Disconnect()
+	})()
 	if !may.Stream {
 		buf.B = c.serve(buf.B, noStream{})
-		if err := h.finishCall(ctx, w, c); err != nil {
-			writeUnavailable(w, c.Message.ID, err)
-			return
-		}
-		c.writeJSON(ctx, w, buf.B)
+		err := h.finishCall(ctx, out, c)
+		out.Replace(func(w http.ResponseWriter) { c.writeJSON(ctx, w, buf.B, err) })
 		return
 	}
-	st := &stream{session: c.session, call: c.call, opts: &h.opts, out: h.NewEventWriter(w, r)}
 	c.values.Stream = st
 	heartbeat := h.StartHeartbeat(st)
 	defer heartbeat.Stop() // even if the handler panics
 	buf.B = c.serve(buf.B, st)
 	heartbeat.Stop()
-	if err := h.finishCall(ctx, w, c); err != nil && st.closeUnused() {
-		writeUnavailable(w, c.Message.ID, err)
+	err := h.finishCall(ctx, out, c)
+	if (may.JSON || err != nil || c.lacksScope()) && st.closeUnused() {
+		out.Replace(func(w http.ResponseWriter) { c.writeJSON(ctx, w, buf.B, err) })
 		return
 	}
-	if (may.JSON || c.lacksScope()) && st.closeUnused() {
-		c.writeJSON(ctx, w, buf.B)
-		return
-	}
-	if !st.finish(ctx, buf.B) {
-		h.keepEnd(ctx, st, bytes.Clone(buf.B))
-	}
+	st.finish(ctx, buf.B)
 }
 
 // serve serves the call and appends the response to dst.
@@ -259,20 +300,47 @@ func (c *Call) serve(dst []byte, out serving.Sender) []byte {
 	return c.call.Append(dst)
 }
 
-// finishCall saves what the call may have changed in its session before the client receives
-// the response, because the client's next request may go to another replica. If that fails,
-// the client is asked to repeat the request, which is harmless, unless the call is a batch.
-// If a handshake fails, the client receives no session.
-func (h *Handler) finishCall(ctx context.Context, w http.ResponseWriter, c *Call) error {
-	var err error
-	if c.batch != nil || legacyserver.ChangesSession(&c.Message) && c.call.Err() == nil {
-		err = h.sessions.save(ctx, c)
-		if err == nil && !c.isHandshake() {
-			h.sessions.announce(ctx, c.session, "")
-		}
+// Limits on the calls that go on without a client, for one session and for one caller. Each
+// keeps a goroutine and its arguments.
+const (
+	maxAbsent          = 32
+	maxAbsentPerCaller = 128
+)
+
+var errAbsent = mcp.Errorf(mcp.CodeInternalError, "too many calls go on without a client that waits for them")
+
+// setAbsent records whether a call has lost its client. It cancels the call if there are too
+// many of them.
+func (ss *sessions) setAbsent(c *Call, isAbsent bool) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if c.isAbsent == isAbsent {
+		return
 	}
+	c.isAbsent = isAbsent
+	if !isAbsent {
+		c.session.absent--
+		c.session.caller.absent--
+		return
+	}
+	c.session.absent++
+	c.session.caller.absent++
+	if c.session.absent > maxAbsent || c.session.caller.absent > maxAbsentPerCaller {
+		c.call.Cancel(errAbsent)
+	}
+}
+
+// finishCall saves what the call may have changed in its session before the client receives
+// the response, because another replica may have to continue the session. If that fails, the
+// client is asked to repeat the request, which is harmless, unless the call is a batch. If a
+// handshake fails, the client receives no session.
+func (h *Handler) finishCall(ctx context.Context, out *endpoint.EventWriter, c *Call) (err error) {
+	if c.batch != nil || legacyserver.ChangesSession(&c.Message) && c.call.Err() == nil {
+		err = h.sessions.save(ctx, c.session, c.isHandshake())
+	}
+	c.isOpened = c.isHandshake() && err == nil && c.session.legacy.Initialized()
 	if !c.session.legacy.Initialized() || c.isHandshake() && err != nil {
-		w.Header().Del(header.Session)
+		out.DeleteHeader(header.Session)
 	}
 	if c.batch != nil {
 		return nil
@@ -282,9 +350,14 @@ func (h *Handler) finishCall(ctx context.Context, w http.ResponseWriter, c *Call
 
 func (c *Call) isHandshake() bool { return c.Message.Method == revision.Initialize }
 
-// writeJSON writes the response to a call, or only acknowledges the call if it was cancelled.
-func (c *Call) writeJSON(ctx context.Context, w http.ResponseWriter, message []byte) {
-	if len(message) == 0 {
+// writeJSON writes the response to a call, or err if the call must be repeated, or only
+// acknowledges the call if it was cancelled.
+func (c *Call) writeJSON(ctx context.Context, w http.ResponseWriter, message []byte, err error) {
+	switch {
+	case err != nil:
+		writeUnavailable(w, c.Message.ID, err)
+		return
+	case len(message) == 0:
 		endpoint.WriteAccepted(w)
 		return
 	}

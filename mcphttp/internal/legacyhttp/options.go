@@ -9,31 +9,17 @@ import (
 
 	"github.com/go-psi/psi/internal/legacyserver"
 	"github.com/go-psi/psi/mcp"
-	"github.com/go-psi/psi/mcp/store"
 )
 
 // Options are the options of mcphttp for sessions, with defaults applied.
 type Options struct {
-	SessionIdle                       time.Duration
-	MaxSessions, MaxSessionsPerCaller int
-	KeepAlive                         time.Duration
-	AskTimeout                        time.Duration
-	Store                             store.Store // nil if sessions stay in this process
-	Replay                            store.Retention
-	ReplayPerCaller                   int
-	Retry                             time.Duration
-	Logger                            *slog.Logger
-}
-
-// questionLifetime returns how long the store records which replica asked a question.
-func (o *Options) questionLifetime() time.Duration {
-	switch {
-	case o.AskTimeout == 0:
-		return time.Hour
-	case o.AskTimeout < 0:
-		return 24 * time.Hour // a store needs a limit
-	}
-	return o.AskTimeout
+	Shared            *Shared // nil if sessions stay in this process
+	Idle              time.Duration
+	Max, MaxPerCaller int
+	KeepAlive         time.Duration
+	AskTimeout        time.Duration
+	Replay            int // bytes of events that are kept for one caller
+	Logger            *slog.Logger
 }
 
 func (o *Options) server(h mcp.Handler) *legacyserver.Server {

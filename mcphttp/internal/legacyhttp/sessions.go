@@ -4,7 +4,6 @@
 package legacyhttp
 
 import (
-	"context"
 	"crypto/rand"
 	"fmt"
 	"net"
@@ -18,33 +17,33 @@ import (
 	"github.com/go-psi/psi/internal/digest"
 	"github.com/go-psi/psi/internal/legacyserver"
 	"github.com/go-psi/psi/mcp"
-	"github.com/go-psi/psi/mcp/store"
 	"github.com/go-psi/psi/mcphttp/internal/endpoint"
 )
 
 // session is a session of the legacy era and its streams.
 type session struct {
 	legacy *legacyserver.Session
-	events *eventLog
 	caller *caller
+	kept   sessionEvents // guarded by the lock of kept
 
 	mu         sync.Mutex         // see stream for the lock order
 	streams    map[string]*stream // of requests in flight, by name
 	standalone standalone
-	lastStream int64               // the number of the last stream
-	ended      bool                // no more events are kept
-	cancels    *window             // cancellations that were relayed to other replicas; nil before the first
-	changed    *legacyserver.State // the state to adopt next; nil if there is none
-	isAdopting bool                // adoptChanges is running
+	lastStream int64 // the number of the last stream
 
 	// Guarded by sessions.mu.
-	active    int32           // requests in flight and detached listeners
-	clients   []*http.Request // the requests in flight
-	idleSince time.Time       // when active became 0
-	isSaved   bool            // the session is in the store
-	isUsed    bool            // it was used since it was last extended in the store
-	isMovable bool            // it ends in this process, but may continue in another one
-	isDeleted bool            // by end, which discards it
+	active     int32           // requests in flight and detached listeners
+	clients    []*http.Request // the requests in flight
+	absent     int             // calls in flight without a client
+	idleSince  time.Time       // when active became 0
+	former     owner           // the replica that had the session before, or zero
+	isSaved    bool            // the session is in the store
+	isUsed     bool            // it was used since it was last extended in the store
+	isMovable  bool            // it ends in this process, but may continue in another one
+	isReleased bool            // another replica has taken it over
+	hasMoved   bool            // its client may have missed changes since this process took it over
+
+	isDiscarded bool // the store no longer has it
 }
 
 func (s *session) id() string { return s.legacy.ID() }
@@ -55,32 +54,30 @@ func (s *session) logID() string { return digest.Session(s.id()) }
 
 // sessions are the sessions that live in this process.
 type sessions struct {
-	server  *legacyserver.Server
-	opts    *Options
-	events  *eventLog
-	replica string // the name of this process
+	server      *legacyserver.Server
+	opts        *Options
+	peers       *peers // nil if no other replica can serve the sessions
+	kept        kept
+	lastWarning atomic.Int64 // about an event that was not kept, in Unix seconds
 
-	mu            sync.Mutex // see stream for the lock order
-	byID          map[string]*session
-	callers       callers
-	closed        bool               // no more sessions are opened or restored
-	sweepTimer    *time.Timer        // nil while there are no sessions
-	stopReceiving context.CancelFunc // ends receive and keepPresence; nil unless they are running
+	mu         sync.Mutex // see stream for the lock order
+	byID       map[string]*session
+	callers    callers
+	closed     bool        // no more sessions are opened or taken over
+	sweepTimer *time.Timer // nil while there are no sessions
 }
 
-func newSessions(h mcp.Handler, opts *Options) *sessions {
-	shared := opts.Store
-	if shared == nil {
-		shared = store.NewMemory(nil)
-	}
-	replica := rand.Text()[:13] // unique among replicas, and short, because every event names it
+func newSessions(e *endpoint.Endpoint, opts *Options) *sessions {
 	return &sessions{
-		server: opts.server(h), opts: opts, replica: replica, byID: map[string]*session{}, callers: newCallers(),
-		events: &eventLog{
-			store: shared, retention: opts.Replay, perCaller: opts.ReplayPerCaller,
-			shared: opts.Store != nil, replica: replica, presence: newPresence(replica), askTimeout: opts.questionLifetime(),
-		},
+		server: opts.server(e.MCP), opts: opts, peers: newPeers(opts.Shared, e),
+		byID: map[string]*session{}, callers: newCallers(opts.Replay), kept: kept{all: shelf{limit: maxAllEvents}},
 	}
+}
+
+// mayWarn reports whether a warning about events may be logged. It allows one per minute.
+func (ss *sessions) mayWarn() bool {
+	now, last := time.Now().Unix(), ss.lastWarning.Load()
+	return now-last >= 60 && ss.lastWarning.CompareAndSwap(last, now)
 }
 
 // open opens a session for a request; the caller must release it. It returns an error if
@@ -95,42 +92,17 @@ func (ss *sessions) open(r *http.Request) (*session, error) {
 }
 
 func (ss *sessions) addLocked(id string, r *http.Request, state *legacyserver.State) *session {
-	s := &session{events: ss.events, caller: ss.callers.add(callerOf(r))}
-	details := legacyserver.Details{ID: id, Principal: endpoint.PrincipalOf(r), Closed: func() { ss.cleanUp(s) }, Reserve: s.caller.subscribed.reserve}
-	if ss.opts.Store != nil {
-		details.Withdrawn = func(question mcp.ID) { ss.removeQuestion(s, question) }
-	}
-	s.legacy = ss.server.NewSession(details, state)
+	s := &session{caller: ss.callers.add(callerOf(r)), kept: sessionEvents{shelf: shelf{limit: maxSessionEvents}}}
+	s.legacy = ss.server.NewSession(legacyserver.Details{
+		ID: id, Principal: endpoint.PrincipalOf(r), QuestionPrefix: ss.questionPrefix(id),
+		Closed: func() { ss.cleanUp(s) }, Reserve: s.caller.subscribed.reserve,
+	}, state)
 	s.addClientLocked(r)
 	ss.byID[id] = s
-	ss.startLocked()
-	return s
-}
-
-// startLocked starts the sweep timer and the receiving goroutines, unless they are running.
-func (ss *sessions) startLocked() {
 	if ss.sweepTimer == nil && !ss.closed {
-		ss.sweepTimer = time.AfterFunc(ss.opts.SessionIdle/2, ss.sweep)
-		ss.startReceivingLocked()
+		ss.sweepTimer = time.AfterFunc(ss.opts.Idle/2, ss.sweep)
 	}
-}
-
-// start is like startLocked, for use before there is a session. If there is still none at
-// the next sweep, the sweep stops what start has started.
-func (ss *sessions) start() {
-	ss.mu.Lock()
-	defer ss.mu.Unlock()
-	ss.startLocked()
-}
-
-// acquire returns a session for a request; the caller must release it. It returns nil if
-// the session is unknown or belongs to another caller, and an error if the session may
-// exist but cannot be served now.
-func (ss *sessions) acquire(r *http.Request, id string) (*session, error) {
-	if s, known := ss.findLocal(r, id); known {
-		return s, nil
-	}
-	return ss.restore(r, id)
+	return s
 }
 
 // findLocal returns a session in this process; the caller must release it. It returns nil
@@ -168,7 +140,14 @@ func (ss *sessions) retain(s *session) {
 // release ends the use of a session by a request. After retain, r is nil.
 func (ss *sessions) release(s *session, r *http.Request) {
 	ss.mu.Lock()
-	defer ss.mu.Unlock()
+	ss.releaseLocked(s, r)
+	ss.mu.Unlock()
+	if ss.peers != nil {
+		ss.dropIfLetGo(s)
+	}
+}
+
+func (ss *sessions) releaseLocked(s *session, r *http.Request) {
 	if i := slices.Index(s.clients, r); i >= 0 {
 		s.clients = slices.Delete(s.clients, i, i+1)
 	}
@@ -188,39 +167,36 @@ func (ss *sessions) remove(s *session) {
 	ss.stopIfEmptyLocked()
 }
 
-// stopIfEmptyLocked stops what startLocked has started if there are no sessions.
+// stopIfEmptyLocked stops the sweep if there are no sessions.
 func (ss *sessions) stopIfEmptyLocked() {
 	if len(ss.byID) == 0 && ss.sweepTimer != nil {
 		ss.sweepTimer.Stop()
-		ss.stopSweepingLocked()
+		ss.sweepTimer = nil
 	}
 }
 
 func (ss *sessions) removeLocked(s *session) {
 	delete(ss.byID, s.id())
+	ss.kept.end(s)
 	ss.callers.remove(s.caller)
 }
 
-func (ss *sessions) stopSweepingLocked() {
-	ss.sweepTimer = nil
-	ss.stopReceivingLocked()
-}
-
-// dropLocked removes a session that ends in this process only. With a shared store, another
-// process may continue it.
+// dropLocked removes a session that ends in this process only. If sessions are shared,
+// another process may continue it.
 func (ss *sessions) dropLocked(s *session) {
 	ss.removeLocked(s)
-	s.isMovable = ss.opts.Store != nil
+	s.isMovable = ss.peers != nil
 }
 
 // sweep ends the sessions that have been idle for too long. sweepTimer calls it every
-// SessionIdle/2.
+// SessionOptions.Idle/2.
 func (ss *sessions) sweep() {
 	expired, used := ss.dropExpired(time.Now())
 	for _, s := range expired {
 		s.legacy.Close()
 	}
-	ss.extendInStore(used)
+	ss.extendAll(used)
+	ss.kept.expire()
 }
 
 // dropExpired drops and returns the sessions that have been idle for too long. It also
@@ -230,7 +206,7 @@ func (ss *sessions) dropExpired(now time.Time) (expired, used []*session) {
 	defer ss.mu.Unlock()
 	for _, s := range ss.byID {
 		switch {
-		case s.active == 0 && now.Sub(s.idleSince) >= ss.opts.SessionIdle:
+		case s.active == 0 && now.Sub(s.idleSince) >= ss.opts.Idle:
 			ss.dropLocked(s)
 			expired = append(expired, s)
 		case s.isSaved && (s.active > 0 || s.isUsed):
@@ -241,9 +217,9 @@ func (ss *sessions) dropExpired(now time.Time) (expired, used []*session) {
 	switch {
 	case ss.sweepTimer == nil:
 	case len(ss.byID) == 0:
-		ss.stopSweepingLocked()
+		ss.sweepTimer = nil
 	default:
-		ss.sweepTimer.Reset(ss.opts.SessionIdle / 2)
+		ss.sweepTimer.Reset(ss.opts.Idle / 2)
 	}
 	return expired, used
 }
@@ -267,10 +243,13 @@ func (ss *sessions) closeAll() {
 	ss.mu.Unlock()
 	for _, s := range ss.all() {
 		ss.mu.Lock()
-		s.isMovable = ss.opts.Store != nil
+		s.isMovable = ss.peers != nil
 		ss.mu.Unlock()
 		s.legacy.Close()
 		ss.remove(s)
+	}
+	if ss.peers != nil {
+		ss.peers.transport.CloseIdleConnections()
 	}
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
@@ -281,10 +260,10 @@ func (ss *sessions) closeAll() {
 func (ss *sessions) leftovers() string {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	if len(ss.byID) == 0 && len(ss.callers.byKey) == 0 && ss.sweepTimer == nil && ss.stopReceiving == nil {
+	if len(ss.byID) == 0 && len(ss.callers.byKey) == 0 && ss.sweepTimer == nil && ss.kept.all.bytes == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d sessions, %d callers; sweeping: %v; receiving: %v", len(ss.byID), len(ss.callers.byKey), ss.sweepTimer != nil, ss.stopReceiving != nil)
+	return fmt.Sprintf("%d sessions, %d callers; sweeping: %v; %d bytes of events", len(ss.byID), len(ss.callers.byKey), ss.sweepTimer != nil, ss.kept.all.bytes)
 }
 
 // endListeners ends the standalone streams of all sessions without waiting for them.
@@ -332,13 +311,15 @@ func networkOf(remote string) string {
 type caller struct {
 	key        callerKey
 	sessions   int
-	kept       keptLogs
+	absent     int    // calls in flight without a client, of all sessions
+	kept       shelf  // the events of its sessions
 	subscribed budget // bytes of the subscriptions of its sessions
 }
 
 // callers are the callers that have sessions, guarded by the lock of sessions or SSEHandler.
 type callers struct {
 	byKey      map[callerKey]*caller
+	replay     int    // bytes of events that are kept for one of them
 	subscribed budget // bytes of the subscriptions of all sessions
 }
 
@@ -348,15 +329,15 @@ const (
 	maxSubscribedPerCaller = 4 << 20
 )
 
-func newCallers() callers {
-	return callers{byKey: map[callerKey]*caller{}, subscribed: budget{limit: maxSubscribed}}
+func newCallers(replay int) callers {
+	return callers{byKey: map[callerKey]*caller{}, replay: replay, subscribed: budget{limit: maxSubscribed}}
 }
 
 // add counts a session of a caller; remove undoes it.
 func (cs *callers) add(key callerKey) *caller {
 	c := cs.byKey[key]
 	if c == nil {
-		c = &caller{key: key, subscribed: budget{limit: maxSubscribedPerCaller, parent: &cs.subscribed}}
+		c = &caller{key: key, kept: shelf{limit: cs.replay}, subscribed: budget{limit: maxSubscribedPerCaller, parent: &cs.subscribed}}
 		cs.byKey[key] = c
 	}
 	c.sessions++
@@ -404,9 +385,9 @@ func (ss *sessions) makeRoomLocked(key callerKey) error {
 	switch {
 	case ss.closed:
 		return endpoint.ErrShutdown
-	case own >= ss.opts.MaxSessionsPerCaller:
+	case own >= ss.opts.MaxPerCaller:
 		hasRoom = ss.evictLocked(func(s *session) bool { return s.caller.key == key })
-	case len(ss.byID) >= ss.opts.MaxSessions:
+	case len(ss.byID) >= ss.opts.Max:
 		hasRoom = ss.evictLocked(func(s *session) bool { return s.caller.key == key || s.caller.sessions > own })
 	}
 	if !hasRoom {

@@ -35,7 +35,7 @@ type SSEHandler struct {
 // NewSSEHandler returns an SSEHandler for the endpoint e. Options for sessions that outlive
 // a connection have no effect.
 func NewSSEHandler(e *endpoint.Endpoint, opts Options) *SSEHandler {
-	return &SSEHandler{Endpoint: e, opts: opts, server: opts.server(e.MCP), sessions: map[string]*sseSession{}, callers: newCallers()}
+	return &SSEHandler{Endpoint: e, opts: opts, server: opts.server(e.MCP), sessions: map[string]*sseSession{}, callers: newCallers(opts.Replay)}
 }
 
 // sseSession is an event stream and its session.
@@ -180,11 +180,11 @@ func (h *SSEHandler) addSession(id string, r *http.Request, out *endpoint.EventW
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	key := callerOf(r)
-	if len(h.sessions) >= h.opts.MaxSessions || h.callers.count(key) >= h.opts.MaxSessionsPerCaller {
+	if len(h.sessions) >= h.opts.Max || h.callers.count(key) >= h.opts.MaxPerCaller {
 		return nil, nil
 	}
 	c := h.callers.add(key)
-	details := legacyserver.Details{ID: id, Principal: endpoint.PrincipalOf(r), Reserve: c.subscribed.reserve}
+	details := legacyserver.Details{ID: id, QuestionPrefix: "psi-" + id[:10], Principal: endpoint.PrincipalOf(r), Reserve: c.subscribed.reserve}
 	s := newSSESession(h.server.NewSession(details, nil), out, cancel)
 	h.sessions[id] = s
 	return s, c

@@ -4,54 +4,50 @@
 package legacyhttp
 
 import (
+	"bytes"
 	"cmp"
-	"container/list"
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
 	"github.com/tmaxmax/go-sse"
 
-	"github.com/go-psi/psi/internal/legacyserver"
 	"github.com/go-psi/psi/internal/seam"
 	"github.com/go-psi/psi/mcp"
-	"github.com/go-psi/psi/mcp/store"
 	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcphttp/internal/endpoint"
 )
 
 // stream is an event stream of a session: the stream of one request, or the standalone
-// stream. Its events are stored in the event log and written to the attached HTTP response:
-// the response that started the stream, or the response to a client that resumes it.
+// stream. Its events are kept and written to the attached HTTP response: the response that
+// started the stream, or the response to a client that resumes it.
 //
 // Locks are acquired in this order: stream.mu, session.mu, sessions.mu. The locks of
-// EventWriter and keptLogs come last. The store is called with stream.mu held, so that
-// events are stored in the order in which they are written.
+// EventWriter and kept come last.
 type stream struct {
-	session *session
-	name    string             // set when it is registered
-	call    *legacyserver.Call // the call that the stream answers; nil for the standalone stream
-	opts    *Options
+	session  *session
+	name     string // set when it is registered
+	call     *Call  // the call that the stream answers; nil for the standalone stream
+	sessions *sessions
 
 	mu         sync.Mutex
 	out        *endpoint.EventWriter // nil while no client is attached
 	broken     error                 // of a response writer that panicked, until the client reconnects
 	onDetach   func()                // called in its own goroutine when nothing more is written to out; may be nil
-	firstKept  uint64                // position of the first event that was kept; 0 before that
-	registered bool                  // clients can resume the stream from this process
-	isPrimed   bool                  // the log has been started: later events have an ID
+	position   uint64                // of the last event; 0 before the first
+	registered bool                  // clients can resume the stream
+	isPrimed   bool                  // the client has an ID from which to resume, or will get one
 	done       bool                  // nothing more is sent
-	hasEnd     bool                  // the log has the last message
-	log        *list.Element         // in the keptLogs of the caller; nil before an event was kept
 }
 
 // isResumable reports whether the client may resume the stream after its connection was
 // closed. Such a stream starts with an event that has an ID but no message.
 func (st *stream) isResumable() bool { return st.session.legacy.Resumes() }
 
-// Send implements [serving.Sender]. While no client is attached, messages are only stored.
+// Send implements [serving.Sender]. While no client is attached, messages are only kept.
 // Requests on the standalone stream, which are pings, are then not delivered.
 func (st *stream) Send(ctx context.Context, message []byte) error {
 	st.mu.Lock()
@@ -60,14 +56,8 @@ func (st *stream) Send(ctx context.Context, message []byte) error {
 		return mcp.ErrNotDelivered
 	}
 	st.registerLocked()
-	if err := st.session.events.noteQuestion(ctx, st.session.id(), message); err != nil {
-		st.opts.Logger.WarnContext(ctx, "mcphttp: a question was not asked, because other replicas could not relay the answer", "session", st.session.logID(), "error", err)
-		return errNotNoted
-	}
-	return st.sendLocked(ctx, recordMessage, message)
+	return st.sendLocked(ctx, message)
 }
-
-var errNotNoted = &mcp.Error{Code: mcp.CodeInternalError, Message: "the client cannot be asked now; try again later", Cause: mcp.ErrNotDelivered}
 
 func isRequest(message []byte) bool {
 	m, err := transport.ParseMessage(message)
@@ -82,19 +72,16 @@ func (st *stream) registerLocked() {
 	}
 }
 
-// primeLocked starts the log, unless it has been started, with the will of the stream, for
-// other replicas, and an ID for a client that has received no event. No event has an ID
-// before that, so every stream that is resumed has a will.
-func (st *stream) primeLocked(ctx context.Context) error {
+// primeLocked gives a client that has received no event an ID from which to resume, unless
+// it has one. No event has an ID before that.
+func (st *stream) primeLocked() error {
 	if st.isPrimed {
 		return nil
 	}
-	id, will := eventID(standaloneStream, 0), st.will()
-	switch {
-	case st.name == standaloneStream && !st.session.events.shared && st.firstKept == 0: // there may be thousands of idle streams: nothing is stored for them
-	case len(will) > 0 || st.isResumable():
+	id := eventID(st.name, st.position)
+	if st.isResumable() && (st.call != nil || st.position > 0) { // nothing is kept for idle standalone streams: there may be thousands
 		var err error
-		if id, err = st.keepLocked(ctx, recordPrime, will); err != nil {
+		if id, err = st.keepLocked(nil); err != nil {
 			return err
 		}
 	}
@@ -105,38 +92,31 @@ func (st *stream) primeLocked(ctx context.Context) error {
 
 func (st *stream) writePrimeLocked(id string) {
 	if st.isResumable() {
-		_ = st.writeLocked((*endpoint.EventWriter).Write, primeEvent(id, st.opts.Retry)) // it is flushed with the next event
+		_ = st.writeLocked((*endpoint.EventWriter).Write, primeEvent(id)) // it is flushed with the next event
 	}
 }
 
-var errNotKept = errors.New("mcphttp: the session has ended, or the event has more bytes than may be kept for one caller (Options.ReplayPerCaller)")
+var errNotKept = errors.New("mcphttp: the session has ended, or the event has more bytes than may be kept for one caller (SessionOptions.Replay)")
 
-// keepLocked stores an event and returns its ID.
-func (st *stream) keepLocked(ctx context.Context, kind byte, message []byte) (id string, err error) {
-	if !st.session.mayKeep(ctx, st, len(message)) {
+// keepLocked keeps an event and returns its ID.
+func (st *stream) keepLocked(message []byte) (id string, err error) {
+	if !st.sessions.kept.add(st.session, st.name, event{st.position + 1, bytes.Clone(message)}) {
 		return "", errNotKept
 	}
-	position, err := st.session.events.append(ctx, st.session.id(), st.name, kind, message)
-	if err != nil {
-		return "", err
-	}
-	if st.firstKept == 0 {
-		st.firstKept = position
-	}
-	st.hasEnd = kind == recordLast
-	return eventID(st.name, position), nil
+	st.position++
+	return eventID(st.name, st.position), nil
 }
 
-// sendLocked stores a message and writes it to the attached response. It returns an error
-// if neither was possible, or if the response writer panicked: unlike a client that has
+// sendLocked keeps a message and writes it to the attached response. It returns an error if
+// neither was possible, or if the response writer panicked: unlike a client that has
 // disconnected, the client of that response will not come back for the message.
-func (st *stream) sendLocked(ctx context.Context, kind byte, message []byte) error {
-	id, err := "", st.primeLocked(ctx)
+func (st *stream) sendLocked(ctx context.Context, message []byte) error {
+	id, err := "", st.primeLocked()
 	if err == nil {
-		id, err = st.keepLocked(ctx, kind, message)
+		id, err = st.keepLocked(message)
 	}
-	if err != nil && st.session.events.mayWarn() {
-		st.opts.Logger.WarnContext(ctx, "mcphttp: an event was not kept for a client that reconnects; further ones within a minute are not reported", "session", st.session.logID(), "error", err)
+	if err != nil && st.sessions.mayWarn() {
+		st.sessions.opts.Logger.WarnContext(ctx, "mcphttp: an event was not kept for a client that reconnects; further ones within a minute are not reported", "session", st.session.logID(), "error", err)
 	}
 	if st.out == nil {
 		return cmp.Or(err, st.broken)
@@ -168,30 +148,36 @@ func (st *stream) dropClientLocked() {
 		go st.onDetach() // it may need the lock
 	}
 	st.out, st.onDetach = nil, nil
+	st.setAbsentLocked(!st.done)
 }
 
-// finish sends the last message, unless it is empty, and ends the stream. It returns false
-// if the message could not be stored and another replica may be waiting for it.
-func (st *stream) finish(ctx context.Context, message []byte) (ok bool) {
+// setAbsentLocked records whether the call, if any, has lost its client.
+func (st *stream) setAbsentLocked(isAbsent bool) {
+	if st.call != nil {
+		st.sessions.setAbsent(st.call, isAbsent)
+	}
+}
+
+// finish sends the last message, unless it is empty, and ends the stream.
+func (st *stream) finish(ctx context.Context, message []byte) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	switch {
 	case st.done:
-		return true
+		return
 	case !st.registered:
 		st.finishAloneLocked(message)
 	default:
 		if len(message) > 0 {
-			_ = st.sendLocked(ctx, recordLast, message) // a disconnected client needs no response
+			_ = st.sendLocked(ctx, message) // a disconnected client needs no response
 		}
-		st.session.removeStream(ctx, st)
+		st.session.removeStream(st)
 	}
 	st.done = true
 	st.dropClientLocked()
-	return st.hasEnd || !st.isPrimed || !st.session.events.shared || len(message) == 0
 }
 
-// finishAloneLocked writes a stream that has at most one event. The event is not stored,
+// finishAloneLocked writes a stream that has at most one event. The event is not kept,
 // because without an earlier event no client can resume the stream.
 func (st *stream) finishAloneLocked(message []byte) {
 	switch {
@@ -213,7 +199,7 @@ func (st *stream) closeUnused() bool {
 	return st.done
 }
 
-// Beat implements [endpoint.Beater]. Heartbeats are not stored.
+// Beat implements [endpoint.Beater]. Heartbeats are not kept.
 func (st *stream) Beat() {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -221,38 +207,41 @@ func (st *stream) Beat() {
 		return
 	}
 	st.registerLocked()
-	_ = st.primeLocked(context.Background())                                                                // the next event tries again
+	_ = st.primeLocked()                                                                                    // the next event tries again
 	_ = st.writeLocked(func(o *endpoint.EventWriter, _ *sse.Message) error { return o.SendComment() }, nil) // a disconnected client needs none
 }
 
 // attach replays to out the events after position and makes out the response of the stream,
 // in place of the previous one. onDetach is called when nothing more is written to out. If
 // attach fails, out is not attached.
-func (st *stream) attach(ctx context.Context, out *endpoint.EventWriter, position uint64, onDetach func()) error {
+func (st *stream) attach(out *endpoint.EventWriter, position uint64, onDetach func()) error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if err := st.replayLocked(ctx, out, position); err != nil {
+	if err := st.replayLocked(out, position); err != nil {
 		return err
 	}
 	st.dropClientLocked()
 	st.out, st.onDetach, st.broken = out, onDetach, nil
+	st.setAbsentLocked(false)
 	if st.done {
 		st.dropClientLocked()
 	}
 	return nil
 }
 
-// replayLocked writes the events after position to out. A store that has lost all events of
-// a stream does not report that for position 0, so isComplete checks it.
-func (st *stream) replayLocked(ctx context.Context, out *endpoint.EventWriter, position uint64) error {
-	e := st.session.events
-	if position == 0 && !e.shared {
-		if ok, err := e.isComplete(ctx, st.session.id(), st.name, st.firstKept); !ok {
-			return cmp.Or(err, store.ErrTrimmed)
-		}
+// errTrimmed is returned if a client cannot resume a stream from where it left.
+var errTrimmed = errors.New("mcphttp: the events are gone, or never were")
+
+// replayLocked writes the events after position to out.
+func (st *stream) replayLocked(out *endpoint.EventWriter, position uint64) error {
+	if position == st.position {
+		return nil
 	}
-	_, _, err := e.replay(ctx, st.session.id(), st.name, position, out)
-	return err
+	events, ok := st.sessions.kept.after(st.session, st.name, position)
+	if !ok {
+		return errTrimmed
+	}
+	return replay(out, st.name, events)
 }
 
 // detach detaches out, if it is attached, without calling onDetach.
@@ -261,6 +250,7 @@ func (st *stream) detach(out *endpoint.EventWriter) {
 	defer st.mu.Unlock()
 	if st.out == out {
 		st.out, st.onDetach = nil, nil
+		st.setAbsentLocked(!st.done)
 	}
 }
 
@@ -269,7 +259,7 @@ var ErrNoStream = errors.New("mcphttp: the request has no stream that its client
 
 // CloseConnection closes the connection on which the client reads the stream. The client
 // reconnects for the rest.
-func (st *stream) CloseConnection(ctx context.Context) error {
+func (st *stream) CloseConnection(context.Context) error {
 	if !st.isResumable() {
 		return ErrNoStream
 	}
@@ -282,7 +272,7 @@ func (st *stream) CloseConnection(ctx context.Context) error {
 		st.out.AnnounceClose()
 	}
 	st.registerLocked()
-	if st.primeLocked(ctx) != nil {
+	if st.primeLocked() != nil {
 		return ErrNoStream
 	}
 	if st.out != nil {
@@ -292,10 +282,13 @@ func (st *stream) CloseConnection(ctx context.Context) error {
 	return nil
 }
 
+// retryDelay is how long clients are told to wait before they resume a stream.
+const retryDelay = time.Second
+
 // primeEvent returns an event without a message. It gives the client an ID from which to
 // resume the stream and the time to wait before that.
-func primeEvent(id string, retry time.Duration) *sse.Message {
-	event := &sse.Message{ID: sse.ID(id), Retry: retry}
+func primeEvent(id string) *sse.Message {
+	event := &sse.Message{ID: sse.ID(id), Retry: retryDelay}
 	event.AppendData("\n") // an empty data field; without it, browsers ignore the event
 	return event
 }
@@ -305,6 +298,45 @@ func typedEvent(kind, data string) *sse.Message {
 	event := &sse.Message{Type: sse.Type(kind)}
 	event.AppendData(data)
 	return event
+}
+
+// addStream gives the stream of a request a name and registers it, so that clients can resume it.
+func (s *session) addStream(st *stream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if st.call == nil {
+		return
+	}
+	if s.streams == nil {
+		s.streams = map[string]*stream{}
+	}
+	s.lastStream++
+	st.name = st.sessions.streamName(s.lastStream)
+	s.streams[st.name] = st
+}
+
+// removeStream removes a stream that is done. Its events are kept.
+func (s *session) removeStream(st *stream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.streams, st.name)
+}
+
+// streamOf returns the stream with the given name if its request is in flight, or nil.
+func (s *session) streamOf(name string) *stream {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.streams[name]
+}
+
+// streamName returns the name of a stream of a session. If other replicas may continue the
+// session, the name contains the process, whose memory has the events.
+func (ss *sessions) streamName(number int64) string {
+	name := strconv.FormatInt(number, 10)
+	if ss.peers != nil {
+		name += "." + ss.peers.self.Process
+	}
+	return name
 }
 
 // Streams returns the event streams of the sessions, sorted by session and name.
@@ -342,8 +374,6 @@ func (st *stream) describe() seam.Stream {
 	}
 	defer st.mu.Unlock()
 	d.Attached = st.out != nil
-	if st.log != nil {
-		d.Kept = st.session.caller.kept.size(st.log)
-	}
+	d.Kept = st.sessions.kept.size(st.session, st.name)
 	return d
 }

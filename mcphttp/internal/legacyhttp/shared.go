@@ -1,0 +1,525 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package legacyhttp
+
+import (
+	"context"
+	"errors"
+	mathrand "math/rand/v2"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/go-psi/psi/internal/digest"
+	"github.com/go-psi/psi/internal/legacyserver"
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/store"
+	"github.com/go-psi/psi/mcp/transport"
+	"github.com/go-psi/psi/mcphttp/internal/endpoint"
+	"github.com/go-psi/psi/mcphttp/internal/header"
+)
+
+// This file decides which replica serves a session. Each session has one owner, which its
+// record in the store names. Other replicas pass requests on to the owner. If the owner is
+// gone, the replica that has noticed continues the session from the record.
+
+// sessionRecord is the stored record of a session.
+type sessionRecord struct {
+	Owner   owner              `json:"owner"`
+	Former  owner              `json:"former,omitzero"` // the owner before, which may still serve requests
+	State   legacyserver.State `json:"state"`
+	Issuer  string             `json:"issuer,omitempty"`
+	Subject string             `json:"subject,omitempty"`
+	Known   bool               `json:"known,omitempty"` // there is a principal
+}
+
+// principal returns the caller that the session is bound to.
+func (r *sessionRecord) principal() *mcp.Principal {
+	if !r.Known {
+		return nil
+	}
+	return &mcp.Principal{Issuer: r.Issuer, Subject: r.Subject}
+}
+
+func sessionKey(id string) string { return "psi/session/" + id }
+
+// storedLifetime returns how long a session is stored without being extended. A session in
+// use is extended after at most one and a half times SessionOptions.Idle.
+func (ss *sessions) storedLifetime() time.Duration { return 2 * ss.opts.Idle }
+
+// storeTimeout bounds operations of the store that a request waits for.
+const storeTimeout = 10 * time.Second
+
+// storeContext returns a context for writes to the store that must not be lost when the
+// client disconnects.
+func storeContext(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+}
+
+// help says that a request concerns another one that is in flight: it answers a question,
+// cancels a call, or resumes the stream of one. Such a request is of use only to the process
+// that serves the other, even if another replica owns the session now.
+type help struct {
+	isHelp  bool
+	process string // that serves the other request; "" if it is not known
+}
+
+// helpOf returns what a message helps.
+func helpOf(m *transport.Message) help {
+	switch {
+	case m.IsResponse():
+		parts := strings.Split(m.ID.String(), ".") // see questionPrefix
+		if len(parts) == 3 {
+			return help{true, parts[1]}
+		}
+		return help{isHelp: true}
+	case m.Method == mcp.NotificationCancelled && m.IsNotification():
+		return help{isHelp: true}
+	}
+	return help{}
+}
+
+// questionPrefix returns what the IDs of the questions of a session begin with. A part of
+// the session's ID keeps a late answer from answering a question of another session. The
+// process, if there are several, is where the answer is awaited.
+func (ss *sessions) questionPrefix(session string) string {
+	prefix := "psi-" + session[:min(len(session), 10)]
+	if ss.peers != nil {
+		prefix += "." + ss.peers.self.Process + "."
+	}
+	return prefix
+}
+
+// maxMoves limits how often a request follows a session that moves between replicas.
+const maxMoves = 3
+
+var errMoving = mcp.Errorf(mcp.CodeInternalError, "the session moves between replicas; try again later")
+
+// route returns the session that a request belongs to, if this process has it or takes it
+// over; the caller must release it. Otherwise route writes the response, which may come from
+// the replica that has the session, and returns nil.
+func (h *Handler) route(w http.ResponseWriter, r *http.Request, id string, body []byte, about help) *session {
+	ss := h.sessions
+	former := ss.formerHelped(r, id, about)
+	if former.URL != "" && h.forward(w, r, former, id, body, true) == nil {
+		return nil
+	}
+	if s := ss.findOwned(r, id, about); s != nil {
+		return s
+	}
+	for range maxMoves {
+		rec, version, err := ss.load(r, id)
+		switch {
+		case err != nil:
+			writeUnavailable(w, mcp.ID{}, err)
+			return nil
+		case rec == nil || !rec.principal().Is(endpoint.PrincipalOf(r)):
+			writeUnknown(w)
+			return nil
+		}
+		if h.passOn(w, r, id, body, about, rec) {
+			return nil
+		}
+		s, err := ss.adopt(r, id, rec, version)
+		switch {
+		case err == nil:
+			return s
+		case !errors.Is(err, store.ErrConflict):
+			writeUnavailable(w, mcp.ID{}, err)
+			return nil
+		}
+	}
+	writeUnavailable(w, mcp.ID{}, errMoving)
+	return nil
+}
+
+// passOn passes a request on to the replica that has its session, and reports whether it has
+// written a response. If not, that replica is gone.
+func (h *Handler) passOn(w http.ResponseWriter, r *http.Request, id string, body []byte, about help, rec *sessionRecord) (done bool) {
+	to := rec.Owner
+	if about.process != "" && about.process == rec.Former.Process {
+		to = rec.Former
+	}
+	err := errNotServed
+	if to.Process != h.sessions.peers.self.Process {
+		err = h.forward(w, r, to, id, body, about.isHelp)
+	}
+	switch {
+	case err == nil:
+		if about.isHelp && about.process == "" {
+			h.tellFormer(r, rec.Former, id, body)
+		}
+		return true
+	case !about.isHelp:
+		return false
+	case r.Method == http.MethodGet:
+		writeTrimmed(w)
+	case errors.Is(err, errNotServed): // the request that it would help has ended with its process
+		endpoint.WriteAccepted(w)
+	default:
+		writeUnavailable(w, mcp.ID{}, errUnreachableOwner)
+	}
+	return true
+}
+
+var errUnreachableOwner = mcp.Errorf(mcp.CodeInternalError, "the replica that serves the request cannot be reached; try again later")
+
+// tellFormer passes a cancellation on to the former owner of a session, which may still
+// serve the request that it cancels.
+func (h *Handler) tellFormer(r *http.Request, former owner, id string, body []byte) {
+	if former.URL != "" && former.Process != h.sessions.peers.self.Process {
+		_ = h.forward(nowhere{}, r, former, id, body, true) // without a former owner, there is nothing to cancel
+	}
+}
+
+// nowhere is the response to a request that has another one.
+type nowhere struct{}
+
+// Header implements [http.ResponseWriter].
+func (nowhere) Header() http.Header { return http.Header{} }
+
+// Write implements [http.ResponseWriter].
+func (nowhere) Write(data []byte) (int, error) { return len(data), nil }
+
+// WriteHeader implements [http.ResponseWriter].
+func (nowhere) WriteHeader(int) {}
+
+// Flush implements [http.Flusher].
+func (nowhere) Flush() {}
+
+// forward passes a request on to a replica; see peers.forward. A stream ends when this process
+// begins to shut down, any other request when it stops.
+func (h *Handler) forward(w http.ResponseWriter, r *http.Request, to owner, id string, body []byte, isHelp bool) error {
+	end := h.Killed
+	if r.Method == http.MethodGet {
+		end = h.Closing
+	}
+	if end.Err() != nil {
+		endpoint.WriteError(w, http.StatusServiceUnavailable, endpoint.ErrShutdown)
+		return nil
+	}
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	defer context.AfterFunc(end, func() { cancel(mcp.ErrClosed) })()
+	return h.sessions.peers.forward(w, r.WithContext(ctx), to, id, body, isHelp)
+}
+
+var errStore = mcp.Errorf(mcp.CodeInternalError, "the session could not be looked up; try again later")
+
+// load returns the record of a session and its version, or nil if there is none. An error
+// means that the client should try again.
+func (ss *sessions) load(r *http.Request, id string) (*sessionRecord, uint64, error) {
+	if store.CheckKey(sessionKey(id)) != nil {
+		return nil, 0, nil // no session has such an ID
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
+	defer cancel()
+	data, version, err := ss.peers.values.Get(ctx, sessionKey(id))
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return nil, 0, nil
+	case err != nil:
+		if r.Context().Err() == nil { // otherwise the client has disconnected
+			ss.opts.Logger.WarnContext(ctx, "mcphttp: a session was not found, because the store does not answer", "session", digest.Session(id), "error", err)
+		}
+		return nil, 0, errStore
+	}
+	rec, err := ss.peers.openRecord(id, data)
+	if err != nil {
+		ss.opts.Logger.WarnContext(ctx, "mcphttp: the record of a session cannot be read", "session", digest.Session(id), "error", err)
+		return nil, 0, nil
+	}
+	return rec, version, nil
+}
+
+// isKnown reports whether another replica has the session that a request names.
+func (ss *sessions) isKnown(r *http.Request, id string) (bool, error) {
+	if ss.peers == nil {
+		return false, nil
+	}
+	rec, _, err := ss.load(r, id)
+	return rec != nil && rec.principal().Is(endpoint.PrincipalOf(r)), err
+}
+
+// adopt makes this process the owner of a session, whose owner is gone, and returns the
+// session; the caller must release it. It returns store.ErrConflict if the record has
+// changed, because another replica was faster.
+func (ss *sessions) adopt(r *http.Request, id string, rec *sessionRecord, version uint64) (*session, error) {
+	next := *rec
+	if next.Owner.Process != ss.peers.self.Process {
+		next.Owner, next.Former = ss.peers.self, next.Owner
+	}
+	data, err := ss.peers.sealRecord(id, &next)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), storeTimeout)
+	defer cancel()
+	switch _, err := ss.peers.values.Put(ctx, sessionKey(id), data, version, ss.storedLifetime()); {
+	case errors.Is(err, store.ErrConflict):
+		return nil, store.ErrConflict
+	case err != nil:
+		ss.opts.Logger.WarnContext(ctx, "mcphttp: a session was not taken over", "session", digest.Session(id), "error", err)
+		return nil, errStore
+	}
+	return ss.addAdopted(r, id, &next)
+}
+
+// addAdopted adds a session whose record names this process. If another request has added it
+// in the meantime, or it was here before, it is continued.
+func (ss *sessions) addAdopted(r *http.Request, id string, rec *sessionRecord) (*session, error) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	s := ss.byID[id]
+	switch {
+	case s == nil:
+		if err := ss.makeRoomLocked(callerOf(r)); err != nil {
+			return nil, err
+		}
+		s = ss.addLocked(id, r, &rec.State)
+		s.isSaved, s.hasMoved, s.lastStream = true, true, adoptedStreamBase()
+	case s.isReleased:
+		s.isReleased, s.hasMoved = false, true
+		s.legacy.Continue(&rec.State)
+		s.addClientLocked(r)
+	default:
+		s.addClientLocked(r)
+	}
+	s.former = rec.Former
+	return s, nil
+}
+
+// adoptedStreamBase returns the number after which the streams of an adopted session are
+// numbered. It is random, because this process may have had the session before.
+func adoptedStreamBase() int64 { return 1<<32 + mathrand.Int64N(1<<61) } //nolint:gosec // it must be unique, not secret
+
+// letGo ends the ownership of a session that another replica has taken over. Requests in
+// flight go on; the session ends with the last one.
+func (ss *sessions) letGo(s *session) {
+	ss.mu.Lock()
+	s.isReleased, s.isMovable = true, true
+	ss.mu.Unlock()
+	s.endListeners()
+	ss.dropIfLetGo(s)
+}
+
+// dropIfLetGo ends a session that this process has let go and that no request uses.
+func (ss *sessions) dropIfLetGo(s *session) {
+	ss.mu.Lock()
+	unused := s.isReleased && s.active == 0 && ss.byID[s.id()] == s
+	if unused {
+		ss.dropLocked(s)
+		ss.stopIfEmptyLocked()
+	}
+	ss.mu.Unlock()
+	if unused {
+		s.legacy.Close()
+	}
+}
+
+// tookOver reports whether the client of a session may have missed changes, because another
+// replica had the session before. It does so once.
+func (ss *sessions) tookOver(s *session) bool {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	hasMoved := s.hasMoved
+	s.hasMoved = false
+	return hasMoved
+}
+
+// findOwned returns a session that this process owns, or that it has let go if the request
+// helps another one in flight here; the caller must release it.
+func (ss *sessions) findOwned(r *http.Request, id string, about help) *session {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	s, _ := ss.findLocalLocked(r, id)
+	if s != nil && s.isReleased && about.process != ss.peers.self.Process {
+		ss.releaseLocked(s, r)
+		return nil
+	}
+	return s
+}
+
+// findForPeer returns the session that a hop is for; the caller must release it.
+func (ss *sessions) findForPeer(client *http.Request, hop *hop) *session {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	s, _ := ss.findLocalLocked(client, hop.Session)
+	if s != nil && s.isReleased && !hop.Help {
+		ss.releaseLocked(s, client)
+		return nil
+	}
+	return s
+}
+
+func (ss *sessions) formerOf(s *session) owner {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	return s.former
+}
+
+// formerHelped returns the former owner of a session of this process, if it serves the
+// request that r helps.
+func (ss *sessions) formerHelped(r *http.Request, id string, about help) owner {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	s := ss.byID[id]
+	if s == nil || about.process == "" || about.process != s.former.Process || !s.legacy.Public().Principal().Is(endpoint.PrincipalOf(r)) {
+		return owner{}
+	}
+	return s.former
+}
+
+var (
+	errNotSaved = mcp.Errorf(mcp.CodeInternalError, "the session could not be saved; try again later")
+	errNotOwned = errors.New("mcphttp: another replica has taken over the session")
+)
+
+// save writes the state of a session to the store, if sessions are shared. An error means
+// that the client should try again. A session that another replica has taken over is let
+// go, and one that another request has ended stays ended.
+func (ss *sessions) save(ctx context.Context, s *session, isNew bool) error {
+	if ss.peers == nil {
+		return nil
+	}
+	ctx, cancel := storeContext(ctx)
+	defer cancel()
+	err := ss.update(ctx, s, func(rec *sessionRecord) error {
+		if rec == nil && !isNew {
+			return store.ErrNotFound
+		}
+		return nil
+	})
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		s.legacy.Close()
+		return nil
+	case err != nil:
+		ss.opts.Logger.WarnContext(ctx, "mcphttp: a session was not saved", "session", s.logID(), "error", err)
+		return errNotSaved
+	}
+	ss.mu.Lock()
+	s.isSaved, s.isUsed = true, false
+	ss.mu.Unlock()
+	return nil
+}
+
+// update writes the record of a session, whose present one, if any, check accepts. It lets
+// the session go if another replica owns it.
+func (ss *sessions) update(ctx context.Context, s *session, check func(old *sessionRecord) error) error {
+	rec := sessionRecord{Owner: ss.peers.self, Former: ss.formerOf(s)}
+	if p := s.legacy.Public().Principal(); p != nil {
+		rec.Known, rec.Issuer, rec.Subject = true, p.Issuer, p.Subject
+	}
+	err := store.Update(ctx, ss.peers.values, sessionKey(s.id()), ss.storedLifetime(), func(data []byte) ([]byte, error) {
+		var old *sessionRecord
+		if data != nil {
+			var err error
+			if old, err = ss.peers.openRecord(s.id(), data); err != nil {
+				return nil, err
+			}
+		}
+		switch err := check(old); {
+		case err != nil:
+			return nil, err
+		case old != nil && old.Owner.Process != ss.peers.self.Process:
+			return nil, errNotOwned
+		}
+		rec.State = s.legacy.State()
+		return ss.peers.sealRecord(s.id(), &rec)
+	})
+	if errors.Is(err, errNotOwned) {
+		ss.letGo(s)
+	}
+	return err
+}
+
+// extend keeps a session in use from expiring in the store. It reports whether this process
+// still owns the session, or may own it because the store does not answer. A session that
+// another replica has ended ends here, too.
+func (ss *sessions) extend(ctx context.Context, s *session) bool {
+	err := ss.update(ctx, s, func(old *sessionRecord) error {
+		if old == nil {
+			return store.ErrNotFound
+		}
+		return nil
+	})
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		s.legacy.Close()
+		return false
+	case errors.Is(err, errNotOwned):
+		return false
+	case err != nil:
+		ss.opts.Logger.WarnContext(ctx, "mcphttp: a session was not kept alive", "session", s.logID(), "error", err)
+	}
+	return true
+}
+
+func (ss *sessions) extendAll(used []*session) {
+	if len(used) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), ss.opts.Idle/2) // it is called again after that time
+	defer cancel()
+	for _, s := range used {
+		ss.extend(ctx, s)
+	}
+}
+
+var errNotRemoved = mcp.Errorf(mcp.CodeInternalError, "the session could not be removed; try again later")
+
+// end ends a session for all replicas. An error means that it goes on, because another
+// replica may still find it, so the client should try again.
+func (ss *sessions) end(ctx context.Context, s *session) error {
+	if err := ss.discard(ctx, s); err != nil {
+		return err
+	}
+	ss.mu.Lock()
+	s.isDiscarded = true
+	ss.mu.Unlock()
+	s.legacy.Close()
+	ss.remove(s)
+	return nil
+}
+
+// cleanUp is called in its own goroutine when a session has ended. If sessions are shared, it
+// does not discard a session whose client has stopped answering pings, because the client
+// may have reconnected to another replica.
+func (ss *sessions) cleanUp(s *session) {
+	ss.remove(s)
+	isSilent := errors.Is(context.Cause(s.legacy.Context()), legacyserver.ErrSilent)
+	ss.mu.Lock()
+	isKept := s.isMovable || s.isDiscarded || isSilent && ss.peers != nil
+	ss.mu.Unlock()
+	if !isKept {
+		_ = ss.discard(context.Background(), s) // discard logs errors
+	}
+}
+
+// discard removes a session that has ended from the store. It logs errors, and returns an
+// error if the session may still be stored. It may be called again.
+func (ss *sessions) discard(ctx context.Context, s *session) error {
+	if ss.peers == nil {
+		return nil
+	}
+	ctx, cancel := storeContext(ctx)
+	defer cancel()
+	_, err := ss.peers.values.Take(ctx, sessionKey(s.id()))
+	if err == nil || errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	ss.opts.Logger.WarnContext(ctx, "mcphttp: a session was not removed", "session", s.logID(), "error", err)
+	return errNotRemoved
+}
+
+// writeUnknown refuses a request of a session that is unknown or belongs to another caller.
+func writeUnknown(w http.ResponseWriter) {
+	endpoint.WriteError(w, http.StatusNotFound, mcp.Errorf(mcp.CodeInvalidRequest, "the session is unknown or has ended: start again with initialize"))
+}
+
+// writeTrimmed refuses to resume a stream.
+func writeTrimmed(w http.ResponseWriter) {
+	endpoint.WriteError(w, http.StatusNotFound, mcp.Errorf(mcp.CodeInvalidRequest, "the header %s names an event that this session does not have, or no longer has", header.LastEventID))
+}
