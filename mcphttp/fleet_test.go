@@ -124,12 +124,12 @@ func (r *replica) kill() {
 	r.close()
 }
 
-// close ends the connections of a replica with its clients.
+// close ends all connections of all replicas.
 func (f *fleet) close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, r := range f.all {
-		r.site.close()
+		r.close()
 		_ = r.server.Close()
 	}
 }

@@ -19,7 +19,7 @@ import (
 func (o *Options) legacy() legacyhttp.Options {
 	s := &o.Sessions
 	opts := legacyhttp.Options{
-		Idle: s.Idle, Max: s.Max, MaxPerCaller: s.MaxPerCaller, KeepAlive: s.KeepAlive, AskTimeout: s.AskTimeout, Replay: s.Replay, Logger: o.Logger,
+		Stateless: s.Stateless, Idle: s.Idle, Max: s.Max, MaxPerCaller: s.MaxPerCaller, KeepAlive: s.KeepAlive, AskTimeout: s.AskTimeout, Replay: s.Replay, Logger: o.Logger,
 	}
 	if s.Shared != nil {
 		shared := legacyhttp.Shared(*s.Shared)
@@ -30,8 +30,11 @@ func (o *Options) legacy() legacyhttp.Options {
 
 // check panics if sessions cannot be shared as configured.
 func (s *SessionOptions) check() {
-	if s.Shared == nil {
+	switch {
+	case s.Shared == nil:
 		return
+	case s.Stateless:
+		panic("mcphttp: Options.Sessions: Stateless and Shared exclude each other: without sessions there is nothing to share; remove one")
 	}
 	shared := legacyhttp.Shared(*s.Shared)
 	if err := shared.Check(); err != nil {

@@ -62,6 +62,13 @@ type Options struct {
 // SessionOptions configure the sessions of the legacy era. The zero SessionOptions keep them
 // in the memory of this process.
 type SessionOptions struct {
+	// Stateless serves clients of the legacy era without sessions: initialize is answered
+	// without a session ID, every request stands for itself, on any replica and without a
+	// store, and a session ID that a platform has chosen is ignored. GET and DELETE are
+	// refused with 405. A tool that asks a question gets the error that it gets for a client
+	// without the capability. A log level has no effect beyond its request, and subscriptions
+	// are refused. A call ends with its connection.
+	Stateless bool
 	// Shared lets other replicas pass on the requests of a session to the process that has
 	// it, and continue the session if that process is gone. Nil means that a session is
 	// served by this process alone: clients whose requests reach another one start again.

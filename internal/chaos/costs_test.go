@@ -52,16 +52,6 @@ func (m *meter) Take(ctx context.Context, key string) ([]byte, error) {
 	return m.Store.Take(ctx, key)
 }
 
-func (m *meter) Append(ctx context.Context, log string, data []byte, keep store.Retention) (uint64, error) {
-	m.count("Append", len(log)+len(data))
-	return m.Store.Append(ctx, log, data, keep)
-}
-
-func (m *meter) Read(ctx context.Context, log string, position uint64, limit int) ([]store.Record, error) {
-	m.count("Read", 0)
-	return m.Store.Read(ctx, log, position, limit)
-}
-
 func (m *meter) Publish(ctx context.Context, topic string, message []byte) error {
 	if topic != "psi/alive" { // a heartbeat of the process, not caused by a client
 		m.count("Publish", len(topic)+len(message))
@@ -71,7 +61,7 @@ func (m *meter) Publish(ctx context.Context, topic string, message []byte) error
 
 func (m *meter) String() string {
 	var parts []string
-	for _, op := range []string{"Get", "Put", "Take", "Append", "Read", "Publish"} {
+	for _, op := range []string{"Get", "Put", "Take", "Publish"} {
 		if n := m.ops[op]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, op))
 		}
@@ -193,7 +183,6 @@ func BenchmarkStore(b *testing.B) {
 		for op, do := range map[string]func() error{
 			"Put":     func() (err error) { version, err = shared.Put(ctx, "key", value, version, time.Hour); return err },
 			"Get":     func() error { _, _, err := shared.Get(ctx, "key"); return err },
-			"Append":  func() error { _, err := shared.Append(ctx, "log", value, store.Retention{Records: 256}); return err },
 			"Publish": func() error { return shared.Publish(ctx, "topic", value) },
 		} {
 			b.Run(engine+"/"+op, func(b *testing.B) {

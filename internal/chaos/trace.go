@@ -5,7 +5,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,7 +14,7 @@ import (
 )
 
 // slow is how long an attempt may take before its diagnosis is logged: the requests of its
-// client, the processes that were killed, and the content of the store.
+// client, and the processes that were killed.
 const slow = 18 * time.Second
 
 // replicaHeader names the process that served a response.
@@ -55,21 +54,15 @@ func (s *strict) exchange(r *http.Request) (*http.Response, error) {
 	session, last := r.Header.Get("Mcp-Session-Id"), strings.Join(r.Header["Last-Event-ID"], "") //nolint:staticcheck // the transport writes it like that
 	n := s.requests.Add(1)
 	d.notef("#%d %s after %q in %s", n, what, last, session)
-	if r.Method == http.MethodPost {
-		s.visitor.where.Store(nil)
-	}
 	res, err := s.next.RoundTrip(r)
 	if err != nil {
 		d.notef("#%d failed: %v", n, err)
 		return nil, err //nolint:wrapcheck // it only looks
 	}
 	d.notef("#%d %d from replica %s", n, res.StatusCode, res.Header.Get(replicaHeader))
-	res.Body = &notedBody{ReadCloser: res.Body, visitor: s.visitor, number: n, session: session}
+	res.Body = &notedBody{ReadCloser: res.Body, visitor: s.visitor, number: n}
 	return res, nil
 }
-
-// A position is how far a client has read a stream.
-type position struct{ session, event string }
 
 // notedBody records the events and the end of a stream.
 type notedBody struct {
@@ -77,7 +70,6 @@ type notedBody struct {
 
 	visitor *visitor
 	number  int64
-	session string
 	ended   bool
 }
 
@@ -88,7 +80,6 @@ func (b *notedBody) Read(p []byte) (int, error) {
 		if id, ok := bytes.CutPrefix(line, []byte("id: ")); ok && !bytes.HasPrefix(id, []byte("0-")) {
 			event := string(bytes.TrimSpace(id))
 			b.visitor.diary.notef("#%d event %s", b.number, event)
-			b.visitor.where.Store(&position{b.session, event})
 		}
 	}
 	if err != nil && !b.ended {
@@ -100,28 +91,8 @@ func (b *notedBody) Read(p []byte) (int, error) {
 
 // explain logs what is known about a slow attempt.
 func (v *visitor) explain(kind string) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
 	var text strings.Builder
 	fmt.Fprintf(&text, "chaos: %v: %s takes more than %v\n%v processes:\n%v", v, kind, slow, &v.diary, &v.report.diary)
-	if at := v.where.Load(); at != nil {
-		fmt.Fprintf(&text, "  the store: %s\n", v.report.look(ctx, at))
-	}
 	_, _ = io.WriteString(v.report.log, text.String()) // for diagnosis only
 	v.report.explained.Add(1)
-}
-
-// look describes the records of a stream in the store.
-func (r *report) look(ctx context.Context, at *position) string {
-	s, err := openStore(ctx, &role{Store: r.config.store, Engine: r.engine})
-	if err != nil {
-		return err.Error()
-	}
-	stream, _, _ := strings.Cut(at.event, "-")
-	records, err := s.Read(ctx, "psi/events/"+at.session+"/"+stream, 0, 0)
-	if err != nil || len(records) == 0 {
-		return fmt.Sprintf("of %v %d records, %v", at, len(records), err)
-	}
-	first, last := records[0], records[len(records)-1]
-	return fmt.Sprintf("of %v %d records, first %d %.100q, last %d %.200q", at, len(records), first.Position, first.Data, last.Position, last.Data)
 }

@@ -36,7 +36,6 @@ type visitor struct {
 	calls   int
 	session string // session ID, once known
 	diary   diary
-	where   atomic.Pointer[position] // in the stream being read; nil if nothing was read
 
 	up   *mcp.Upstream // for the latest revision
 	conn *mcp.Conn     // for other revisions

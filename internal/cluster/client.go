@@ -76,30 +76,6 @@ func (s *Store) Take(ctx context.Context, key string) ([]byte, error) {
 	return res.Data, nil
 }
 
-// Append implements [store.Logs].
-func (s *Store) Append(ctx context.Context, log string, data []byte, keep store.Retention) (uint64, error) {
-	res, err := s.call(ctx, "Append", Op{Key: log, Data: data, Retain: keep})
-	if err != nil {
-		return 0, err
-	}
-	return res.Number, nil
-}
-
-// Read implements [store.Logs].
-func (s *Store) Read(ctx context.Context, log string, position uint64, limit int) ([]store.Record, error) {
-	res, err := s.call(ctx, "Read", Op{Key: log, Number: position, Limit: limit})
-	if err != nil {
-		return nil, err
-	}
-	return res.Records, nil
-}
-
-// Drop implements [store.Logs].
-func (s *Store) Drop(ctx context.Context, log string) error {
-	_, err := s.call(ctx, "Drop", Op{Key: log})
-	return err
-}
-
 // Publish implements [store.Topics].
 func (s *Store) Publish(ctx context.Context, topic string, message []byte) error {
 	_, err := s.call(ctx, "Publish", Op{Key: topic, Data: message})

@@ -36,7 +36,7 @@ func TestKilledProcesses(t *testing.T) {
 	default:
 		count = 60
 	}
-	shared := store.NewMemory(&store.MemoryOptions{MaxBytes: 1 << 30, Log: store.Retention{Records: 1 << 20, Bytes: 1 << 28, TTL: time.Hour}})
+	shared := store.NewMemory(&store.MemoryOptions{MaxBytes: 1 << 30, MaxValue: 1 << 28})
 	c := &killed{address: serveStore(t, shared), shared: shared}
 	observer := c.observe(t)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -168,28 +168,22 @@ func awaitResult(t *testing.T, h *tasks.Handle) string {
 func (c *killed) judge(t *testing.T, handles []*tasks.Handle, took time.Duration) {
 	t.Helper()
 	runs, begun, done, repeated := 0, 0, map[string]bool{}, 0
-	for position := uint64(0); ; {
-		records, err := c.shared.Read(t.Context(), ledger, position, 0)
-		if err != nil {
-			t.Fatal("the ledger:", err)
-		}
-		if len(records) == 0 {
-			break
-		}
-		for _, r := range records {
-			position = r.Position
-			what, step, _ := strings.Cut(string(r.Data), " ")
-			switch what {
-			case "run":
-				runs++
-			case "begin":
-				if begun++; done[step] {
-					repeated++
-					t.Errorf("the step %q was completed, and begins again", step)
-				}
-			case "done":
-				done[step] = true
+	lines, _, err := c.shared.Get(t.Context(), ledger)
+	if err != nil {
+		t.Fatal("the ledger:", err)
+	}
+	for line := range strings.Lines(string(lines)) {
+		what, step, _ := strings.Cut(strings.TrimSpace(line), " ")
+		switch what {
+		case "run":
+			runs++
+		case "begin":
+			if begun++; done[step] {
+				repeated++
+				t.Errorf("the step %q was completed, and begins again", step)
 			}
+		case "done":
+			done[step] = true
 		}
 	}
 	if len(done) < steps*len(handles) {

@@ -17,7 +17,7 @@ import (
 
 // known lists the errors that keep their identity between processes.
 var known = []error{
-	store.ErrNotFound, store.ErrConflict, store.ErrTrimmed, store.ErrOverflow, store.ErrClosed,
+	store.ErrNotFound, store.ErrConflict, store.ErrOverflow, store.ErrClosed,
 	store.ErrTooLarge, store.ErrFull, store.ErrInvalid,
 }
 
@@ -25,20 +25,17 @@ var known = []error{
 type Op struct {
 	Key    string
 	Data   []byte
-	Number uint64 // version, position or subscription
+	Number uint64 // version or subscription
 	TTL    time.Duration
-	Retain store.Retention
-	Limit  int
 }
 
 // A Result is the result of an operation. Err is the text of an error, if any, and Known
 // its index in known plus one, or 0 for other errors.
 type Result struct {
-	Data    []byte
-	Number  uint64
-	Records []store.Record
-	Err     string
-	Known   int
+	Data   []byte
+	Number uint64
+	Err    string
+	Known  int
 }
 
 func (r *Result) fail(err error) {
@@ -126,28 +123,6 @@ func (s *Session) Take(op Op, res *Result) (_ error) {
 	var err error
 	res.Data, err = s.store.Take(context.Background(), op.Key)
 	res.fail(err)
-	return nil
-}
-
-// Append appends a record to a log.
-func (s *Session) Append(op Op, res *Result) (_ error) {
-	var err error
-	res.Number, err = s.store.Append(context.Background(), op.Key, op.Data, op.Retain)
-	res.fail(err)
-	return nil
-}
-
-// Read returns records of a log.
-func (s *Session) Read(op Op, res *Result) (_ error) {
-	var err error
-	res.Records, err = s.store.Read(context.Background(), op.Key, op.Number, op.Limit)
-	res.fail(err)
-	return nil
-}
-
-// Drop removes a log.
-func (s *Session) Drop(op Op, res *Result) (_ error) {
-	res.fail(s.store.Drop(context.Background(), op.Key))
 	return nil
 }
 

@@ -71,12 +71,13 @@ type stepsIn struct {
 	Task string `json:"task"`
 }
 
-// run runs the steps of a task. It records in the store's log when a step starts and when
+// run runs the steps of a task. It records in the store when a step starts and when
 // Once has returned the step's value; after that, the step must not start again.
 func (in stepsIn) run(ctx context.Context, s store.Store) (string, error) {
 	note := func(what string, step int) error {
-		_, err := s.Append(context.WithoutCancel(ctx), ledger, fmt.Appendf(nil, "%s %s %d", what, in.Task, step), store.Retention{})
-		return err
+		return store.Update(context.WithoutCancel(ctx), s, ledger, 0, func(lines []byte) ([]byte, error) {
+			return fmt.Appendf(lines, "%s %s %d\n", what, in.Task, step), nil
+		})
 	}
 	if err := note("run", 0); err != nil {
 		return "", err
@@ -97,5 +98,5 @@ func (in stepsIn) run(ctx context.Context, s store.Store) (string, error) {
 	return fmt.Sprintf("%s by the process %d: %x", in.Task, os.Getpid(), rand.Uint64()), nil
 }
 
-// ledger is the log in which workers record their steps.
+// ledger is the key under which workers record their steps, one per line.
 const ledger = "ledger"

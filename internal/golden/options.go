@@ -28,10 +28,10 @@ func writeOptions(b *strings.Builder, indent string, v reflect.Value) {
 			fmt.Fprintf(b, "%s%s: no limit\n", indent, field.Name)
 		case isPlain(field.Type):
 			fmt.Fprintf(b, "%s%s: %v\n", indent, field.Name, value)
-		case kind == reflect.Struct:
+		case isGroup(field.Type):
 			fmt.Fprintf(b, "%s%s\n", indent, field.Name)
 			writeOptions(b, indent+"  ", value)
-		case !value.IsNil():
+		case kind != reflect.Struct && !value.IsNil():
 			fmt.Fprintf(b, "%s%s: not nil\n", indent, field.Name)
 		}
 	}
@@ -46,12 +46,17 @@ func SetAll[O any](options *O, n int64) *O {
 func setAll(v reflect.Value, n int64) {
 	for _, value := range v.Fields() {
 		switch {
-		case value.Kind() == reflect.Struct:
+		case isGroup(value.Type()):
 			setAll(value, n)
 		case value.CanInt() && value.CanSet():
 			value.SetInt(n)
 		}
 	}
+}
+
+// isGroup reports whether t is a struct of options.
+func isGroup(t reflect.Type) bool {
+	return t.Kind() == reflect.Struct && strings.HasSuffix(t.Name(), "Options")
 }
 
 // isPlain reports whether t is a number, a string or a boolean, or a struct of them.

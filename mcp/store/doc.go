@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 
 // Package store is the contract for what the replicas of an MCP server share: legacy
-// sessions, resumable event streams, change notifications, tasks and rate limits. A server
+// sessions, change notifications, tasks and rate limits. A server
 // on one machine needs only [NewMemory].
 //
 // The contract requires only single atomic steps. There are no locks, no transactions, and
@@ -10,10 +10,9 @@
 // that an engine such as NATS JetStream or Redis executes atomically. All replicas see the
 // same order of events, even if they act concurrently.
 //
-// A [Store] consists of three small interfaces. A consumer should ask for the one it needs:
+// A [Store] consists of two small interfaces. A consumer should ask for the one it needs:
 //
 //   - [Values]: values with versions; read, compare and swap, take.
-//   - [Logs]: records in order; append, read from a position.
 //   - [Topics]: messages to the current subscribers; publish, subscribe.
 //
 // # What holds for every method
@@ -27,8 +26,8 @@
 // that they are passed, and do not share the slices that they return. A nil slice is
 // equivalent to an empty one, and may be returned as either.
 //
-// Keys, and the names of logs and topics, are any UTF-8 text of one to [MaxKey] bytes,
-// without further syntax. Adapters escape what their engine does not accept. The three
+// Keys, and the names of topics, are any UTF-8 text of one to [MaxKey] bytes,
+// without further syntax. Adapters escape what their engine does not accept. The two
 // interfaces have separate name spaces. The error for an invalid key or a negative number
 // is [ErrInvalid].
 //
@@ -37,9 +36,8 @@
 // by a little over one second. A TTL of zero means no limit.
 //
 // A store, or its engine, is bounded. When it reaches a bound, it rejects new data with
-// [ErrFull] or [ErrTooLarge]; it does not drop data that it has accepted. Take, Drop and
-// the expiry of a TTL always make room. Values and records of half a megabyte, and messages
-// of four kilobytes, are never too large.
+// [ErrFull] or [ErrTooLarge]; it does not drop data that it has accepted. Take and the
+// expiry of a TTL always make room. Values of half a megabyte, and messages of four kilobytes, are never too large.
 //
 // A store whose engine is on another machine limits the time of each operation, even if the
 // context has no deadline. It may repeat a step whose response was lost, as long as the

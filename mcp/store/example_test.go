@@ -24,18 +24,9 @@ func Example() {
 	fmt.Printf("%s %v\n", user, err)
 	_, err = s.Take(ctx, "login.4711")
 	fmt.Println(errors.Is(err, store.ErrNotFound))
-
-	// A stream of events that a client can resume.
-	seen, _ := s.Append(ctx, "stream", []byte("first"), store.Retention{Records: 100})
-	_, _ = s.Append(ctx, "stream", []byte("second"), store.Retention{Records: 100})
-	records, _ := s.Read(ctx, "stream", seen, 0)
-	for _, record := range records {
-		fmt.Printf("%s\n", record.Data)
-	}
 	// Output:
 	// alice <nil>
 	// true
-	// second
 }
 
 func ExampleUpdate() {

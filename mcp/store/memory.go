@@ -18,16 +18,12 @@ import (
 
 // MemoryOptions configures a [Memory]. A zero field means the default.
 type MemoryOptions struct {
-	// MaxBytes bounds the memory of values and logs: their keys, their data and a
+	// MaxBytes bounds the memory of values: their keys, their data and a
 	// fixed overhead for each. The default is 64 MiB.
 	MaxBytes int
 
-	// MaxValue bounds a single value or record. The default is 1 MiB.
+	// MaxValue bounds a single value. The default is 1 MiB.
 	MaxValue int
-
-	// Log is the maximum and the default retention of a log. It defaults to 1024 records, 1
-	// MiB and one hour.
-	Log Retention
 
 	// MaxSubscriptions bounds the subscriptions to all topics. The default is 65536.
 	MaxSubscriptions int
@@ -50,11 +46,6 @@ func (o *MemoryOptions) withDefaults() MemoryOptions {
 		MaxSubscriptions: cmp.Or(o.MaxSubscriptions, 1<<16),
 		MaxMessage:       cmp.Or(o.MaxMessage, 64<<10),
 		MaxQueue:         cmp.Or(o.MaxQueue, 64),
-		Log: Retention{
-			Records: cmp.Or(o.Log.Records, 1024),
-			Bytes:   cmp.Or(o.Log.Bytes, 1<<20),
-			TTL:     cmp.Or(o.Log.TTL, time.Hour),
-		},
 	}
 }
 
@@ -67,10 +58,9 @@ type Memory struct {
 	start   time.Time
 
 	mu       sync.Mutex
-	last     uint64 // the last version or position that was assigned
+	last     uint64 // the last version that was assigned
 	bytes    int    // as counted for MemoryOptions.MaxBytes
 	values   map[string]*memoryValue
-	logs     map[string]*memoryLog
 	expiries expiryHeap
 }
 
@@ -80,14 +70,13 @@ var _ Store = (*Memory)(nil)
 // an option is negative.
 func NewMemory(options *MemoryOptions) *Memory {
 	o := options.withDefaults()
-	if min(o.MaxBytes, o.MaxValue, o.MaxSubscriptions, o.MaxMessage, o.MaxQueue, o.Log.Records, o.Log.Bytes) < 0 || o.Log.TTL < 0 {
+	if min(o.MaxBytes, o.MaxValue, o.MaxSubscriptions, o.MaxMessage, o.MaxQueue) < 0 {
 		panic(fmt.Sprintf("store: NewMemory with a negative option: %+v", o))
 	}
 	return &Memory{
 		options: o,
 		start:   time.Now(),
 		values:  map[string]*memoryValue{},
-		logs:    map[string]*memoryLog{},
 	}
 }
 
@@ -105,7 +94,7 @@ type memoryValue struct {
 	version uint64
 }
 
-// overhead is counted for an entry, or a record of a log, in addition to its key and data.
+// overhead is counted for a value in addition to its key and data.
 const overhead = 160
 
 // Get returns a copy of a value; see [Values].
@@ -170,7 +159,7 @@ func (m *Memory) Take(ctx context.Context, key string) ([]byte, error) {
 	return v.value, nil // m no longer refers to it
 }
 
-// startOperation starts every method on values and logs. If it succeeds, it leaves m locked and
+// startOperation starts every method on values. If it succeeds, it leaves m locked and
 // returns the time.
 func (m *Memory) startOperation(ctx context.Context, key string) (now time.Duration, err error) {
 	m.mustBeMade()
@@ -232,22 +221,16 @@ const (
 func (m *Memory) sweep(now time.Duration, most int) {
 	for range most {
 		e := m.expiries.first()
-		if e == nil || !e.expires().over(now) {
+		if e == nil || !e.over(now) {
 			return
 		}
 		m.remove(e)
 	}
 }
 
-// remove removes a value or a log.
-func (m *Memory) remove(e expiring) {
-	m.expiries.set(e, never)
-	switch e := e.(type) {
-	case *memoryValue:
-		delete(m.values, e.key)
-		m.bytes -= overhead + len(e.key) + len(e.value)
-	case *memoryLog:
-		delete(m.logs, e.key)
-		m.bytes -= overhead + len(e.key) + len(e.records)*overhead + e.bytes
-	}
+// remove removes a value.
+func (m *Memory) remove(v *memoryValue) {
+	m.expiries.set(v, never)
+	delete(m.values, v.key)
+	m.bytes -= overhead + len(v.key) + len(v.value)
 }

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// never is the deadline of an entry that does not expire.
+// never is the deadline of a value that does not expire.
 const never time.Duration = math.MaxInt64
 
-// deadline returns when an entry expires whose TTL is set now.
+// deadline returns when a value expires whose TTL is set now.
 func deadline(now, ttl time.Duration) time.Duration {
 	if ttl == 0 || ttl > never-now {
 		return never
@@ -20,7 +20,7 @@ func deadline(now, ttl time.Duration) time.Duration {
 	return now + ttl
 }
 
-// expiry is the part of an entry that holds its deadline. Deadlines count from the start of
+// expiry is the part of a value that holds its deadline. Deadlines count from the start of
 // the store, on the monotonic clock.
 type expiry struct {
 	key      string
@@ -29,25 +29,21 @@ type expiry struct {
 }
 
 func (e *expiry) over(now time.Duration) bool { return e.slot > 0 && e.deadline <= now }
-func (e *expiry) expires() *expiry            { return e }
 
-// expiring is an entry that embeds an expiry.
-type expiring interface{ expires() *expiry }
-
-// expiryHeap holds all entries with a deadline, the earliest first.
+// expiryHeap holds all values with a deadline, the earliest first.
 type expiryHeap struct{ entries entries }
 
-// first returns the entry that expires next, or nil.
-func (h *expiryHeap) first() expiring {
+// first returns the value that expires next, or nil.
+func (h *expiryHeap) first() *memoryValue {
 	if len(h.entries) == 0 {
 		return nil
 	}
 	return h.entries[0]
 }
 
-// set changes the deadline of an entry.
-func (h *expiryHeap) set(e expiring, deadline time.Duration) {
-	x := e.expires()
+// set changes the deadline of a value.
+func (h *expiryHeap) set(e *memoryValue, deadline time.Duration) {
+	x := &e.expiry
 	x.deadline = deadline
 	switch {
 	case deadline == never && x.slot > 0:
@@ -61,20 +57,20 @@ func (h *expiryHeap) set(e expiring, deadline time.Duration) {
 }
 
 // entries implements heap.Interface.
-type entries []expiring
+type entries []*memoryValue
 
 func (s entries) Len() int           { return len(s) }
-func (s entries) Less(i, j int) bool { return s[i].expires().deadline < s[j].expires().deadline }
+func (s entries) Less(i, j int) bool { return s[i].deadline < s[j].deadline }
 
 func (s entries) Swap(i, j int) {
 	s[i], s[j] = s[j], s[i]
-	s[i].expires().slot, s[j].expires().slot = i+1, j+1
+	s[i].slot, s[j].slot = i+1, j+1
 }
 
 func (s *entries) Push(e any) {
-	entry := e.(expiring)
+	entry, _ := e.(*memoryValue)
 	*s = append(*s, entry)
-	entry.expires().slot = len(*s)
+	entry.slot = len(*s)
 }
 
 func (s *entries) Pop() any {
@@ -82,6 +78,6 @@ func (s *entries) Pop() any {
 	e := (*s)[last]
 	(*s)[last] = nil
 	*s = (*s)[:last]
-	e.expires().slot = 0
+	e.slot = 0
 	return e
 }

@@ -59,41 +59,18 @@ func TestMemoryValueExpiresOnTime(t *testing.T) {
 	})
 }
 
-func TestMemoryRecordsExpireOneByOne(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m, keep := store.NewMemory(nil), store.Retention{TTL: time.Minute}
-		first, err := m.Append(t.Context(), "log", []byte("a"), keep)
-		wantError(t, "Append", err, nil)
-		pass(30 * time.Second)
-		_, err = m.Append(t.Context(), "log", []byte("b"), keep)
-		wantError(t, "Append", err, nil)
-		pass(30 * time.Second)
-		_, err = m.Read(t.Context(), "log", 0, 0)
-		wantError(t, "Read across an expired record", err, store.ErrTrimmed)
-		records, err := m.Read(t.Context(), "log", first, 0)
-		wantError(t, "Read behind an expired record", err, nil)
-		if len(records) != 1 || string(records[0].Data) != "b" {
-			t.Fatalf("records are %v, want b", records)
-		}
-		pass(30 * time.Second)
-		_, err = m.Read(t.Context(), "log", first, 0)
-		wantError(t, "Read when all have expired", err, store.ErrTrimmed)
-	})
-}
-
 // TestMemoryBound fills a small store in every way, several times: writes are rejected at
-// the limit, and values that are removed, replaced, trimmed or expired make room.
+// the limit, and values that are removed, replaced or expired make room.
 func TestMemoryBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := store.NewMemory(&store.MemoryOptions{MaxBytes: 10_000})
 		free := map[string]func(key string) error{
 			"take": func(key string) error { _, err := m.Take(t.Context(), key); return err },
-			"drop": func(key string) error { return m.Drop(t.Context(), "log"+key) },
 			"wait": func(string) error { return nil },
 		}
 		for range 3 {
 			for how, empty := range free {
-				keys := fill(t, m, how == "drop")
+				keys := fill(t, m)
 				if keys < 10 || keys > 100 {
 					t.Fatalf("the store took %d keys", keys)
 				}
@@ -108,35 +85,14 @@ func TestMemoryBound(t *testing.T) {
 	})
 }
 
-// Expired records make room even if later records are kept.
-func TestMemoryExpiredRecordsMakeRoom(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := store.NewMemory(&store.MemoryOptions{MaxBytes: 10_000})
-		for range 20 {
-			_, err := m.Append(t.Context(), "log", make([]byte, 1000), store.Retention{TTL: time.Minute})
-			wantError(t, "Append", err, nil)
-			pass(20 * time.Second)
-		}
-	})
-}
-
-// fill adds keys or logs until the store is full, and returns their number.
-func fill(t *testing.T, m *store.Memory, logs bool) int {
+// fill adds keys until the store is full, and returns their number.
+func fill(t *testing.T, m *store.Memory) int {
 	t.Helper()
 	for i := 0; ; i++ {
-		var err error
 		key := strconv.Itoa(i)
-		if logs {
-			_, err = m.Append(t.Context(), "log"+key, make([]byte, 50), store.Retention{Records: 1})
-			if err == nil {
-				_, err = m.Append(t.Context(), "log"+key, make([]byte, 10), store.Retention{Records: 1})
-			}
-		} else {
-			var version uint64
-			version, err = m.Put(t.Context(), key, make([]byte, 100), 0, 0)
-			if err == nil {
-				_, err = m.Put(t.Context(), key, make([]byte, 10), version, time.Hour)
-			}
+		version, err := m.Put(t.Context(), key, make([]byte, 100), 0, 0)
+		if err == nil {
+			_, err = m.Put(t.Context(), key, make([]byte, 10), version, time.Hour)
 		}
 		if err != nil {
 			wantError(t, "adding to a full store", err, store.ErrFull)
@@ -149,35 +105,7 @@ func TestMemoryTooLarge(t *testing.T) {
 	m := store.NewMemory(&store.MemoryOptions{MaxValue: 10, MaxMessage: 5})
 	_, err := m.Put(t.Context(), "key", make([]byte, 11), 0, 0)
 	wantError(t, "Put", err, store.ErrTooLarge)
-	_, err = m.Append(t.Context(), "key", make([]byte, 11), store.Retention{})
-	wantError(t, "Append", err, store.ErrTooLarge)
 	wantError(t, "Publish", m.Publish(t.Context(), "key", make([]byte, 6)), store.ErrTooLarge)
-}
-
-func TestMemoryRetentionCannotExceedOptions(t *testing.T) {
-	m := store.NewMemory(&store.MemoryOptions{Log: store.Retention{Records: 2}})
-	for range 3 {
-		_, err := m.Append(t.Context(), "log", nil, store.Retention{Records: 100})
-		wantError(t, "Append", err, nil)
-	}
-	_, err := m.Read(t.Context(), "log", 0, 0)
-	wantError(t, "Read", err, store.ErrTrimmed)
-}
-
-func TestMemoryTTLCannotExceedOptions(t *testing.T) {
-	for _, ttl := range []time.Duration{0, time.Hour} {
-		synctest.Test(t, func(t *testing.T) {
-			m := store.NewMemory(&store.MemoryOptions{Log: store.Retention{TTL: time.Minute}})
-			position, err := m.Append(t.Context(), "log", nil, store.Retention{TTL: ttl})
-			wantError(t, "Append", err, nil)
-			pass(time.Minute - 1)
-			_, err = m.Read(t.Context(), "log", position, 0)
-			wantError(t, "Read in time", err, nil)
-			pass(1)
-			_, err = m.Read(t.Context(), "log", position, 0)
-			wantError(t, "Read after that", err, store.ErrTrimmed)
-		})
-	}
 }
 
 func TestMemoryOverflowIsReportedInPlace(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// MaxKey is the maximum length of a key, and of the name of a log or topic, in bytes.
+// MaxKey is the maximum length of a key, and of the name of a topic, in bytes.
 const MaxKey = 512
 
 // Errors returned by a store. Compare with [errors.Is]: implementations may wrap them.
@@ -20,14 +20,11 @@ var (
 	ErrNotFound = errors.New("store: not found")
 	// ErrConflict means that the value is not at the expected version.
 	ErrConflict = errors.New("store: conflict")
-	// ErrTrimmed means that records after the position are gone, or that the log never had
-	// the position.
-	ErrTrimmed = errors.New("store: position is not in the log")
 	// ErrOverflow means that a subscription has lost messages.
 	ErrOverflow = errors.New("store: messages lost by a slow subscriber")
 	// ErrClosed means that the subscription is closed.
 	ErrClosed = errors.New("store: subscription closed")
-	// ErrTooLarge means that a value, record or message is larger than the store accepts.
+	// ErrTooLarge means that a value or message is larger than the store accepts.
 	ErrTooLarge = errors.New("store: too large")
 	// ErrFull means that the store currently has no room for more data.
 	ErrFull = errors.New("store: full")
@@ -38,7 +35,6 @@ var (
 // A Store holds everything that replicas share.
 type Store interface {
 	Values
-	Logs
 	Topics
 }
 
@@ -62,50 +58,9 @@ type Values interface {
 	Take(ctx context.Context, key string) (value []byte, err error)
 }
 
-// Logs holds logs by name. A log exists while it has records; a log that does not exist is
-// equivalent to an empty one.
-type Logs interface {
-	// Append adds a record at the end of a log and returns its position. Positions are
-	// greater than zero and increase from record to record, not always by one. The log is
-	// then trimmed from the beginning to what keep allows.
-	Append(ctx context.Context, log string, data []byte, keep Retention) (position uint64, err error)
-
-	// Read returns the records after a position, oldest first. It returns at most limit
-	// records or, if limit is zero, as many as the store chooses. Position zero is before
-	// the first record. If there are no records and no error, the position is the end of
-	// the log. To wait for more, subscribe to a topic, then read, then wait.
-	//
-	// If a record after the position has been trimmed or has expired, the error is
-	// [ErrTrimmed], even for position zero: Read never skips records silently. The error is
-	// also [ErrTrimmed] if the position does not, or no longer, belong to this log. If all
-	// records have expired, this is the case for every position except zero.
-	Read(ctx context.Context, log string, position uint64, limit int) ([]Record, error)
-
-	// Drop removes a log. Dropping a log that does not exist is not an error. Positions of
-	// the dropped log are invalid in a later log of the same name.
-	Drop(ctx context.Context, log string) error
-}
-
-// A Record is an element of a log.
-type Record struct {
-	Position uint64
-	Data     []byte
-}
-
-// Retention limits how much of a log is kept. A zero field means the store's own limit; a
-// field cannot raise that limit. The newest record is always kept until its TTL ends. All
-// records of a log should be appended with the same Retention. How long a record is kept
-// between records with a different Retention is undefined, but records are always removed
-// from the beginning of the log.
-type Retention struct {
-	Records int           // number of records
-	Bytes   int           // bytes of data in all records
-	TTL     time.Duration // of a record, from when it is appended
-}
-
 // Topics carries messages from publishers to subscribers. It stores nothing: a message is
-// gone when all subscribers have received it. Messages are hints to look at values and
-// logs. They are small, and may be lost or delivered twice when a connection breaks. Lost
+// gone when all subscribers have received it. Messages are hints to look at values.
+// They are small, and may be lost or delivered twice when a connection breaks. Lost
 // messages are reported.
 type Topics interface {
 	// Publish sends a message to the current subscriptions. It does not wait for
@@ -167,7 +122,7 @@ func Update(ctx context.Context, values Values, key string, ttl time.Duration, c
 	return fmt.Errorf("%w: %d attempts to update a value failed", ErrConflict, maxAttempts)
 }
 
-// CheckKey returns an [ErrInvalid] unless key is valid as a key or as the name of a log or
+// CheckKey returns an [ErrInvalid] unless key is valid as a key or as the name of a
 // topic. It is for implementations.
 func CheckKey(key string) error {
 	switch {

@@ -137,16 +137,6 @@ func (l *link) Take(ctx context.Context, key string) (value []byte, err error) {
 	return value, err
 }
 
-func (l *link) Append(ctx context.Context, log string, data []byte, keep store.Retention) (uint64, error) {
-	return l.shared.Append(ctx, log, data, keep)
-}
-
-func (l *link) Read(ctx context.Context, log string, position uint64, limit int) ([]store.Record, error) {
-	return l.shared.Read(ctx, log, position, limit)
-}
-
-func (l *link) Drop(ctx context.Context, log string) error { return l.shared.Drop(ctx, log) }
-
 func (l *link) Publish(ctx context.Context, topic string, message []byte) error {
 	return l.do(ctx, "publish", topic, func() error { return l.shared.Publish(ctx, topic, message) })
 }

@@ -105,21 +105,6 @@ func (c *counter) Take(ctx context.Context, key string) ([]byte, error) {
 	return c.Store.Take(ctx, key)
 }
 
-func (c *counter) Append(ctx context.Context, log string, data []byte, keep store.Retention) (uint64, error) {
-	c.steps.Add(1)
-	return c.Store.Append(ctx, log, data, keep)
-}
-
-func (c *counter) Read(ctx context.Context, log string, position uint64, limit int) ([]store.Record, error) {
-	c.steps.Add(1)
-	return c.Store.Read(ctx, log, position, limit)
-}
-
-func (c *counter) Drop(ctx context.Context, log string) error {
-	c.steps.Add(1)
-	return c.Store.Drop(ctx, log)
-}
-
 func (c *counter) Publish(ctx context.Context, topic string, message []byte) error {
 	if topic != "psi/alive" {
 		c.steps.Add(1)

@@ -19,8 +19,8 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// Replicas that share a store serve each other's sessions, so no load balancer has to know
-// which replica holds which session.
+// Replicas that share a store pass on each other's sessions, so no load balancer has to know
+// which replica has which session.
 func ExampleOpen() {
 	nc, err := nats.Connect(embedded(), nats.MaxReconnects(-1))
 	if err != nil {
@@ -36,26 +36,25 @@ func ExampleOpen() {
 	defer shared.Close()
 
 	mux := mcp.NewMux("server", "v1.0.0", &mcp.MuxOptions{StateStore: shared})
-	endpoint := mcphttp.NewHandler(mux, &mcphttp.Options{Store: shared})
-	http.Handle("/mcp", endpoint) // then http.ListenAndServe
+	endpoint := mcphttp.NewHandler(mux, &mcphttp.Options{Sessions: mcphttp.SessionOptions{
+		Shared: &mcphttp.SharedSessions{Values: shared, URL: "http://10.0.0.7:8080/peers", Keys: [][]byte{[]byte("the same secret on all replicas")}},
+	}})
+	http.Handle("/mcp", endpoint)
+	http.Handle("/peers", endpoint.PeerHandler()) // then http.ListenAndServe
 
 	version, err := shared.Put(context.Background(), "key", []byte("value"), 0, time.Minute)
 	fmt.Println(version > 0, err)
 	// Output: true <nil>
 }
 
-// If a server cannot create streams, an operator can create them.
-func ExampleStreams() {
-	streams, err := natsstore.Streams(&natsstore.Options{Namespace: "shop", Replicas: 3})
+// If a server cannot create its stream, an operator can create it.
+func ExampleStreamConfig() {
+	s, err := natsstore.StreamConfig(&natsstore.Options{Namespace: "shop", Replicas: 3})
 	if err != nil {
 		log.Fatal(err)
 	}
-	for _, s := range streams {
-		fmt.Println(s.Name, s.Subjects, s.Replicas)
-	}
-	// Output:
-	// KV_shop [$KV.shop.>] 3
-	// shop_logs [shop.logs.>] 3
+	fmt.Println(s.Name, s.Subjects, s.Replicas)
+	// Output: KV_shop [$KV.shop.>] 3
 }
 
 // embedded starts a NATS server in this process. In production, it is a separate process.

@@ -126,16 +126,6 @@ func (s *spread) Take(ctx context.Context, key string) ([]byte, error) {
 	return s.next().Take(ctx, key)
 }
 
-func (s *spread) Append(ctx context.Context, log string, data []byte, keep store.Retention) (uint64, error) {
-	return s.next().Append(ctx, log, data, keep)
-}
-
-func (s *spread) Read(ctx context.Context, log string, position uint64, limit int) ([]store.Record, error) {
-	return s.next().Read(ctx, log, position, limit)
-}
-
-func (s *spread) Drop(ctx context.Context, log string) error { return s.next().Drop(ctx, log) }
-
 // Publish always uses the same replica, because messages are ordered only per publisher.
 func (s *spread) Publish(ctx context.Context, topic string, message []byte) error {
 	return s.replicas[0].Publish(ctx, topic, message)
@@ -151,9 +141,6 @@ func steps(ctx context.Context, s store.Store) map[string]func() error {
 		"Get":     func() error { _, _, err := s.Get(ctx, "key"); return err },
 		"Put":     func() error { _, err := s.Put(ctx, "key", nil, 0, 0); return err },
 		"Take":    func() error { _, err := s.Take(ctx, "key"); return err },
-		"Append":  func() error { _, err := s.Append(ctx, "log", nil, store.Retention{}); return err },
-		"Read":    func() error { _, err := s.Read(ctx, "log", 0, 0); return err },
-		"Drop":    func() error { return s.Drop(ctx, "log") },
 		"Publish": func() error { return s.Publish(ctx, "topic", nil) },
 		"Subscribe": func() error {
 			sub, err := s.Subscribe(ctx, "topic")

@@ -37,15 +37,10 @@ func TestNamespaces(t *testing.T) {
 	defer sub.Close()
 	_, err = one.Put(ctx, "key", []byte("of one"), 0, 0)
 	wantError(t, "Put", err, nil)
-	_, err = one.Append(ctx, "log", []byte("of one"), store.Retention{})
-	wantError(t, "Append", err, nil)
 	wantError(t, "Publish", one.Publish(ctx, "topic", []byte("of one")), nil)
 
 	_, _, err = two.Get(ctx, "key")
 	wantError(t, "Get of a key of another namespace", err, store.ErrNotFound)
-	if records, err := two.Read(ctx, "log", 0, 0); len(records) != 0 || err != nil {
-		t.Errorf("Read of a log of another namespace: %v, %v", records, err)
-	}
 	wantError(t, "Publish", two.Publish(ctx, "topic", []byte("of two")), nil)
 	if message, err := sub.Next(ctx); string(message) != "of two" || err != nil {
 		t.Errorf("Next: %q, %v", message, err)
@@ -58,17 +53,7 @@ func TestLimits(t *testing.T) {
 	ctx, large := t.Context(), make([]byte, 10_001)
 	_, err := s.Put(ctx, "key", large, 0, 0)
 	wantError(t, "Put of a large value", err, store.ErrTooLarge)
-	_, err = s.Append(ctx, "log", large, store.Retention{})
-	wantError(t, "Append of a large record", err, store.ErrTooLarge)
 	wantError(t, "Publish of a large message", s.Publish(ctx, "topic", large), store.ErrTooLarge)
-
-	for i := 0; err == nil || errors.Is(err, store.ErrTooLarge); i++ {
-		_, err = s.Append(ctx, "log", make([]byte, 5000), store.Retention{})
-	}
-	wantError(t, "Append to a full store", err, store.ErrFull)
-	wantError(t, "Drop", s.Drop(ctx, "log"), nil)
-	_, err = s.Append(ctx, "log", nil, store.Retention{})
-	wantError(t, "Append after Drop", err, nil)
 }
 
 // A full store rejects new values, but values can still be taken from it.
@@ -107,41 +92,22 @@ func TestFullStore(t *testing.T) {
 	}
 }
 
-// A log is trimmed on the server, not only for readers.
-func TestLogsAreTrimmed(t *testing.T) {
-	nc := connect(t, single(t).ClientURL())
-	s := open(t, nc, nil)
-	for range 1000 {
-		_, err := s.Append(t.Context(), "log", []byte("record"), store.Retention{Records: 10})
-		wantError(t, "Append", err, nil)
-	}
-	js, err := jetstream.New(nc)
-	wantError(t, "JetStream", err, nil)
-	stream, err := js.Stream(t.Context(), "psi_logs")
-	wantError(t, "Stream", err, nil)
-	if n := stream.CachedInfo().State.Msgs; n < 10 || n > 20 {
-		t.Errorf("the server has %d records of a log that keeps 10, want 20 at most", n)
-	}
-}
-
 // The longest TTL does not expire in the past.
 func TestLongestTTL(t *testing.T) {
-	s := open(t, connect(t, single(t).ClientURL()), &natsstore.Options{Log: store.Retention{TTL: math.MaxInt64}})
-	_, err := s.Append(t.Context(), "log", []byte("record"), store.Retention{})
-	wantError(t, "Append", err, nil)
+	s := open(t, connect(t, single(t).ClientURL()), nil)
+	_, err := s.Put(t.Context(), "key", []byte("value"), 0, math.MaxInt64)
+	wantError(t, "Put", err, nil)
 	<-time.After(1500 * time.Millisecond) // servers check for expiry every second
-	if records, err := s.Read(t.Context(), "log", 0, 0); err != nil || len(records) != 1 {
-		t.Errorf("the log has %v, %v, want the record", records, err)
-	}
+	_, _, err = s.Get(t.Context(), "key")
+	wantError(t, "Get", err, nil)
 }
 
 func TestOpenSaysWhatIsWrong(t *testing.T) {
 	nc := connect(t, single(t).ClientURL())
 	js, err := jetstream.New(nc)
 	wantError(t, "JetStream", err, nil)
-	streams, err := natsstore.Streams(&natsstore.Options{Namespace: "other"})
-	wantError(t, "Streams", err, nil)
-	broken := streams[0]
+	broken, err := natsstore.StreamConfig(&natsstore.Options{Namespace: "other"})
+	wantError(t, "StreamConfig", err, nil)
 	broken.Name, broken.Subjects, broken.AllowMsgTTL, broken.Discard = "KV_broken", []string{"$KV.broken.>"}, false, jetstream.DiscardOld
 	_, err = js.CreateStream(t.Context(), broken)
 	wantError(t, "CreateStream", err, nil)
@@ -198,9 +164,8 @@ func TestReadOnly(t *testing.T) {
 		t.Errorf("Get: %q, %v", value, err)
 	}
 	for name, write := range map[string]func() error{
-		"Put":    func() error { _, err := s.Put(t.Context(), "new", nil, 0, 0); return err },
-		"Take":   func() error { _, err := s.Take(t.Context(), "key"); return err },
-		"Append": func() error { _, err := s.Append(t.Context(), "log", nil, store.Retention{}); return err },
+		"Put":  func() error { _, err := s.Put(t.Context(), "new", nil, 0, 0); return err },
+		"Take": func() error { _, err := s.Take(t.Context(), "key"); return err },
 	} {
 		began := time.Now()
 		if err := write(); err == nil || !strings.Contains(strings.ToLower(err.Error()), "permission") || time.Since(began) > 5*time.Second {

@@ -47,8 +47,15 @@ func newReplica(t *testing.T, address string) (*url.URL, *mcp.Mux) {
 		answer, err := mcp.Elicit[confirmation](ctx, "sure", "Are you sure?")
 		return fmt.Sprint("sure: ", answer.Sure), err
 	}, nil))
-	endpoint := mcphttp.NewHandler(mux, &mcphttp.Options{Store: shared, Logger: logger})
-	server := httptest.NewServer(endpoint)
+	server := httptest.NewUnstartedServer(nil)
+	endpoint := mcphttp.NewHandler(mux, &mcphttp.Options{Logger: logger, Sessions: mcphttp.SessionOptions{
+		Shared: &mcphttp.SharedSessions{Values: shared, URL: "http://" + server.Listener.Addr().String() + "/peers", Keys: [][]byte{bytes.Repeat([]byte("k"), 32)}},
+	}})
+	routes := http.NewServeMux()
+	routes.Handle("/", endpoint)
+	routes.Handle("/peers", endpoint.PeerHandler())
+	server.Config.Handler = routes
+	server.Start()
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()

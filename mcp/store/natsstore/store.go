@@ -17,7 +17,6 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/go-psi/psi/internal/lru"
 	"github.com/go-psi/psi/mcp/store"
 	"github.com/go-psi/psi/mcp/store/internal/hints"
 )
@@ -28,20 +27,16 @@ type Options struct {
 	// must use the same one. It has up to 64 letters, digits, dashes and underscores. ""
 	// means "psi".
 	Namespace string
-	// Replicas is the number of servers that store each stream: 1, 3 or 5. 0 means the
-	// number of the existing streams, or 1 if they are created.
+	// Replicas is the number of servers that store the stream: 1, 3 or 5. 0 means the
+	// number of the existing stream, or 1 if it is created.
 	Replicas int
-	// InMemory stores new streams in the memory of the servers instead of in files. A
+	// InMemory stores a new stream in the memory of the servers instead of in files. A
 	// stream is empty after all servers that store it have restarted. In a cluster, it then
-	// assigns the same versions and positions again, which violates the contract of package
+	// assigns the same versions again, which violates the contract of package
 	// store: use three Replicas there.
 	InMemory bool
-	// MaxBytes limits the size of each of the two streams when they are created. 0 means 1 GiB.
+	// MaxBytes limits the size of the stream when it is created. 0 means 1 GiB.
 	MaxBytes int64
-	// Log is the maximum and the default retention of a log. A zero field means 1024
-	// records, 1 MiB or one hour. Up to twice as much is stored, because logs are trimmed
-	// in batches.
-	Log store.Retention
 	// MaxQueue is the number of messages that may be queued in one subscription before it
 	// overflows. 0 means 1024.
 	MaxQueue int
@@ -60,7 +55,7 @@ func (o *Options) withDefaults() (Options, error) {
 	if o != nil {
 		opts = *o
 	}
-	if opts.Replicas < 0 || opts.MaxBytes < 0 || opts.MaxQueue < 0 || opts.Timeout < 0 || min(opts.Log.Records, opts.Log.Bytes) < 0 || opts.Log.TTL < 0 {
+	if opts.Replicas < 0 || opts.MaxBytes < 0 || opts.MaxQueue < 0 || opts.Timeout < 0 {
 		return opts, fmt.Errorf("natsstore: an option is negative: %+v", opts)
 	}
 	opts.Namespace = cmp.Or(opts.Namespace, "psi")
@@ -73,11 +68,6 @@ func (o *Options) withDefaults() (Options, error) {
 	opts.MaxBytes = cmp.Or(opts.MaxBytes, 1<<30)
 	opts.MaxQueue = cmp.Or(opts.MaxQueue, 1024)
 	opts.Timeout = cmp.Or(opts.Timeout, 10*time.Second)
-	opts.Log = store.Retention{
-		Records: cmp.Or(opts.Log.Records, 1024),
-		Bytes:   cmp.Or(opts.Log.Bytes, 1<<20),
-		TTL:     cmp.Or(opts.Log.TTL, time.Hour),
-	}
 	return opts, nil
 }
 
@@ -87,26 +77,20 @@ type Store struct {
 	js     jetstream.JetStream
 	opts   Options
 	values jetstream.Stream
-	logs   jetstream.Stream
 	status chan nats.Status
 	peers  *nats.Subscription        // responds to other stores
 	down   atomic.Pointer[time.Time] // when the connection was lost; nil if there is one
 
-	restoring atomic.Bool // true while missing streams are created
+	restoring atomic.Bool // true while the stream is created again
 	publisher hints.Publisher
 
-	mu        sync.Mutex             // locked before the mutex of a queue
-	tails     *lru.Map[string, tail] // of logs to which this process has appended, by subject
+	mu        sync.Mutex // locked before the mutex of a queue
 	listening map[*subscription]struct{}
 }
 
 var _ store.Store = (*Store)(nil)
 
-// maxTails limits the logs whose last record is remembered. Appending to other logs takes
-// one more round trip.
-const maxTails = 1 << 14
-
-// Open creates missing streams, checks existing ones, and returns a store that uses the
+// Open creates the stream if it is missing, checks it otherwise, and returns a store that uses the
 // connection. opts may be nil. Close the store before the connection.
 //
 // It fails if JetStream is not enabled, if an existing stream does not have what the store
@@ -122,14 +106,10 @@ func Open(ctx context.Context, nc *nats.Conn, opts *Options) (*Store, error) {
 	}
 	s := &Store{
 		nc: nc, js: js, opts: o,
-		tails: lru.New[string, tail](maxTails), listening: map[*subscription]struct{}{},
+		listening: map[*subscription]struct{}{},
 	}
 	s.restoring.Store(true)
-	wanted := o.streams()
-	if s.values, err = s.openStream(ctx, wanted[0]); err != nil {
-		return nil, err
-	}
-	if s.logs, err = s.openStream(ctx, wanted[1]); err != nil {
+	if s.values, err = s.openStream(ctx, o.stream()); err != nil {
 		return nil, err
 	}
 	s.restoring.Store(false)

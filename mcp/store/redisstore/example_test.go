@@ -6,6 +6,7 @@ package redisstore_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 
 	"github.com/redis/rueidis"
 
@@ -14,8 +15,8 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// Replicas that share a store serve each other's sessions, so no load balancer has to know
-// which replica holds which session.
+// Replicas that share a store pass on each other's sessions, so no load balancer has to know
+// which replica has which session.
 func ExampleOpen() { //nolint:testableexamples // it needs a server
 	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{"localhost:6379"}})
 	if err != nil {
@@ -31,6 +32,9 @@ func ExampleOpen() { //nolint:testableexamples // it needs a server
 	defer shared.Close()
 
 	mux := mcp.NewMux("server", "v1.0.0", &mcp.MuxOptions{StateStore: shared})
-	endpoint := mcphttp.NewHandler(mux, &mcphttp.Options{Store: shared})
-	_ = endpoint // serve it with net/http
+	endpoint := mcphttp.NewHandler(mux, &mcphttp.Options{Sessions: mcphttp.SessionOptions{
+		Shared: &mcphttp.SharedSessions{Values: shared, URL: "http://10.0.0.7:8080/peers", Keys: [][]byte{[]byte("the same secret on all replicas")}},
+	}})
+	http.Handle("/mcp", endpoint)
+	http.Handle("/peers", endpoint.PeerHandler()) // then http.ListenAndServe
 }

@@ -104,15 +104,10 @@ func TestNamespaces(t *testing.T) {
 	defer sub.Close()
 	_, err = one.Put(ctx, "key", []byte("of one"), 0, 0)
 	wantError(t, "Put", err, nil)
-	_, err = one.Append(ctx, "log", []byte("of one"), store.Retention{})
-	wantError(t, "Append", err, nil)
 	wantError(t, "Publish", one.Publish(ctx, "topic", []byte("of one")), nil)
 
 	_, _, err = two.Get(ctx, "key")
 	wantError(t, "Get of a key of another namespace", err, store.ErrNotFound)
-	if records, err := two.Read(ctx, "log", 0, 0); len(records) != 0 || err != nil {
-		t.Errorf("Read of a log of another namespace: %v, %v", records, err)
-	}
 	wantError(t, "Publish", two.Publish(ctx, "topic", []byte("of two")), nil)
 	if message, err := sub.Next(ctx); string(message) != "of two" || err != nil {
 		t.Errorf("Next: %q, %v", message, err)
@@ -125,8 +120,6 @@ func TestFullStore(t *testing.T) {
 	ctx := t.Context()
 	_, err := s.Put(ctx, "key", make([]byte, 100_001), 0, 0)
 	wantError(t, "Put of a large value", err, store.ErrTooLarge)
-	_, err = s.Append(ctx, "log", make([]byte, 100_001), store.Retention{})
-	wantError(t, "Append of a large record", err, store.ErrTooLarge)
 	wantError(t, "Publish of a large message", s.Publish(ctx, "topic", make([]byte, 100_001)), store.ErrTooLarge)
 
 	keys := 0
@@ -134,8 +127,6 @@ func TestFullStore(t *testing.T) {
 		_, err = s.Put(ctx, fmt.Sprint("key", keys), make([]byte, 50_000), 0, 0)
 	}
 	wantError(t, "Put into a full store", err, store.ErrFull)
-	_, err = s.Append(ctx, "log", make([]byte, 50_000), store.Retention{})
-	wantError(t, "Append to a full store", err, store.ErrFull)
 	for i := range keys - 1 {
 		value, err := s.Take(ctx, fmt.Sprint("key", i))
 		if len(value) != 50_000 || err != nil {
@@ -148,33 +139,6 @@ func TestFullStore(t *testing.T) {
 		}
 	}
 	wantError(t, "Put when all values were taken", err, nil)
-}
-
-// A record does not expire a fraction of a millisecond early, and a log starts again as
-// soon as its last record has expired.
-func TestMomentOfExpiry(t *testing.T) {
-	s := open(t, connect(t, start(t).address()), nil)
-	const ttl = 5 * time.Millisecond
-	for i := range 100 {
-		log, began := fmt.Sprint("log ", i), time.Now()
-		position, err := s.Append(t.Context(), log, []byte("record"), store.Retention{TTL: ttl})
-		wantError(t, "Append", err, nil)
-		for {
-			records, err := s.Read(t.Context(), log, 0, 0)
-			wantError(t, "Read", err, nil)
-			if len(records) > 0 {
-				continue
-			}
-			if took := time.Since(began); took < ttl {
-				t.Fatalf("a record with a TTL of %v has expired after %v", ttl, took)
-			}
-			break
-		}
-		_, err = s.Append(t.Context(), log, []byte("record"), store.Retention{})
-		wantError(t, "Append", err, nil)
-		_, err = s.Read(t.Context(), log, position, 0)
-		wantError(t, "Read from the position of an expired record", err, store.ErrTrimmed)
-	}
 }
 
 func TestOpenSaysWhatIsWrong(t *testing.T) {

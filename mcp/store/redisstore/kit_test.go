@@ -166,9 +166,6 @@ func steps(ctx context.Context, s store.Store) map[string]func() error {
 		"Get":     func() error { _, _, err := s.Get(ctx, "key"); return err },
 		"Put":     func() error { _, err := s.Put(ctx, "key", nil, 0, 0); return err },
 		"Take":    func() error { _, err := s.Take(ctx, "key"); return err },
-		"Append":  func() error { _, err := s.Append(ctx, "log", nil, store.Retention{}); return err },
-		"Read":    func() error { _, err := s.Read(ctx, "log", 0, 0); return err },
-		"Drop":    func() error { return s.Drop(ctx, "log") },
 		"Publish": func() error { return s.Publish(ctx, "topic", nil) },
 		"Subscribe": func() error {
 			sub, err := s.Subscribe(ctx, "topic")

@@ -84,7 +84,9 @@ func TestFaultyEngine(t *testing.T) {
 			shared, log := begin(t), new(logged)
 			mux := mcp.NewMux("test", "v1", &mcp.MuxOptions{StateStore: shared, Bus: shared, Logger: slog.New(slog.DiscardHandler)})
 			mux.Tool("hello", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "hello", nil }, nil))
-			endpoint := mcphttp.NewHandler(mux, &mcphttp.Options{Store: shared, Logger: slog.New(slog.NewTextHandler(log, nil))})
+			endpoint := mcphttp.NewHandler(mux, &mcphttp.Options{Logger: slog.New(slog.NewTextHandler(log, nil)), Sessions: mcphttp.SessionOptions{
+				Shared: &mcphttp.SharedSessions{Values: shared, URL: "http://only.one/", Keys: [][]byte{make([]byte, 32)}},
+			}})
 			srv := httptest.NewServer(endpoint)
 			res, err := http.Post(srv.URL, "application/json", strings.NewReader(handshake))
 			if err != nil {

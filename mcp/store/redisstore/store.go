@@ -26,11 +26,8 @@ type Options struct {
 	// Namespace separates servers that share one Redis. All replicas of a server must use
 	// the same one. It has up to 64 letters, digits, dashes and underscores. "" means "psi".
 	Namespace string
-	// MaxValue bounds a value, record or message, in bytes. 0 means 1 MiB.
+	// MaxValue bounds a value or message, in bytes. 0 means 1 MiB.
 	MaxValue int
-	// Log is the maximum and the default retention of a log. A zero field means 1024
-	// records, 1 MiB or one hour.
-	Log store.Retention
 	// MaxQueue is the number of messages that may be queued in one subscription before it
 	// overflows. 0 means 1024.
 	MaxQueue int
@@ -45,7 +42,7 @@ func (o *Options) withDefaults() (Options, error) {
 	if o != nil {
 		opts = *o
 	}
-	if min(opts.MaxValue, opts.MaxQueue, opts.Log.Records, opts.Log.Bytes) < 0 || min(opts.Timeout, opts.Log.TTL) < 0 {
+	if min(opts.MaxValue, opts.MaxQueue) < 0 || opts.Timeout < 0 {
 		return opts, fmt.Errorf("redisstore: an option is negative: %+v", opts)
 	}
 	opts.Namespace = cmp.Or(opts.Namespace, "psi")
@@ -55,11 +52,6 @@ func (o *Options) withDefaults() (Options, error) {
 	opts.MaxValue = cmp.Or(opts.MaxValue, 1<<20)
 	opts.MaxQueue = cmp.Or(opts.MaxQueue, 1024)
 	opts.Timeout = cmp.Or(opts.Timeout, 10*time.Second)
-	opts.Log = store.Retention{
-		Records: cmp.Or(opts.Log.Records, 1024),
-		Bytes:   cmp.Or(opts.Log.Bytes, 1<<20),
-		TTL:     cmp.Or(opts.Log.TTL, time.Hour),
-	}
 	return opts, nil
 }
 
@@ -184,7 +176,7 @@ func isTransient(err error) bool {
 
 // isAnswer reports whether an error was made from a response.
 func isAnswer(err error) bool {
-	return rueidis.IsRedisNil(err) || errors.Is(err, errUnknown) || errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrTrimmed)
+	return rueidis.IsRedisNil(err) || errors.Is(err, errUnknown) || errors.Is(err, store.ErrConflict)
 }
 
 // contractError returns an error that wraps the matching error of package store, if any.

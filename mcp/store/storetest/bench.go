@@ -5,7 +5,6 @@ package storetest
 
 import (
 	"context"
-	"errors"
 	"strconv"
 	"testing"
 	"time"
@@ -69,33 +68,6 @@ func valueBenches(s store.Store, data []byte) []bench {
 
 func otherBenches(s store.Store, data []byte) []bench {
 	return []bench{
-		{"Append", func(*testing.B) func(context.Context, int) error {
-			log := newKey()
-			return func(ctx context.Context, _ int) error {
-				_, err := s.Append(ctx, log, data, store.Retention{Records: 100})
-				return err
-			}
-		}},
-		{"ReadNothing", func(b *testing.B) func(context.Context, int) error {
-			log := newKey()
-			end, err := s.Append(b.Context(), log, data, store.Retention{})
-			must(b, err)
-			return func(ctx context.Context, _ int) error { _, err := s.Read(ctx, log, end, 0); return err }
-		}},
-		{"Read100", func(b *testing.B) func(context.Context, int) error {
-			log := newKey()
-			for range 100 {
-				_, err := s.Append(b.Context(), log, data, store.Retention{})
-				must(b, err)
-			}
-			return func(ctx context.Context, _ int) error {
-				records, err := s.Read(ctx, log, 0, 0)
-				if len(records) != 100 {
-					err = errors.Join(err, errors.New("records are missing"))
-				}
-				return err
-			}
-		}},
 		{"PublishNext", func(b *testing.B) func(context.Context, int) error {
 			topic := newKey()
 			sub, err := s.Subscribe(b.Context(), topic)

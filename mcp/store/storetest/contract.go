@@ -33,17 +33,6 @@ var steps = map[string]func(ctx context.Context, s store.Store, key string) erro
 		_, err := s.Take(ctx, key)
 		return err
 	},
-	"Append": func(ctx context.Context, s store.Store, key string) error {
-		_, err := s.Append(ctx, key, nil, store.Retention{})
-		return err
-	},
-	"Read": func(ctx context.Context, s store.Store, key string) error {
-		_, err := s.Read(ctx, key, 0, 0)
-		return err
-	},
-	"Drop": func(ctx context.Context, s store.Store, key string) error {
-		return s.Drop(ctx, key)
-	},
 	"Publish": func(ctx context.Context, s store.Store, key string) error {
 		return s.Publish(ctx, key, nil)
 	},
@@ -68,18 +57,11 @@ func testInvalidNumbers(t *testing.T, s store.Store) {
 	key := newKey()
 	_, err := s.Put(t.Context(), key, nil, 0, -1)
 	want(t, "Put with a negative TTL", err, store.ErrInvalid)
-	for _, keep := range []store.Retention{{Records: -1}, {Bytes: -1}, {TTL: -1}} {
-		_, err = s.Append(t.Context(), key, nil, keep)
-		want(t, "Append with a negative retention", err, store.ErrInvalid)
-	}
-	_, err = s.Read(t.Context(), key, 0, -1)
-	want(t, "Read with a negative limit", err, store.ErrInvalid)
 }
 
 func testDoneContext(t *testing.T, s store.Store) {
 	key, missing := newKey(), newKey()
 	version := put(t, s, key, "value", 0, lasting)
-	appendTo(t, s, key, store.Retention{}, "record")
 	subscription := subscribe(t, s, key)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -88,12 +70,10 @@ func testDoneContext(t *testing.T, s store.Store) {
 		want(t, name+" with a done context", step(ctx, s, missing), context.Canceled)
 	}
 	check(t, s, key, "value", version)
-	checkRead(t, s, key, 0, "record")
 	publish(t, s, key, "message")
 	receive(t, subscription, "message")
 	_, _, err := s.Get(t.Context(), missing)
 	want(t, "Get of what was put with a done context", err, store.ErrNotFound)
-	checkRead(t, s, missing, 0)
 }
 
 func testUpdate(t *testing.T, s store.Store) {

@@ -6,7 +6,6 @@ package storetest
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -22,7 +21,6 @@ import (
 //
 //   - no update of a value is lost or made twice,
 //   - a value is taken by at most one caller, and is gone only if it was taken,
-//   - an appended record is in its log once, in order,
 //   - a message that is missing from a subscription is reported.
 //
 // Steps may fail with errors that leave open whether they were taken. Disturb returns the
@@ -32,8 +30,8 @@ func Disturb(t *testing.T, s store.Store, disturb func()) (failed float64) {
 	t.Helper()
 	d := &disturbance{T: t, store: s, over: make(chan struct{})}
 	var group sync.WaitGroup
-	checks := make([]func(), 4)
-	for i, use := range []func() (check func()){d.count, d.handOver, d.log, d.publish} {
+	checks := make([]func(), 3)
+	for i, use := range []func() (check func()){d.count, d.handOver, d.publish} {
 		group.Go(func() { checks[i] = use() })
 	}
 	disturb()
@@ -139,47 +137,6 @@ func (d *disturbance) handOver() (check func()) {
 		_, err = d.store.Take(soon(d.T), key)
 		want(d.T, "Take after the disturbance", err, nil)
 	}
-}
-
-// log appends records and reads them.
-func (d *disturbance) log() (check func()) {
-	const most = 1000 // so that nothing is trimmed
-	name, keep := newKey(), store.Retention{Records: 2 * most, Bytes: 1 << 20, TTL: lasting}
-	var certain []string
-	for i := 0; d.lasts() && i < most; i++ {
-		data := strconv.Itoa(i)
-		_, err := d.store.Append(d.Context(), name, []byte(data), keep)
-		if d.made(err) {
-			certain = append(certain, data)
-		}
-	}
-	return func() {
-		d.Helper()
-		_, err := d.store.Append(soon(d.T), name, []byte("end"), keep)
-		want(d.T, "Append after the disturbance", err, nil)
-		records, err := readAll(d.T, d.store, name, 0)
-		want(d.T, "Read", err, nil)
-		found := texts(records)
-		if len(found) == 0 {
-			d.Fatalf("all records are missing, %d and the end", len(certain))
-		}
-		numbers := found[:len(found)-1]
-		if !slices.IsSortedFunc(numbers, compareNumbers) || len(slices.Compact(slices.Clone(numbers))) != len(numbers) || found[len(found)-1] != "end" {
-			d.Errorf("records are not in order, or twice: %q", found)
-		}
-		for _, data := range certain {
-			if !slices.Contains(found, data) {
-				d.Errorf("record %s is missing of %d", data, len(certain))
-			}
-		}
-	}
-}
-
-func compareNumbers(a, b string) int {
-	if len(a) != len(b) {
-		return len(a) - len(b)
-	}
-	return strings.Compare(a, b)
 }
 
 // publish sends numbers to a subscription.

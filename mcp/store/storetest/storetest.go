@@ -26,7 +26,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 // Tests returns all tests by name.
 func Tests() iter.Seq2[string, func(*testing.T, store.Store)] {
 	return func(yield func(string, func(*testing.T, store.Store)) bool) {
-		for _, tests := range [][]test{valuesTests, logsTests, topicsTests, contractTests} {
+		for _, tests := range [][]test{valuesTests, topicsTests, contractTests} {
 			for _, test := range tests {
 				if !yield(test.name, test.run) {
 					return

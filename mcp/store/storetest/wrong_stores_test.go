@@ -6,7 +6,6 @@ package storetest_test
 import (
 	"context"
 	"errors"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,11 +18,6 @@ type expiresAtOnce struct{ *store.Memory }
 
 func (s expiresAtOnce) Put(ctx context.Context, key string, value []byte, version uint64, ttl time.Duration) (uint64, error) {
 	return s.Memory.Put(ctx, key, value, version, atOnce(ttl))
-}
-
-func (s expiresAtOnce) Append(ctx context.Context, log string, data []byte, keep store.Retention) (uint64, error) {
-	keep.TTL = atOnce(keep.TTL)
-	return s.Memory.Append(ctx, log, data, keep)
 }
 
 func atOnce(ttl time.Duration) time.Duration {
@@ -122,13 +116,6 @@ func (s refusesLarge) Put(ctx context.Context, key string, value []byte, version
 	return s.Memory.Put(ctx, key, value, version, ttl)
 }
 
-func (s refusesLarge) Append(ctx context.Context, log string, data []byte, keep store.Retention) (uint64, error) {
-	if len(data) > 400_000 {
-		return 0, store.ErrTooLarge
-	}
-	return s.Memory.Append(ctx, log, data, keep)
-}
-
 func (s refusesLarge) Publish(ctx context.Context, topic string, message []byte) error {
 	if len(message) > 4000 {
 		return store.ErrTooLarge
@@ -186,45 +173,6 @@ func (s endsWithContext) Subscribe(ctx context.Context, topic string) (store.Sub
 	return sub, err
 }
 
-// skipsExpired hides expired records one by one.
-type skipsExpired struct {
-	*store.Memory
-
-	expires sync.Map // times by position
-}
-
-func (s *skipsExpired) Append(ctx context.Context, log string, data []byte, keep store.Retention) (uint64, error) {
-	if keep.TTL < 0 {
-		return 0, store.ErrInvalid
-	}
-	ttl := keep.TTL
-	keep.TTL = 0
-	position, err := s.Memory.Append(ctx, log, data, keep)
-	if ttl > 0 {
-		s.expires.Store(position, time.Now().Add(ttl))
-	}
-	return position, err
-}
-
-func (s *skipsExpired) Read(ctx context.Context, log string, position uint64, limit int) ([]store.Record, error) {
-	records, err := s.Memory.Read(ctx, log, position, limit)
-	var kept []store.Record
-	for _, r := range records {
-		if !s.isExpired(r.Position) {
-			kept = append(kept, r)
-		}
-	}
-	if position > 0 && s.isExpired(position) && len(kept) == 0 {
-		return nil, store.ErrTrimmed
-	}
-	return kept, err
-}
-
-func (s *skipsExpired) isExpired(position uint64) bool {
-	at, ok := s.expires.Load(position)
-	return ok && time.Now().After(at.(time.Time))
-}
-
 // cutsNames truncates names at a zero byte.
 type cutsNames struct{ *store.Memory }
 
@@ -235,90 +183,12 @@ func cutName(name string) string {
 	return name
 }
 
-func (s cutsNames) Append(ctx context.Context, log string, data []byte, keep store.Retention) (uint64, error) {
-	return s.Memory.Append(ctx, cutName(log), data, keep)
-}
-
-func (s cutsNames) Read(ctx context.Context, log string, position uint64, limit int) ([]store.Record, error) {
-	return s.Memory.Read(ctx, cutName(log), position, limit)
-}
-
 func (s cutsNames) Publish(ctx context.Context, topic string, message []byte) error {
 	return s.Memory.Publish(ctx, cutName(topic), message)
 }
 
 func (s cutsNames) Subscribe(ctx context.Context, topic string) (store.Subscription, error) {
 	return s.Memory.Subscribe(ctx, cutName(topic))
-}
-
-// readsAnywhere reads from any position before the last one.
-type readsAnywhere struct{ *store.Memory }
-
-func (s readsAnywhere) Read(ctx context.Context, log string, position uint64, limit int) ([]store.Record, error) {
-	records, err := s.Memory.Read(ctx, log, position, limit)
-	if all, _ := s.Memory.Read(ctx, log, 0, 0); errors.Is(err, store.ErrTrimmed) && len(all) > 0 && position > all[0].Position {
-		for i, r := range all {
-			if r.Position > position {
-				return all[i:], nil
-			}
-		}
-	}
-	return records, err
-}
-
-// overlaps returns records that share one buffer.
-type overlaps struct{ *store.Memory }
-
-func (s overlaps) Read(ctx context.Context, log string, position uint64, limit int) ([]store.Record, error) {
-	records, err := s.Memory.Read(ctx, log, position, limit)
-	var buffer []byte
-	for _, r := range records {
-		buffer = append(buffer, r.Data...)
-	}
-	for i, r := range records {
-		records[i].Data, buffer = buffer[:len(r.Data)], buffer[len(r.Data):]
-	}
-	return records, err
-}
-
-// returnsLast looks up the position after it has appended.
-type returnsLast struct{ *store.Memory }
-
-func (s returnsLast) Append(ctx context.Context, log string, data []byte, keep store.Retention) (uint64, error) {
-	position, err := s.Memory.Append(ctx, log, data, keep)
-	runtime.Gosched()
-	if later, _ := s.Read(ctx, log, position, 0); err == nil && len(later) > 0 {
-		position = later[len(later)-1].Position
-	}
-	return position, err
-}
-
-// showsLate makes a record visible some time after its position was assigned.
-type showsLate struct {
-	*store.Memory
-
-	hidden sync.Map // positions
-}
-
-func (s *showsLate) Append(ctx context.Context, log string, data []byte, keep store.Retention) (uint64, error) {
-	position, err := s.Memory.Append(ctx, log, data, keep)
-	if position%5 == 0 {
-		s.hidden.Store(position, true)
-		<-time.After(10 * time.Millisecond)
-		s.hidden.Delete(position)
-	}
-	return position, err
-}
-
-func (s *showsLate) Read(ctx context.Context, log string, position uint64, limit int) ([]store.Record, error) {
-	records, err := s.Memory.Read(ctx, log, position, limit)
-	var shown []store.Record
-	for _, r := range records {
-		if _, ok := s.hidden.Load(r.Position); !ok {
-			shown = append(shown, r)
-		}
-	}
-	return shown, err
 }
 
 // closesAll closes all subscriptions of the store when the first one is closed.
@@ -408,13 +278,4 @@ func (s goesDeaf) Publish(ctx context.Context, topic string, message []byte) err
 		return ctx.Err()
 	}
 	return s.Memory.Publish(ctx, topic, message)
-}
-
-type losesRecords struct{ *store.Memory }
-
-func (s losesRecords) Read(ctx context.Context, log string, position uint64, limit int) ([]store.Record, error) {
-	if _, err := s.Memory.Read(ctx, log, position, limit); err != nil {
-		return nil, err
-	}
-	return nil, nil
 }

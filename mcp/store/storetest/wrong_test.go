@@ -22,27 +22,18 @@ var wrongStores = map[string]struct {
 	newStore  func(*store.Memory) store.Store
 }{
 	"expires values at once":              {"ValuesExpire", func(m *store.Memory) store.Store { return expiresAtOnce{m} }},
-	"expires records at once":             {"LogsExpire", func(m *store.Memory) store.Store { return expiresAtOnce{m} }},
 	"rounds TTLs down to seconds":         {"ValuesExpire", func(m *store.Memory) store.Store { return roundsDown{m} }},
 	"counts versions from one again":      {"ValuesExpire", func(m *store.Memory) store.Store { return &countsVersions{Memory: m} }},
 	"expires values when Get sees them":   {"ValuesExpireUnseen", func(m *store.Memory) store.Store { return &expiresLazily{Memory: m} }},
 	"refuses large values":                {"ValuesLarge", func(m *store.Memory) store.Store { return refusesLarge{m} }},
-	"refuses large records":               {"LogsLarge", func(m *store.Memory) store.Store { return refusesLarge{m} }},
 	"refuses messages of four kilobytes":  {"TopicsLarge", func(m *store.Memory) store.Store { return refusesLarge{m} }},
 	"takes steps with a done context":     {"DoneContext", func(m *store.Memory) store.Store { return ignoresContext{m} }},
 	"receives with a done context":        {"TopicsCancel", func(m *store.Memory) store.Store { return receivesFirst{m} }},
 	"ends subscriptions with Subscribe":   {"TopicsContextOfSubscribe", func(m *store.Memory) store.Store { return endsWithContext{m} }},
-	"skips records that have expired":     {"LogsExpireInPart", func(m *store.Memory) store.Store { return &skipsExpired{Memory: m} }},
-	"cuts names of logs":                  {"LogsNames", func(m *store.Memory) store.Store { return cutsNames{m} }},
 	"cuts names of topics":                {"TopicsNames", func(m *store.Memory) store.Store { return cutsNames{m} }},
-	"reads from positions of other logs":  {"LogsForeignPositions", func(m *store.Memory) store.Store { return readsAnywhere{m} }},
-	"returns records that overlap":        {"LogsOwnership", func(m *store.Memory) store.Store { return overlaps{m} }},
-	"returns the position of the last":    {"LogsConcurrentAppends", func(m *store.Memory) store.Store { return returnsLast{m} }},
-	"shows records in the wrong order":    {"LogsFollow", func(m *store.Memory) store.Store { return &showsLate{Memory: m} }},
 	"closes all subscriptions of a topic": {"TopicsCloseOne", func(m *store.Memory) store.Store { return &closesAll{Memory: m} }},
 	"delivers after Close":                {"TopicsCloseOne", func(m *store.Memory) store.Store { return deliversLate{m} }},
 	"goes deaf and recovers":              {"Disturb", func(m *store.Memory) store.Store { return goesDeaf{m} }},
-	"loses all records":                   {"Disturb", func(m *store.Memory) store.Store { return losesRecords{m} }},
 	"reports lost messages once":          {"TopicsSlowSubscriber", func(m *store.Memory) store.Store { return reportsOnce{m} }},
 }
 

@@ -56,9 +56,8 @@ type shelf struct {
 // kept are the events of all sessions of an endpoint, in memory. Its lock guards all shelves
 // and logs; no other lock is acquired while it is held.
 type kept struct {
-	mu        sync.Mutex
-	all       shelf
-	perCaller int
+	mu  sync.Mutex
+	all shelf
 }
 
 // add keeps an event and reports whether it did. No events are kept after the session has

@@ -19,6 +19,10 @@ import (
 
 // ServeGet opens the standalone stream of a session, or resumes any of its streams.
 func (h *Handler) ServeGet(w http.ResponseWriter, r *http.Request) {
+	if h.opts.Stateless {
+		writeStateless(w)
+		return
+	}
 	if r.Header.Get(header.Session) == "" {
 		endpoint.WriteNotAllowed(w, Methods, "there is no stream without a session; requests are sent with POST")
 		return

@@ -81,6 +81,10 @@ func (h *Handler) ServePost(w http.ResponseWriter, r *http.Request, body []byte,
 // post serves a message of a session in this process.
 func (h *Handler) post(w http.ResponseWriter, r *http.Request, c *Call) {
 	if c.Message.IsRequest() {
+		if err := needsSession(c); c.session.isTransient && err != nil {
+			endpoint.WriteMessage(w, http.StatusOK, core.AppendError(nil, c.Message.ID, err))
+			return
+		}
 		h.answer(w, r, c)
 		return
 	}
@@ -118,11 +122,11 @@ func (h *Handler) serveIn(w http.ResponseWriter, r *http.Request, s *session, bo
 // belongs to the sender of the request, whoever had the old one.
 func (h *Handler) serveInitialize(w http.ResponseWriter, r *http.Request, c *Call) {
 	id := r.Header.Get(header.Session)
-	if id == "" {
+	if id == "" || h.opts.Stateless {
 		h.initialize(w, r, c)
 		return
 	}
-	if s, _ := h.sessions.findLocal(r, id); s != nil {
+	if s := h.sessions.findLocal(r, id); s != nil {
 		defer h.sessions.release(s, r)
 		c.session = s
 		h.answer(w, r, c) // the session refuses it
@@ -140,6 +144,12 @@ func (h *Handler) serveInitialize(w http.ResponseWriter, r *http.Request, c *Cal
 
 // initialize opens a session, and keeps it if the handshake succeeds.
 func (h *Handler) initialize(w http.ResponseWriter, r *http.Request, c *Call) {
+	if h.opts.Stateless {
+		c.session = h.sessions.transient(r, true)
+		defer h.sessions.release(c.session, r)
+		h.answer(w, r, c)
+		return
+	}
 	s, err := h.sessions.open(r)
 	if err != nil {
 		writeUnavailable(w, c.Message.ID, err)
@@ -159,7 +169,7 @@ func (h *Handler) initialize(w http.ResponseWriter, r *http.Request, c *Call) {
 // and returns nil.
 func (h *Handler) sessionOf(w http.ResponseWriter, r *http.Request, body []byte, about help) *session {
 	id := r.Header.Get(header.Session)
-	if id == "" {
+	if id == "" && !h.opts.Stateless {
 		endpoint.WriteError(w, http.StatusBadRequest, mcp.Errorf(mcp.CodeInvalidRequest,
 			"the request belongs to no session and names no version for itself: send initialize first and repeat its %s, or name the version in params._meta", header.Session))
 		return nil
@@ -168,10 +178,13 @@ func (h *Handler) sessionOf(w http.ResponseWriter, r *http.Request, body []byte,
 		endpoint.WriteError(w, http.StatusBadRequest, mcp.Errorf(mcp.CodeInvalidRequest, "the header %s is %.80q, which no session can speak; expected one of %v", header.Version, v, mcp.LegacyVersions()))
 		return nil
 	}
-	if h.sessions.peers != nil {
+	switch {
+	case h.opts.Stateless: // whatever session ID the platform has chosen
+		return h.sessions.transient(r, false)
+	case h.sessions.peers != nil:
 		return h.route(w, r, id, body, about)
 	}
-	s, _ := h.sessions.findLocal(r, id)
+	s := h.sessions.findLocal(r, id)
 	if s == nil {
 		writeUnknown(w)
 	}
@@ -186,7 +199,7 @@ func writeUnavailable(w http.ResponseWriter, id mcp.ID, err error) {
 
 // ServeBatch serves an array of messages, which only revision 2025-03-26 supports.
 func (h *Handler) ServeBatch(w http.ResponseWriter, r *http.Request, body []byte) {
-	if r.Header.Get(header.Session) == "" {
+	if r.Header.Get(header.Session) == "" && !h.opts.Stateless {
 		endpoint.WriteError(w, http.StatusBadRequest, mcp.Errorf(mcp.CodeInvalidRequest, "a message must be an object, not an array"))
 		return
 	}
@@ -208,6 +221,10 @@ func (h *Handler) postBatch(w http.ResponseWriter, r *http.Request, s *session, 
 
 // ServeDelete ends a session.
 func (h *Handler) ServeDelete(w http.ResponseWriter, r *http.Request) {
+	if h.opts.Stateless {
+		writeStateless(w)
+		return
+	}
 	if r.Header.Get(header.Session) == "" {
 		endpoint.WriteNotAllowed(w, Methods, "there is nothing to delete: the request names no session")
 		return
@@ -325,7 +342,7 @@ func (ss *sessions) setAbsent(c *Call, isAbsent bool) {
 	}
 	c.session.absent++
 	c.session.caller.absent++
-	if c.session.absent > maxAbsent || c.session.caller.absent > maxAbsentPerCaller {
+	if c.session.isTransient || c.session.absent > maxAbsent || c.session.caller.absent > maxAbsentPerCaller {
 		c.call.Cancel(errAbsent)
 	}
 }
@@ -395,7 +412,7 @@ func mayHelp(m *transport.Message) bool {
 // answers to their questions, and cancellations. It refuses all others.
 func (h *Handler) ServeLate(w http.ResponseWriter, r *http.Request, body []byte) {
 	if m, err := transport.ParseMessage(body); err == nil && h.MayServeLate(r) && mayHelp(&m) {
-		if s, _ := h.sessions.findLocal(r, r.Header.Get(header.Session)); s != nil {
+		if s := h.sessions.findLocal(r, r.Header.Get(header.Session)); s != nil {
 			defer h.sessions.release(s, r)
 			s.legacy.Accept(endpoint.DetachedContext(r, new(endpoint.Values)), m, endpoint.OriginOf(r)).Serve(noStream{})
 			endpoint.WriteAccepted(w)

@@ -13,6 +13,7 @@ import (
 
 // Options are the options of mcphttp for sessions, with defaults applied.
 type Options struct {
+	Stateless         bool    // there are no sessions
 	Shared            *Shared // nil if sessions stay in this process
 	Idle              time.Duration
 	Max, MaxPerCaller int

@@ -26,6 +26,8 @@ type session struct {
 	caller *caller
 	kept   sessionEvents // guarded by the lock of kept
 
+	isTransient bool // it ends with its only request; see stateless.go
+
 	mu         sync.Mutex         // see stream for the lock order
 	streams    map[string]*stream // of requests in flight, by name
 	standalone standalone
@@ -106,20 +108,20 @@ func (ss *sessions) addLocked(id string, r *http.Request, state *legacyserver.St
 }
 
 // findLocal returns a session in this process; the caller must release it. It returns nil
-// if the session is not in this process, or if it is known but belongs to another caller.
-func (ss *sessions) findLocal(r *http.Request, id string) (s *session, known bool) {
+// if the session is not in this process, or belongs to another caller.
+func (ss *sessions) findLocal(r *http.Request, id string) *session {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	return ss.findLocalLocked(r, id)
 }
 
-func (ss *sessions) findLocalLocked(r *http.Request, id string) (s *session, known bool) {
-	s = ss.byID[id]
+func (ss *sessions) findLocalLocked(r *http.Request, id string) *session {
+	s := ss.byID[id]
 	if s == nil || !s.legacy.Public().Principal().Is(endpoint.PrincipalOf(r)) {
-		return nil, s != nil
+		return nil
 	}
 	s.addClientLocked(r)
-	return s, true
+	return s
 }
 
 // addClientLocked records a request in flight.
@@ -139,6 +141,10 @@ func (ss *sessions) retain(s *session) {
 
 // release ends the use of a session by a request. After retain, r is nil.
 func (ss *sessions) release(s *session, r *http.Request) {
+	if s.isTransient {
+		s.legacy.Close()
+		return
+	}
 	ss.mu.Lock()
 	ss.releaseLocked(s, r)
 	ss.mu.Unlock()

@@ -45,7 +45,9 @@ type stream struct {
 
 // isResumable reports whether the client may resume the stream after its connection was
 // closed. Such a stream starts with an event that has an ID but no message.
-func (st *stream) isResumable() bool { return st.session.legacy.Resumes() }
+func (st *stream) isResumable() bool {
+	return st.session.legacy.Resumes() && !st.session.isTransient
+}
 
 // Send implements [serving.Sender]. While no client is attached, messages are only kept.
 // Requests on the standalone stream, which are pings, are then not delivered.
@@ -111,6 +113,9 @@ func (st *stream) keepLocked(message []byte) (id string, err error) {
 // neither was possible, or if the response writer panicked: unlike a client that has
 // disconnected, the client of that response will not come back for the message.
 func (st *stream) sendLocked(ctx context.Context, message []byte) error {
+	if st.session.isTransient { // no client can come back
+		return st.writeLocked((*endpoint.EventWriter).Send, endpoint.MessageEvent("", message))
+	}
 	id, err := "", st.primeLocked()
 	if err == nil {
 		id, err = st.keepLocked(message)

@@ -14,19 +14,19 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Streams returns the configurations of the streams that [Open] creates, for operators who
-// create them in another way. It returns an error if the options are invalid. opts may be nil.
-func Streams(opts *Options) ([]jetstream.StreamConfig, error) {
+// StreamConfig returns the configuration of the stream that [Open] creates, for operators who
+// create it in another way. It returns an error if the options are invalid. opts may be nil.
+func StreamConfig(opts *Options) (jetstream.StreamConfig, error) {
 	o, err := opts.withDefaults()
 	if err != nil {
-		return nil, err
+		return jetstream.StreamConfig{}, err
 	}
-	return o.streams(), nil
+	return o.stream(), nil
 }
 
-// streams returns the configurations of the values and of the logs.
-func (o *Options) streams() []jetstream.StreamConfig {
-	base := jetstream.StreamConfig{
+// stream returns the configuration of the stream of values.
+func (o *Options) stream() jetstream.StreamConfig {
+	values := jetstream.StreamConfig{
 		Retention:   jetstream.LimitsPolicy,
 		Discard:     jetstream.DiscardNew, // a full store rejects data instead of dropping it
 		Replicas:    max(o.Replicas, 1),
@@ -39,14 +39,11 @@ func (o *Options) streams() []jetstream.StreamConfig {
 		FirstSeq:    firstSequence(),
 	}
 	if o.InMemory {
-		base.Storage = jetstream.MemoryStorage
+		values.Storage = jetstream.MemoryStorage
 	}
-	values, logs := base, base
 	values.Name, values.Description = "KV_"+o.Namespace, "values that replicas of an MCP server share"
 	values.Subjects, values.MaxMsgsPerSubject, values.AllowRollup = []string{"$KV." + o.Namespace + ".>"}, 1, true
-	logs.Name, logs.Description = o.Namespace+"_logs", "logs that replicas of an MCP server share"
-	logs.Subjects, logs.MaxMsgsPerSubject = []string{o.Namespace + ".logs.>"}, -1
-	return []jetstream.StreamConfig{values, logs}
+	return values
 }
 
 // openStream returns a stream, which it creates if it does not exist.
@@ -62,7 +59,7 @@ func (s *Store) openStream(ctx context.Context, want jetstream.StreamConfig) (st
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("natsstore: the stream %s cannot be opened or created (%d bytes, %d replicas; see Streams): %w", want.Name, want.MaxBytes, want.Replicas, err)
+		return nil, fmt.Errorf("natsstore: the stream %s cannot be opened or created (%d bytes, %d replicas; see StreamConfig): %w", want.Name, want.MaxBytes, want.Replicas, err)
 	}
 	has := stream.CachedInfo().Config
 	if s.opts.Replicas != 0 && has.Replicas != s.opts.Replicas {
@@ -74,28 +71,26 @@ func (s *Store) openStream(ctx context.Context, want jetstream.StreamConfig) (st
 	return stream, nil
 }
 
-// restore creates streams that no longer exist, for example because they were in memory and
-// their servers restarted. It does so on a goroutine; there is at most one at a time.
+// restore creates the stream again if it no longer exists, for example because it was in
+// memory and its servers restarted. It does so on a goroutine; there is at most one at a time.
 func (s *Store) restore() {
 	if s.restoring.Swap(true) {
 		return
 	}
-	go func() { // ends when the streams exist, or after Timeout
+	go func() { // ends when the stream exists, or after Timeout
 		defer s.restoring.Store(false)
 		ctx, cancel := context.WithTimeout(context.Background(), s.opts.Timeout)
 		defer cancel()
-		for _, was := range []jetstream.Stream{s.values, s.logs} {
-			config := was.CachedInfo().Config
-			if _, err := s.js.Stream(ctx, config.Name); errors.Is(err, jetstream.ErrStreamNotFound) {
-				config.FirstSeq = firstSequence()
-				_, _ = s.js.CreateStream(ctx, config) // if it fails, later steps fail
-			}
+		config := s.values.CachedInfo().Config
+		if _, err := s.js.Stream(ctx, config.Name); errors.Is(err, jetstream.ErrStreamNotFound) {
+			config.FirstSeq = firstSequence()
+			_, _ = s.js.CreateStream(ctx, config) // if it fails, later steps fail
 		}
 	}()
 }
 
-// firstSequence returns the first sequence number of a new stream. Versions and positions
-// are sequence numbers. A stream that is created again must not begin with numbers that
+// firstSequence returns the first sequence number of a new stream. Versions are
+// sequence numbers. A stream that is created again must not begin with numbers that
 // were assigned before.
 func firstSequence() uint64 { return uint64(time.Now().UnixMilli()) }
 
