@@ -38,10 +38,8 @@ func runNode(ctx context.Context, r *role) error {
 	srv.Start()
 	status := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		s := nodeStatus{Clients: srv.NumClients()}
-		for name, stream := range map[string]string{"values": "KV_psi", "logs": "psi_logs"} {
-			if srv.JetStreamIsStreamLeader("$G", stream) {
-				s.Leads = append(s.Leads, name)
-			}
+		if srv.JetStreamIsStreamLeader("$G", "KV_psi") {
+			s.Leads = append(s.Leads, "values")
 		}
 		_ = json.NewEncoder(w).Encode(s) //nolint:errchkjson // it has nothing that cannot be encoded
 	})

@@ -15,17 +15,12 @@
 //
 // # What is created
 //
-// [Open] creates two streams if they do not exist. With the namespace "psi":
+// [Open] creates a stream if it does not exist. With the namespace "psi", it is KV_psi, with
+// one message for each key, below $KV.psi. Tools for key-value buckets can read it. If it
+// disappears later, for example because it was in memory and its servers restarted, it is created again, empty.
 //
-//   - KV_psi, the values: one message for each key, below $KV.psi. Tools for
-//     key-value buckets can read it.
-//   - psi_logs, the logs: one subject for each log, below psi.logs.
-//
-// If a stream disappears later, for example because it was in memory and its servers
-// restarted, it is created again, empty.
-//
-// Topics are subjects below psi.topics and are not stored. [Streams] returns the
-// configurations, for servers on which applications may not create streams. The client
+// Topics are subjects below psi.topics and are not stored. [StreamConfig] returns
+// the configuration, for servers on which applications may not create streams. The client
 // needs permission to publish to $KV.psi.>, psi.> and $JS.API.>, and to subscribe to
 // psi.topics.> and its inbox. NATS 2.11 or later is required, for messages with a TTL.
 //
