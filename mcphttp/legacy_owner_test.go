@@ -85,7 +85,7 @@ func TestForwardedChallenge(t *testing.T) {
 
 // A question is asked and answered through whichever replica the client happens to reach,
 // even in a batch.
-func TestForwardedQuestion(t *testing.T) {
+func TestSharedAnswers(t *testing.T) {
 	for version, form := range map[string]string{"2025-11-25": "%s", "2025-03-26": `[{"jsonrpc":"2.0","method":"notifications/progress"},%s]`} {
 		bubble(t, version, func(t *testing.T) {
 			f := newFleet(t, nil)
@@ -156,8 +156,8 @@ func TestForwardedStream(t *testing.T) {
 	}
 }
 
-// A stream of a call that has broken off is resumed through another replica.
-func TestForwardedResume(t *testing.T) {
+// C-M10: a client that reconnects to another replica gets the rest of its call.
+func TestFindingCM10ResumeAtAnotherReplica(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, nil)
 		mux := tools()
@@ -451,7 +451,7 @@ func TestFindingS3SessionAtAnotherReplica(t *testing.T) {
 }
 
 // S8: a session that was taken over counts, too.
-func TestFindingS8AdoptedSessions(t *testing.T) {
+func TestFindingS8RestoredSessions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, nil)
 		two := f.add(tools(), &mcphttp.Options{Sessions: mcphttp.SessionOptions{MaxPerCaller: 3}})
@@ -591,6 +591,137 @@ func TestFindingS30LogsWithoutSessionIDs(t *testing.T) {
 			t.Errorf("the log has the session's id, or none:\n%s", got)
 		}
 		shared.write.Store(nil)
+		f.close()
+	})
+}
+
+// A request in flight does not store its session again after the session has ended.
+func TestSharedSessionStaysEnded(t *testing.T) {
+	for _, body := range []string{subscribe("test://doc"), "[" + subscribe("test://doc") + "]"} {
+		bubble(t, body[:1], func(t *testing.T) {
+			mux, hold := tools(), make(chan struct{})
+			mux.Use(func(next mcp.Handler) mcp.Handler {
+				return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+					if req.Method == mcp.MethodListen {
+						<-hold
+					}
+					return next.ServeMCP(ctx, req)
+				})
+			})
+			f := newFleet(t, nil)
+			one, two := f.add(mux, nil), f.add(tools(), nil)
+			h := one.open("2025-03-26")
+			var subscribing sync.WaitGroup
+			subscribing.Go(func() { one.post(body, h) })
+			synctest.Wait()
+			if got := two.do(two.request(t.Context(), http.MethodDelete, "", h)).StatusCode; got != http.StatusNoContent {
+				t.Errorf("DELETE: %d", got)
+			}
+			close(hold)
+			subscribing.Wait()
+			for _, s := range []*replica{one, two} {
+				if got := answersHello(t, s.site, h); got != http.StatusNotFound {
+					t.Errorf("a call of a session that has ended: %d", got)
+				}
+			}
+			f.close()
+		})
+	}
+}
+
+// A slow handshake is not mistaken for a session that another replica has ended.
+func TestSlowHandshakeIsNoEndedSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mux := tools()
+		mux.Use(func(next mcp.Handler) mcp.Handler {
+			return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+				if req.Method == mcp.MethodDiscover {
+					pass(6 * time.Minute) // longer than a sweep interval
+				}
+				return next.ServeMCP(ctx, req)
+			})
+		})
+		f := newFleet(t, nil)
+		one, two := f.add(mux, &mcphttp.Options{Sessions: mcphttp.SessionOptions{Idle: 10 * time.Minute}}), f.add(tools(), nil)
+		h := one.open("2025-11-25")
+		for _, s := range []*replica{one, two} {
+			if got := answersHello(t, s.site, h); got != 200 {
+				t.Errorf("after a slow handshake: %d", got)
+			}
+		}
+		f.close()
+	})
+}
+
+// T53: a client whose standalone stream has broken cannot be pinged and is not considered
+// dead, neither while it stays away nor after it has come back through another replica.
+func TestKeepAliveWithoutClient(t *testing.T) {
+	for name, comesBack := range map[string]bool{"it stays away": false, "it comes back through another replica": true} {
+		bubble(t, name, func(t *testing.T) {
+			f := newFleet(t, nil)
+			opts := &mcphttp.Options{Heartbeat: -1, Sessions: mcphttp.SessionOptions{KeepAlive: 10 * time.Second}}
+			mux := tools()
+			began, ended := waiting(mux)
+			one, two := f.add(mux, opts), f.add(tools(), opts)
+			h := one.open("2025-11-25")
+			ctx, leave := context.WithCancel(t.Context())
+			own := read(t, one.do(one.request(ctx, http.MethodGet, "", h)))
+			first, _ := own.next()
+			send := func(s *replica, body string) { _, _ = s.client.Do(s.request(t.Context(), http.MethodPost, body, h)) } // may fail at the end
+			go send(one, call(1, "wait"))
+			<-began
+			leave()
+			synctest.Wait()
+			if comesBack {
+				back := two.comeBack(h, first.LastEventID)
+				go func() {
+					for e, ok := back.next(); ok; e, ok = back.next() {
+						if strings.Contains(e.Data, `"ping"`) {
+							send(two, answer(questionID(t, e.Data), "{}"))
+						}
+					}
+				}()
+			}
+			select {
+			case err := <-ended:
+				t.Errorf("its call has ended: %v", err)
+			case <-time.After(10 * time.Minute):
+			}
+			f.close()
+		})
+	}
+}
+
+// C-M3, mutation 61: a GET that is starting while Shutdown ends the streams ends, too.
+func TestFindingCM3ShutdownSeesEveryGET(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := &faulty{Values: store.NewMemory(nil)}
+		f := newFleet(t, shared)
+		one, two := f.pair()
+		session := one.open("2025-11-25")
+		one.kill()
+		held := make(chan struct{})
+		hold := func(context.Context) error { <-held; return nil }
+		shared.read.Store(&hold)
+		get := two.get(session) // is looking up its session
+		ended := make(chan time.Duration, 1)
+		go func() {
+			begin := time.Now()
+			if err := two.handler.Shutdown(t.Context()); err != nil {
+				t.Error(err)
+			}
+			ended <- time.Since(begin)
+		}()
+		synctest.Wait()
+		close(held)
+		if got := within(t, time.Minute, "the end of Shutdown", ended); got != 0 {
+			t.Errorf("Shutdown took %v", got)
+		}
+		if r := <-get.opened; r != nil {
+			if _, ok := r.hears(); !ok {
+				t.Error("the GET goes on")
+			}
+		}
 		f.close()
 	})
 }

@@ -253,6 +253,33 @@ func TestFindingS29OneWarning(t *testing.T) {
 	})
 }
 
+// S29: streams that have been silent for long do not count, because their events have
+// expired.
+func TestFindingS29ExpiredEventsDoNotCount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serve(t, newHandler(t, chatty(tools(), 1000), &mcphttp.Options{Heartbeat: -1, Sessions: mcphttp.SessionOptions{Replay: 100_000}}))
+		session := s.open("2025-11-25")
+		status := func(id string) int {
+			return s.do(s.request(t.Context(), http.MethodGet, "", with(session, header{"Last-Event-ID": id}))).StatusCode
+		}
+		var ids []string
+		for i := range 100 {
+			ids = append(ids, s.firstID(i, "chatty", session))
+		}
+		if got := status(ids[0]); got != http.StatusNotFound {
+			t.Errorf("a stream beyond the limit: %d", got)
+		}
+		if got := status(ids[99]); got != http.StatusOK {
+			t.Errorf("the last stream: %d", got)
+		}
+		<-time.After(6 * time.Minute)
+		if got := status(ids[99]); got != http.StatusNotFound {
+			t.Errorf("a stream that has been silent for six minutes: %d", got)
+		}
+		s.close()
+	})
+}
+
 // Mutation 52: a resumed stream ends when the server stops waiting for its call.
 func TestFindingM52ResumedStreamEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
