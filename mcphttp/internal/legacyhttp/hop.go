@@ -29,7 +29,7 @@ import (
 // caller, and hides the headers of the client from the network between.
 type hop struct {
 	To        string         `json:"to"`    // the process
-	Nonce     string         `json:"nonce"` // a hop is accepted once
+	Nonce     [16]byte       `json:"nonce"` // a hop is accepted once
 	Time      time.Time      `json:"time"`
 	Digest    [32]byte       `json:"digest"` // of the body of the hop
 	Help      bool           `json:"help,omitzero"`
@@ -58,8 +58,9 @@ const (
 	maxHop = 768 << 10
 	// hopLifetime is how far the time of a hop may be from the time of the replica that gets it.
 	hopLifetime = 30 * time.Second
-	// maxNonces limits the hops remembered, in hopLifetime, so that none is accepted twice.
-	maxNonces = 1 << 18
+	// maxNonces limits the hops of twice hopLifetime, which are remembered so that none is
+	// accepted twice: 17,000 a second.
+	maxNonces = 1 << 20
 )
 
 // hopContext binds a sealed text to its purpose: the keys may have others.
@@ -76,9 +77,10 @@ func (p *peers) seal(r *http.Request, to owner, session string, body []byte, isH
 	var head bytes.Buffer
 	_ = r.Header.Write(&head) // never fails
 	h := hop{
-		To: to.Process, Nonce: rand.Text(), Time: time.Now(), Digest: sha256.Sum256(body), Help: isHelp, Session: session,
+		To: to.Process, Time: time.Now(), Digest: sha256.Sum256(body), Help: isHelp, Session: session,
 		Method: r.Method, Target: strings.ToValidUTF8(r.URL.RequestURI(), ""), Host: r.Host, Remote: r.RemoteAddr, Header: head.Bytes(), Principal: endpoint.PrincipalOf(r),
 	}
+	_, _ = rand.Read(h.Nonce[:]) // never fails
 	plain, err := strictjson.Marshal(h)
 	if err != nil {
 		return "", nil, mcp.Errorf(mcp.CodeInternalError, "the caller cannot be passed on to the replica that has the session: %w", err)
@@ -111,11 +113,12 @@ func (p *peers) open(r *http.Request) (*hop, error) {
 		return nil, errors.New("the hop is too old or from the future: the clocks of the replicas differ, or it was recorded")
 	case h.To != p.self.Process:
 		return nil, errOtherProcess
-	case !p.nonces.use(h.Nonce, time.Now()):
-		return nil, errors.New("the hop was used before")
 	}
-	return h, nil
+	return h, p.nonces.use(h.Nonce, time.Now())
 }
+
+// errBusy means that too many hops arrive.
+var errBusy = mcp.Errorf(mcp.CodeInternalError, "other replicas pass on too many requests; try again later")
 
 // errOtherProcess means that a hop is for a process that has ended, or that Shared.URL leads
 // to another replica than its own.
@@ -157,24 +160,26 @@ func (h *hop) checkBody(body []byte) ([]byte, bool) {
 type nonces struct {
 	mu           sync.Mutex
 	since        time.Time
-	young, older map[string]struct{}
+	young, older map[[16]byte]struct{}
 }
 
-// use records a nonce. It returns false if it was recorded before, or if there is no room.
-func (n *nonces) use(nonce string, now time.Time) bool {
+// use records a nonce. It returns an error if it was recorded before, or if there is no room.
+func (n *nonces) use(nonce [16]byte, now time.Time) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if now.Sub(n.since) >= 2*hopLifetime {
-		n.since, n.older, n.young = now, n.young, map[string]struct{}{}
+		n.since, n.older, n.young = now, n.young, map[[16]byte]struct{}{}
 	}
-	if _, used := n.older[nonce]; used {
-		return false
-	}
-	if _, used := n.young[nonce]; used || len(n.young) >= maxNonces {
-		return false
+	_, isOld := n.older[nonce]
+	_, isYoung := n.young[nonce]
+	switch {
+	case isOld || isYoung:
+		return errors.New("the hop was used before")
+	case len(n.young) >= maxNonces:
+		return errBusy
 	}
 	n.young[nonce] = struct{}{}
-	return true
+	return nil
 }
 
 // maxRecord limits the record of a session, in bytes, as read from the store.

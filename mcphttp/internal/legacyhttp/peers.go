@@ -267,6 +267,10 @@ func (h *Handler) ServePeer(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set(peerHeader, hopGone)
 		endpoint.WriteError(w, http.StatusMisdirectedRequest, mcp.Errorf(mcp.CodeInvalidRequest, "%w", err))
 		return
+	case errors.Is(err, errBusy): // the session is here, so no other replica should take it over
+		w.Header().Set(peerHeader, hopServed)
+		writeUnavailable(w, mcp.ID{}, err)
+		return
 	case err != nil:
 		refuseHop(w, err)
 		return
