@@ -74,7 +74,7 @@ func (h *Handler) ServePost(w http.ResponseWriter, r *http.Request, body []byte,
 	defer h.sessions.release(c.session, r)
 	h.post(w, r, c)
 	if h.sessions.peers != nil && about == (help{isHelp: true}) {
-		h.tellFormer(r, h.sessions.formerOf(c.session), c.session.id(), body)
+		h.forwardToFormer(nowhere{}, r, h.sessions.formerOf(c.session), c.session.id(), body)
 	}
 }
 

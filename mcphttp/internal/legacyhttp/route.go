@@ -64,8 +64,7 @@ var errMoving = mcp.Errorf(mcp.CodeInternalError, "the session moves between rep
 // the replica that has the session, and returns nil.
 func (h *Handler) route(w http.ResponseWriter, r *http.Request, id string, body []byte, about help) *session {
 	ss := h.sessions
-	former := ss.formerHelped(r, id, about)
-	if former.URL != "" && h.forward(w, r, former, id, body, true) == nil {
+	if h.forwardToFormer(w, r, ss.formerHelped(r, id, about), id, body) {
 		return nil
 	}
 	if s := ss.findOwned(r, id, about); s != nil {
@@ -111,7 +110,7 @@ func (h *Handler) passOn(w http.ResponseWriter, r *http.Request, id string, body
 	switch {
 	case err == nil:
 		if about.isHelp && about.process == "" {
-			h.tellFormer(r, rec.Former, id, body)
+			h.forwardToFormer(nowhere{}, r, rec.Former, id, body) // may serve the request that is cancelled
 		}
 		return true
 	case !about.isHelp:
@@ -128,12 +127,18 @@ func (h *Handler) passOn(w http.ResponseWriter, r *http.Request, id string, body
 
 var errUnreachableOwner = mcp.Errorf(mcp.CodeInternalError, "the replica that serves the request cannot be reached; try again later")
 
-// tellFormer passes a cancellation on to the former owner of a session, which may still
-// serve the request that it cancels.
-func (h *Handler) tellFormer(r *http.Request, former owner, id string, body []byte) {
-	if former.URL != "" && former.Process != h.sessions.peers.self.Process {
-		_ = h.forward(nowhere{}, r, former, id, body, true) // without a former owner, there is nothing to cancel
+// forwardToFormer passes a request on to the former owner of a session, if there is one,
+// because it may still serve the request that this one helps. It reports whether the former
+// owner has taken it. If not, the former owner is forgotten: it is gone.
+func (h *Handler) forwardToFormer(w http.ResponseWriter, r *http.Request, former owner, id string, body []byte) bool {
+	if former.URL == "" || former.Process == h.sessions.peers.self.Process {
+		return false
 	}
+	if h.forward(w, r, former, id, body, true) == nil {
+		return true
+	}
+	h.sessions.forgetFormer(id, former)
+	return false
 }
 
 // nowhere is the response to a request that has another one.

@@ -182,6 +182,14 @@ func (ss *sessions) formerOf(s *session) owner {
 	return s.former
 }
 
+func (ss *sessions) forgetFormer(id string, former owner) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if s := ss.byID[id]; s != nil && s.former == former {
+		s.former = owner{}
+	}
+}
+
 var (
 	errNotSaved = mcp.Errorf(mcp.CodeInternalError, "the session could not be saved; try again later")
 	errNotOwned = errors.New("mcphttp: another replica has taken over the session")
