@@ -276,11 +276,14 @@ func extensionOf(h Handler) (x extension) {
 	return x
 }
 
-// declareAll adds the extensions of entries to x, unless they are already declared.
-func (x *Extensions) declareAll(entries map[string]*entry) {
-	for _, e := range byName(entries) {
-		x.declare(e.extension.id, e.extension.settings)
+// extensionsOf returns the extensions of the entries of tables.
+func extensionsOf(tables ...table) (x Extensions) {
+	for _, t := range tables {
+		for _, e := range t {
+			x.declare(e.extension.id, e.extension.settings)
+		}
 	}
+	return x
 }
 
 // declare adds an extension, unless it is already declared or id is "".
@@ -298,12 +301,12 @@ func (x *Extensions) declare(id string, settings json.RawMessage) {
 func (g *registry) extensions() Extensions {
 	s := g.load()
 	x := Extensions{}
-	for id, settings := range s.extensions {
+	for id, settings := range s.extensions() {
 		x.declare(id, settings)
 	}
 	for _, m := range s.mounts {
-		if child, ok := m.handler.(*Mux); ok {
-			for id, settings := range child.extensions() {
+		if m.child != nil {
+			for id, settings := range m.child.extensions() {
 				x.declare(id, settings)
 			}
 		}

@@ -23,23 +23,22 @@ type Change struct {
 // changeLists describes the lists whose changes are announced.
 var changeLists = [...]struct {
 	change    Change
-	entries   string   // the kind of entries, such as "tool"
-	methods   []string // the methods that return the list
+	entries   string // the kind of entries, such as "tool"
 	wanted    func(*SubscriptionFilter) *bool
 	announced func(*ServerCapabilities) bool
 }{
 	{
-		Change{Method: NotificationToolsListChanged}, "tool", []string{MethodListTools},
+		Change{Method: NotificationToolsListChanged}, "tool",
 		func(f *SubscriptionFilter) *bool { return &f.ToolsListChanged },
 		func(c *ServerCapabilities) bool { return c.Tools != nil && c.Tools.ListChanged },
 	},
 	{
-		Change{Method: NotificationPromptsListChanged}, "prompt", []string{MethodListPrompts},
+		Change{Method: NotificationPromptsListChanged}, "prompt",
 		func(f *SubscriptionFilter) *bool { return &f.PromptsListChanged },
 		func(c *ServerCapabilities) bool { return c.Prompts != nil && c.Prompts.ListChanged },
 	},
 	{
-		Change{Method: NotificationResourcesListChanged}, "resource", []string{MethodListResources, MethodListResourceTemplates},
+		Change{Method: NotificationResourcesListChanged}, "resource",
 		func(f *SubscriptionFilter) *bool { return &f.ResourcesListChanged },
 		func(c *ServerCapabilities) bool { return c.Resources != nil && c.Resources.ListChanged },
 	},
@@ -50,17 +49,6 @@ var changeLists = [...]struct {
 func changeOfEntries(kind string) (c Change) {
 	for _, list := range changeLists {
 		if list.entries == kind {
-			c = list.change
-		}
-	}
-	return c
-}
-
-// changeOfList returns the change of the list that a method such as tools/list returns. It
-// is zero for other methods.
-func changeOfList(method string) (c Change) {
-	for _, list := range changeLists {
-		if slices.Contains(list.methods, method) {
 			c = list.change
 		}
 	}

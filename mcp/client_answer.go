@@ -202,7 +202,7 @@ func (c *Conn) answer(ctx context.Context, q InputRequest) (answer json.RawMessa
 	req.ID = StringID(q.Method)
 	ctx, stop := c.whileConnected(ctx)
 	defer stop()
-	h := chain(HandlerFunc(c.serveQuestion), c.client.opts.AnswerMiddleware)
+	h := wrap(HandlerFunc(c.serveQuestion), c.client.opts.AnswerMiddleware)
 	res, err := serveSafely(ctx, h, req, c.client.opts.Logger)
 	if err != nil {
 		return nil, err

@@ -211,10 +211,11 @@ func hideCause(ctx context.Context, err error) error {
 // about it.
 func (c *Conn) Use(mw ...Middleware) {
 	c.mustBeMade()
+	mustBeMiddleware("Conn.Use", mw)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.use = append(c.use, mw...)
-	c.chain = chain(c.sender, c.use)
+	c.chain = wrap(c.sender, c.use)
 }
 
 // Version returns the negotiated protocol version.

@@ -39,85 +39,47 @@ func (f HandlerFunc) ServeMCP(ctx context.Context, req *Request) (Result, error)
 
 // Middleware wraps a Handler in another Handler. It can wrap a whole [Mux], one tool, or the
 // outgoing calls of a client. To wrap one tool, prompt or resource, use [Mux.With] or
-// [Chain], or create the middleware with [NewMiddleware]. If other middleware is called
-// directly, the handler that it returns hides the wrapped one: the mux does not list it, and
-// logs a warning.
+// [Chain]: if middleware is called directly, the handler that it returns hides the wrapped
+// one. The mux then does not list it, and logs a warning.
 type Middleware func(Handler) Handler
 
-// NewMiddleware returns a Middleware that wraps handlers with wrap without hiding them:
-// registering or mounting mw(h) on a [Mux] is equivalent to registering or mounting h with
-// [Mux.With](mw), so that h is listed and completed and may ask questions. wrap is called for
-// each handler, and again if the result is registered or mounted.
-func NewMiddleware(wrap func(next Handler) Handler) Middleware {
-	if wrap == nil {
-		panic("mcp: NewMiddleware: the function is nil")
+// Chain returns h wrapped in mw, outermost first. The middleware does not hide h:
+// registering or mounting the result on a [Mux] is equivalent to registering or mounting h
+// with [Mux.With](mw...), so that h is listed and completed and may ask questions. The
+// middleware is then called once more. Chain panics if a middleware is nil.
+func Chain(h Handler, mw ...Middleware) Handler {
+	mustBeMiddleware("Chain", mw)
+	if len(mw) == 0 {
+		return h
 	}
-	return func(next Handler) Handler { return &wrapped{wrap(next), next, wrap} }
+	return &chained{wrap(h, mw), h, slices.Clone(mw)}
 }
 
-// wrapped is a handler wrapped in middleware that was created by NewMiddleware.
-type wrapped struct {
+// chained is a handler wrapped in middleware by Chain.
+type chained struct {
 	Handler
-	next Handler
-	wrap Middleware
+	next   Handler
+	around []Middleware // outermost first
 }
 
 // unwrap returns the innermost handler of h and its middleware, outermost first.
 func unwrap(h Handler) (Handler, []Middleware) {
 	var around []Middleware
 	for {
-		w, ok := h.(*wrapped)
+		c, ok := h.(*chained)
 		if !ok {
 			return h, around
 		}
-		h, around = w.next, append(around, w.wrap)
+		h, around = c.next, append(around, c.around...)
 	}
 }
 
-// Chain returns h wrapped in mw, outermost first. The middleware does not hide h: registering
-// the result is equivalent to registering h with [Mux.With](mw...), as if each middleware had
-// been created by [NewMiddleware]. Chain panics if a middleware is nil.
-func Chain(h Handler, mw ...Middleware) Handler {
-	mustBeMiddleware("Chain", mw)
+// wrap returns h wrapped in mw, outermost first.
+func wrap(h Handler, mw []Middleware) Handler {
 	for _, m := range slices.Backward(mw) {
-		h = wrapVisibly(h, m)
+		h = m(h)
 	}
 	return h
-}
-
-// wrapVisibly returns m(h) as a handler that does not hide h from a registration. If m was
-// created by NewMiddleware or m(h) is a Describer, m(h) is returned unchanged.
-func wrapVisibly(h Handler, m Middleware) Handler {
-	outer := m(h)
-	switch outer.(type) {
-	case *wrapped, Describer:
-		return outer
-	}
-	return &wrapped{outer, h, m}
-}
-
-// chain is like Chain, for a handler that is served but not registered.
-func chain(h Handler, mw []Middleware) Handler {
-	return stack(h, mw).Handler
-}
-
-// stacked is a handler wrapped in middleware.
-type stacked struct {
-	Handler
-	around []Middleware // outermost first; for those created by NewMiddleware, their wrap function
-}
-
-// stack is like chain but also returns the middleware.
-func stack(h Handler, mw []Middleware) *stacked {
-	mustBeMiddleware("Chain", mw)
-	around := slices.Clone(mw)
-	for i, m := range slices.Backward(mw) {
-		h = m(h)
-		if w, ok := h.(*wrapped); ok {
-			h, around[i] = w.Handler, w.wrap
-		}
-	}
-	return &stacked{h, around}
 }
 
 // A Describer is a Handler that describes its tool, prompt or resource. A [Mux] lists the

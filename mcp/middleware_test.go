@@ -255,22 +255,22 @@ func denying(next mcp.Handler) mcp.Handler {
 	})
 }
 
-// A handler wrapped by NewMiddleware is registered as if the middleware had been passed to
+// A handler wrapped by Chain, even twice, is registered as if the middleware had been passed to
 // With: it is listed with its schema and can ask questions, and the middleware also wraps
 // completion.
 func TestFindingU17WrappedHandlersStayDescribed(t *testing.T) {
 	type in struct {
 		Style string `json:"style,omitempty" jsonschema:"enum=short,enum=long"`
 	}
-	passing := mcp.NewMiddleware(func(next mcp.Handler) mcp.Handler {
+	passing := func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) { return next.ServeMCP(ctx, req) })
-	})
+	}
 	mux := mcp.NewMux("m", "v1", quiet())
-	mux.Tool("t", passing(passing(mcp.ToolFunc(func(ctx context.Context, in in) (string, error) {
+	mux.Tool("t", mcp.Chain(mcp.Chain(mcp.ToolFunc(func(ctx context.Context, in in) (string, error) {
 		_, err := mcp.Elicit[agreed](ctx, "k", "Sure?")
 		return in.Style, err
-	}, &mcp.Tool{Title: "Title"}))))
-	mux.Prompt("p", mcp.Chain(mcp.PromptFunc(func(_ context.Context, in in) (string, error) { return in.Style, nil }, nil), mcp.NewMiddleware(denying)))
+	}, &mcp.Tool{Title: "Title"}), passing), passing))
+	mux.Prompt("p", mcp.Chain(mcp.PromptFunc(func(_ context.Context, in in) (string, error) { return in.Style, nil }, nil), denying))
 	client := &mcptest.Client{Options: mcp.ClientOptions{Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 		return mcptest.Accept(agreed{true}), nil
 	}}}

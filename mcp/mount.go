@@ -6,50 +6,31 @@ package mcp
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
+	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/internal/tasking"
-	"github.com/go-psi/psi/internal/uritemplate"
 )
 
 // A mount is a handler that is mounted under a prefix of a mux.
 type mount struct {
-	prefix     string
-	uriPrefix  string       // prefix of its URIs; see [Mux.Mount]
-	pagePrefix string       // prefix of the URIs of its pages
-	handler    Handler      // as passed to Mount, without its middleware
-	serve      Handler      // handler wrapped in the middleware of the view
-	around     []Middleware // see stacked
-	site       string
-	parent     *registry
-	hadTasks   atomic.Bool // see passesTasks
+	prefix
+	handler  Handler      // as passed to Mount, without its middleware
+	child    *Mux         // the handler, if it is a Mux
+	serve    Handler      // handler, whose states and tasks are sealed, wrapped in around
+	around   []Middleware // outermost first
+	site     string
+	parent   *registry
+	hadTasks atomic.Bool // see passesTasks
 
-	mu        sync.Mutex
-	warned    map[[sha256.Size]byte]struct{} // hashes of the problems in its lists that have been logged
-	late      map[Change]latePart            // by list
-	unmounted bool
-}
-
-func newMount(prefix string, h Handler, site string, m *Mux) *mount {
-	h, around := unwrap(h)
-	mt := &mount{
-		prefix: prefix, uriPrefix: "mount:" + prefix + ":", pagePrefix: pagePrefixOf(prefix),
-		handler: h, site: site, parent: m.registry, late: map[Change]latePart{},
-	}
-	s := stack(mountSealer{mt}, slices.Concat(m.around(), around))
-	mt.serve, mt.around = s.Handler, s.around
-	return mt
-}
-
-// isMountPrefix reports whether all model providers accept the prefix in tool names.
-func isMountPrefix(prefix string) bool {
-	return prefix != "" && len(prefix) <= 64 && strings.Trim(prefix, alphanumeric+"_-") == ""
+	mu     sync.Mutex
+	warned map[[sha256.Size]byte]struct{} // hashes of the problems in its lists that have been logged
+	hung   time.Time                      // when a list last waited in vain for MountTimeout; zero after an answer
 }
 
 // Mount serves another Mux, or any Handler that acts as a server, such as a [Conn] or an
@@ -76,208 +57,116 @@ func isMountPrefix(prefix string) bool {
 // list changes and resource updates of the mounted handler.
 func (m *Mux) Mount(prefix string, h Handler) { must(m.mount(prefix, h)) }
 
-func (m *Mux) mount(prefix string, h Handler) error {
+func (m *Mux) mount(under string, h Handler) error {
 	m.mustBeMade()
 	site := callSite()
 	if isNilHandler(h) {
-		return registrationErrorf("mount %q at %s: the handler is nil", prefix, site)
+		return registrationErrorf("mount %q at %s: the handler is nil", under, site)
 	}
-	if !isMountPrefix(prefix) {
-		return registrationErrorf("mount %q at %s: a prefix must have 1 to 64 letters, digits, _ and -, as the names of tools must", prefix, site)
+	if !prefix(under).isValid() {
+		return registrationErrorf("mount %q at %s: a prefix must have 1 to 64 letters, digits, _ and -, as the names of tools must", under, site)
 	}
-	mt := newMount(prefix, h, site, m)
-	return m.edit(mt.attach)
-}
-
-// attach adds the mount to its parent; see [Mux.edit].
-func (mt *mount) attach(a *announcement) (undo func(), err error) {
-	if err := mt.checkDisjoint(); err != nil {
-		return nil, err
-	}
-	if child, ok := mt.handler.(*Mux); ok {
-		if err := mt.adopt(child.registry); err != nil {
-			return nil, err
-		}
-	}
-	mt.parent.mounts[mt.prefix] = mt
-	a.remount()
-	return func() { mt.remove() }, nil
+	h, around := unwrap(h)
+	mt := &mount{prefix: prefix(under), handler: h, around: slices.Concat(m.around(), around), site: site, parent: m.registry}
+	mt.child, _ = h.(*Mux)
+	mt.serve = wrap(HandlerFunc(mt.serveSealed), mt.around)
+	return m.edit(func(next *snapshot, a *announcement) error {
+		a.remount()
+		return next.addMount(mt)
+	})
 }
 
 // Unmount removes the handler mounted under prefix, if any.
 func (m *Mux) Unmount(prefix string) {
 	m.mustBeMade()
-	must(m.edit(func(a *announcement) (undo func(), err error) {
-		mt := m.mounts[prefix]
-		if mt == nil {
-			return func() {}, nil
+	must(m.edit(func(next *snapshot, a *announcement) error {
+		if i, found := next.searchMount(prefix); found {
+			next.mounts = slices.Delete(next.mounts, i, i+1)
+			a.remount()
 		}
-		mt.remove()
-		a.remount()
-		a.finally = append(a.finally, mt.stopWaiting)
-		return mt.restore, nil
+		return nil
 	}))
 }
 
-// remove detaches the mount from its parent. restore attaches it again.
-func (mt *mount) remove() {
-	delete(mt.parent.mounts, mt.prefix)
-	if child, ok := mt.handler.(*Mux); ok {
-		child.disown(mt)
-	}
+// searchMount returns the index of the mount under a prefix, or where it would be inserted.
+func (s *snapshot) searchMount(under string) (i int, found bool) {
+	return slices.BinarySearchFunc(s.mounts, under, func(mt *mount, under string) int { return strings.Compare(string(mt.prefix), under) })
 }
 
-func (mt *mount) restore() {
-	mt.parent.mounts[mt.prefix] = mt
-	if child, ok := mt.handler.(*Mux); ok {
-		child.parents = append(child.parents, mt)
-	}
-}
-
-// checkDisjoint returns an error if a name could belong to the mount and to another mount or
-// a resource.
-func (mt *mount) checkDisjoint() error {
-	for _, other := range mt.parent.mounts {
-		switch {
-		case other.prefix == mt.prefix:
-			return registrationErrorf("mount %q at %s: something is mounted there at %s already", mt.prefix, mt.site, other.site)
-		case strings.HasPrefix(other.prefix, mt.prefix), strings.HasPrefix(mt.prefix, other.prefix):
+// addMount adds a mount, unless a name or URI could belong to it and to another mount, or to a
+// resource of the mux.
+func (s *snapshot) addMount(mt *mount) error {
+	for _, other := range s.mounts {
+		switch a, b := string(mt.prefix), string(other.prefix); {
+		case a == b:
+			return registrationErrorf("mount %q at %s: something is mounted there at %s already", a, mt.site, other.site)
+		case strings.HasPrefix(a, b), strings.HasPrefix(b, a):
 			return registrationErrorf("mount %q at %s: %q is mounted at %s, and names could belong to both; choose prefixes of which none begins with another",
-				mt.prefix, mt.site, other.prefix, other.site)
+				a, mt.site, b, other.site)
 		}
 	}
-	for _, entries := range mt.parent.tables("resource") {
-		for _, e := range entries {
-			if err := mt.checkNotIn(e); err != nil {
-				return err
+	for _, t := range s.tables("resource") {
+		for _, e := range *t {
+			if _, ok := mt.innerURI(e.key); ok {
+				return mt.errReserved(e)
 			}
 		}
 	}
-	return nil
-}
-
-// checkNotIn returns an error if e is a resource of the mux itself whose URI belongs to the
-// mount.
-func (mt *mount) checkNotIn(e *entry) error {
-	for _, prefix := range []string{mt.uriPrefix, mt.pagePrefix} {
-		if e.kind == "resource" && strings.HasPrefix(e.key, prefix) {
-			return registrationErrorf("resource %q registered at %s: URIs that begin with %q belong to the mount at %s", e.name, e.site, prefix, mt.site)
-		}
-	}
-	return nil
-}
-
-// adopt checks every name in the child against the names in the muxes above it. It links the
-// child to its parent, so that later registrations are checked as well.
-func (mt *mount) adopt(child *registry) (err error) {
-	if child.contains(mt.parent) {
+	if mt.child != nil && mt.child.contains(mt.parent) {
 		return registrationErrorf("mount %q at %s: the mux would contain itself", mt.prefix, mt.site)
 	}
-	child.eachEntry(func(kind, name string, e *entry) {
-		if full, ok := mt.outerName(kind, name); ok && err == nil {
-			err = mt.parent.checkFreeFor(full, e, mt)
-		}
-	})
-	if err == nil {
-		child.parents = append(child.parents, mt)
-	}
-	return err
-}
-
-func (g *registry) disown(mt *mount) {
-	for i, p := range g.parents {
-		if p == mt {
-			g.parents = append(g.parents[:i:i], g.parents[i+1:]...)
-			return
-		}
-	}
-}
-
-func (g *registry) contains(other *registry) bool {
-	if g == other {
-		return true
-	}
-	for _, m := range g.mounts {
-		if child, ok := m.handler.(*Mux); ok && child.contains(other) {
-			return true
-		}
-	}
-	return false
-}
-
-// eachEntry calls fn for all names in the mux and in the muxes mounted in it.
-func (g *registry) eachEntry(fn func(kind, name string, e *entry)) {
-	for _, entries := range []map[string]*entry{g.tools, g.prompts, g.resources, g.templates} {
-		for name, e := range entries {
-			fn(e.kind, name, e)
-		}
-	}
-	for _, m := range g.mounts {
-		if child, ok := m.handler.(*Mux); ok {
-			child.eachEntry(func(kind, name string, e *entry) {
-				if full, ok := m.outerName(kind, name); ok {
-					fn(kind, full, e)
-				}
-			})
-		}
-	}
-}
-
-// outerName returns the name or key outside the mount. Methods have none.
-func (mt *mount) outerName(kind, name string) (string, bool) {
-	if kind == "method" {
-		return "", false
-	}
-	if kind == "resource" {
-		return mt.outerURI(name), true
-	}
-	return mt.prefix + name, true
-}
-
-// innerName returns the name inside the mount, if name belongs to the mount. A URI must be in
-// normal form.
-func (mt *mount) innerName(kind, name string) (string, bool) {
-	if kind == "method" {
-		return "", false
-	}
-	if kind == "resource" {
-		return mt.innerURI(name)
-	}
-	return strings.CutPrefix(name, mt.prefix)
-}
-
-// outer returns the name outside the mount of a tool, prompt or resource, depending on the
-// method.
-func (mt *mount) outer(method, name string) string {
-	switch method {
-	case MethodCallTool, MethodGetPrompt:
-		return mt.prefix + name
-	case MethodReadResource:
-		return mt.outerURI(name)
-	}
-	return name
-}
-
-// mountOf returns the mount that a name belongs to, or nil. There is at most one.
-func (s *snapshot) mountOf(kind, name string) *mount {
-	for _, m := range s.mounts {
-		if _, ok := m.innerName(kind, name); ok {
-			return m
-		}
-	}
+	i, _ := s.searchMount(string(mt.prefix))
+	s.mounts = slices.Insert(s.mounts, i, mt)
 	return nil
+}
+
+// errReserved returns the error for a resource of the mux whose URI belongs to the mount.
+func (mt *mount) errReserved(e *entry) error {
+	reserved := mt.uris()
+	if strings.HasPrefix(e.key, pageScheme) {
+		reserved = mt.pages()
+	}
+	return registrationErrorf("resource %q registered at %s: URIs that begin with %q belong to the mount at %s", e.name, e.site, reserved, mt.site)
+}
+
+// contains reports whether other is g, or mounted in it.
+func (g *registry) contains(other *registry) bool {
+	return g == other || slices.ContainsFunc(g.load().mounts, func(mt *mount) bool { return mt.child != nil && mt.child.contains(other) })
+}
+
+// mountOf returns the mount that a name belongs to, or nil. A URI must be in normal form.
+func (s *snapshot) mountOf(kind, name string) *mount {
+	under := name
+	if kind == "resource" {
+		under = string(prefixIn(name))
+	}
+	// No prefix begins with another. So of all prefixes that are not after the name, only the
+	// last one can be its prefix.
+	i, found := s.searchMount(under)
+	if !found {
+		i--
+	}
+	if i < 0 {
+		return nil
+	}
+	if _, ok := s.mounts[i].inner(kind, name); !ok {
+		return nil
+	}
+	return s.mounts[i]
 }
 
 // serveNamed serves a request under its inner name.
 func (mt *mount) serveNamed(ctx context.Context, req *Request, kind string) (Result, error) {
-	name, _ := mt.innerName(kind, req.Name())
+	outer := req.Name()
 	if kind == "resource" {
-		if name = mt.innerSpelling(req.spelling(req.Name())); name == "" {
-			return nil, NewResourceNotFoundError(req.Name())
-		}
+		outer = req.spelling(outer)
+	}
+	name, _ := mt.inner(kind, outer)
+	if kind == "resource" && name == "" {
+		return nil, NewResourceNotFoundError(req.Name())
 	}
 	inner := req.withName(name)
-	inner.mounts += mt.prefix + "/"
+	inner.mounts += string(mt.prefix) + "/"
 	inner.outer = req
 	res, err := mt.serve.ServeMCP(contextWithRequest(ctx, inner), inner)
 	if err != nil {
@@ -286,7 +175,26 @@ func (mt *mount) serveNamed(ctx context.Context, req *Request, kind string) (Res
 	if res != nil && res.base().ResultType == tasking.ResultTask {
 		return res, nil // sealed already, or a task of the mux itself
 	}
-	return mt.renameResult(res), nil
+	return mt.result(res), nil
+}
+
+// complete forwards a completion to the mount, with the inner name in its reference.
+func (mt *mount) complete(ctx context.Context, req *Request, p *CompleteParams, kind, name string) (Result, error) {
+	inner, _ := mt.inner(kind, name)
+	spelled, _ := mt.inner(kind, req.spelling(name))
+	params, err := completionOf(req, p, spelled)
+	if err != nil {
+		return nil, err
+	}
+	renamed, err := req.WithParams(params)
+	if err != nil {
+		return nil, err
+	}
+	res, err := mt.serve.ServeMCP(contextWithRequest(ctx, renamed), renamed)
+	if err != nil {
+		return nil, outerError(err, kind, inner, name)
+	}
+	return mt.result(res), nil
 }
 
 // outerError returns the error of a mounted handler, with the outer name if the error is
@@ -302,191 +210,132 @@ func outerError(err error, kind, inner, outer string) error {
 	return err
 }
 
-// The methods below rename the results of a mounted server. Results are shared with that
-// server, so they are copied and never modified. The lists are in mount_items.go.
+// maxShortTimeout is the maximum time for which subscriptions wait for mounts, and lists for
+// mounts that hang, unless MuxOptions.MountTimeout is less. No change is lost: if a mount
+// acknowledges later, everything in it is treated as changed.
+const maxShortTimeout = time.Second
 
-// renameResult returns a copy of a result with outer URIs and without the identity of the
-// mounted server: the caller's server is the outermost mux, in every era.
-func (mt *mount) renameResult(res Result) Result {
-	switch r := res.(type) {
-	case *CallToolResult:
-		c := *r
-		c.Meta = withoutKey(r.Meta, MetaServerInfo)
-		c.Content = mt.renameContents(r.Content)
-		return &c
-	case *GetPromptResult:
-		c := *r
-		c.Meta = withoutKey(r.Meta, MetaServerInfo)
-		c.Messages = mt.renameMessages(r.Messages)
-		return &c
-	case *ReadResourceResult:
-		c := *r
-		c.Meta = withoutKey(r.Meta, MetaServerInfo)
-		c.Contents = make([]*ResourceContents, len(r.Contents))
-		for i, part := range r.Contents {
-			c.Contents[i] = mt.renamePart(part)
+// shortTimeout returns the minimum of maxShortTimeout and MountTimeout.
+func (o *MuxOptions) shortTimeout() time.Duration {
+	return min(o.MountTimeout, maxShortTimeout)
+}
+
+// send sends a request for a list to the mount in a separate goroutine, so that mounts are
+// called concurrently and a mount that ignores its context does not delay the others. It
+// returns a function that waits for the outcome, for a limited time unless the mount is a Mux,
+// which limits the time for its own mounts.
+func (mt *mount) send(ctx context.Context, req *Request) (wait func() (Result, error)) {
+	cancel := func() {}
+	limit := mt.timeout()
+	if mt.child == nil {
+		ctx, cancel = context.WithTimeoutCause(ctx, limit, &TimeoutError{req.Method, limit})
+	}
+	type outcome struct {
+		res Result
+		err error
+	}
+	answer := make(chan outcome, 1)
+	go func() {
+		res, err := serveSafely(ctx, mt.serve, req, mt.parent.opts.Logger)
+		answer <- outcome{res, err}
+	}()
+	return func() (Result, error) {
+		defer cancel()
+		var o outcome
+		select {
+		case o = <-answer:
+		case <-ctx.Done():
+			select {
+			case o = <-answer: // it came in time, while the answer of another mount was awaited
+			default:
+				o.err = ctx.Err()
+			}
 		}
-		return &c
-	case *CompleteResult:
-		c := *r
-		c.Meta = withoutKey(r.Meta, MetaServerInfo)
-		return &c
-	case *InputRequired:
-		c := *r
-		c.Meta = withoutKey(r.Meta, MetaServerInfo)
-		return &c
-	case *EmptyResult: // result of an extension
-		c := *r
-		c.Meta = withoutKey(r.Meta, MetaServerInfo)
-		return &c
-	}
-	return res
-}
-
-func (mt *mount) renameMessages(messages []*PromptMessage) []*PromptMessage {
-	renamed := make([]*PromptMessage, len(messages))
-	for i, m := range messages {
-		if m != nil {
-			c := *m
-			c.Content = mt.renameContent(m.Content)
-			renamed[i] = &c
+		if err := ctx.Err(); err == nil || !errors.Is(o.err, err) {
+			mt.setHung(time.Time{})
+			return o.res, o.err
 		}
-	}
-	return renamed
-}
-
-func (mt *mount) renameContents(list Contents) Contents {
-	renamed := make(Contents, len(list))
-	for i, c := range list {
-		renamed[i] = mt.renameContent(c)
-	}
-	return renamed
-}
-
-func (mt *mount) renameContent(c Content) Content {
-	switch c := c.(type) {
-	case *ResourceLink:
-		if fromTheWeb(c.URI) {
-			return c
+		err := context.Cause(ctx)
+		if _, timedOut := errors.AsType[*TimeoutError](err); timedOut && limit == mt.parent.opts.MountTimeout {
+			mt.setHung(time.Now())
 		}
-		link := *c
-		link.URI = mt.outerURI(c.URI)
-		return &link
-	case *EmbeddedResource:
-		embedded := *c
-		embedded.Resource = mt.renamePart(c.Resource)
-		return &embedded
+		return nil, err
 	}
-	return c
 }
 
-func (mt *mount) renamePart(part *ResourceContents) *ResourceContents {
-	if part == nil {
-		return nil
+// timeout returns how long a list waits for the mount. A mount that hangs delays one list a
+// minute by the whole MountTimeout, and the others by the short timeout.
+func (mt *mount) timeout() time.Duration {
+	mt.mu.Lock()
+	defer mt.mu.Unlock()
+	if time.Since(mt.hung) < time.Minute {
+		return mt.parent.opts.shortTimeout()
 	}
-	c := *part
-	c.URI = mt.outerURI(part.URI)
-	return &c
+	return mt.parent.opts.MountTimeout
 }
 
-// fromTheWeb reports whether clients fetch the URI directly (server/resources).
-func fromTheWeb(uri string) bool {
-	return strings.HasPrefix(uri, "https://") || strings.HasPrefix(uri, "http://")
+// setHung sets when a list waited in vain.
+func (mt *mount) setHung(at time.Time) {
+	mt.mu.Lock()
+	defer mt.mu.Unlock()
+	mt.hung = at
 }
 
-// An outer URI contains the inner URI byte for byte, so that removing the prefix is exact. The
-// URI of a page of MCP Apps must begin with ui://, or hosts reject it, so the prefix follows
-// the scheme.
-//
-// Whether a URI belongs to a mount is decided by its normal form, as seen by middleware. The
-// mounted server receives the spelling of the caller, because it may compare URIs byte for
-// byte with those that it has listed.
-
-// pageScheme is the prefix of the URIs of MCP Apps pages.
-const pageScheme = "ui://"
-
-// pagePrefixOf returns the prefix of the URIs of a mount's pages.
-func pagePrefixOf(prefix string) string { return pageScheme + "mount/" + prefix + "/" }
-
-// outerURI returns the URI outside the mount.
-func (mt *mount) outerURI(uri string) string {
-	if page, ok := strings.CutPrefix(uri, pageScheme); ok {
-		return mt.pagePrefix + page
+// serveSealed is the innermost handler of a mount: it seals the states and the tasks of the
+// mounted server. It is inside the middleware of the mount, because middleware can have states
+// and tasks of the mux itself.
+func (mt *mount) serveSealed(ctx context.Context, req *Request) (Result, error) {
+	outer := req.outer
+	if outer == nil { // not about one item, or made by middleware
+		outer = req
 	}
-	return mt.uriPrefix + uri
+	inner, err := mt.openState(ctx, outer, req)
+	if err != nil {
+		return nil, err
+	}
+	res, err := mt.handler.ServeMCP(contextWithRequest(ctx, inner), inner)
+	if err != nil || res == nil {
+		return res, err
+	}
+	if res.base().ResultType == tasking.ResultTask && !strings.HasPrefix(req.Method, prefixTasks) {
+		return mt.createdTask(outer, res)
+	}
+	return mt.sealState(outer, res)
 }
 
-// innerURI returns the URI inside the mount, if uri belongs to the mount. It returns "" if uri
-// belongs to the mount but is not the outer URI of anything, such as a page with uriPrefix.
-func (mt *mount) innerURI(uri string) (string, bool) {
-	if page, ok := strings.CutPrefix(uri, mt.pagePrefix); ok {
-		return pageScheme + page, true
+// sealState and openState bind the state of a mounted server to the caller of the mux. The
+// mounted server cannot do that, because all callers share its connection. A mounted mux
+// binds its states itself.
+
+// sealState encrypts the state of a mounted server with the keys of the mux.
+func (mt *mount) sealState(req *Request, res Result) (Result, error) {
+	r, ok := res.(*InputRequired)
+	if mt.child != nil || !ok || r.RequestState == nil {
+		return res, nil
 	}
-	inner, ok := strings.CutPrefix(uri, mt.uriPrefix)
-	if strings.HasPrefix(inner, pageScheme) {
-		inner = ""
+	token, err := mt.parent.sealer.seal(req, &replayState{Mounted: r.RequestState})
+	if err != nil {
+		return nil, err
 	}
-	return inner, ok
+	sealed := *r
+	sealed.RequestState = &token
+	return &sealed, nil
 }
 
-// innerSpelling returns the URI inside the mount for an outer URI that is not necessarily in
-// normal form, or "" if there is none. The inner URI is spelled as in uri.
-func (mt *mount) innerSpelling(uri string) string {
-	form := uritemplate.Normal(uri)
-	inner, ok := mt.innerURI(form)
-	switch {
-	case !ok, inner == "", form == uri:
-		return inner
-	case strings.HasPrefix(form, mt.pagePrefix):
-		return pageScheme + uri[len(mt.pagePrefix):] // the prefix is as long in any spelling
+// openState returns inner with the original state of the mounted server.
+func (mt *mount) openState(ctx context.Context, req, inner *Request) (*Request, error) {
+	raw := inner.params.requestState()
+	if mt.child != nil || raw == nil {
+		return inner, nil
 	}
-	return uri[len(mt.uriPrefix):]
-}
-
-// The keys in the _meta of tools that contain the URI of a page (MCP Apps). metaPage is
-// deprecated.
-const (
-	metaUI   = "ui"
-	metaPage = "ui/resourceUri"
-)
-
-// outerToolMeta returns the _meta of a tool with the outer URI of its page. Malformed values
-// are left unchanged for clients to reject.
-func (mt *mount) outerToolMeta(meta Meta) Meta {
-	ui, flat := mt.outerUI(meta[metaUI]), mt.outerPage(meta[metaPage])
-	if ui == nil && flat == nil {
-		return meta
+	state, err := mt.parent.sealer.open(ctx, req, jsonscan.Text(raw))
+	if err != nil {
+		return nil, err
 	}
-	meta = maps.Clone(meta)
-	if ui != nil {
-		meta[metaUI] = ui
+	params := []byte{'{'}
+	if state.Mounted != nil {
+		params = append(jsonscan.AppendKey(params, "requestState"), mustMarshal(*state.Mounted)...)
 	}
-	if flat != nil {
-		meta[metaPage] = flat
-	}
-	return meta
-}
-
-// outerUI returns the member ui of a tool's _meta with the outer URI of its page, or nil if it
-// has no page.
-func (mt *mount) outerUI(raw json.RawMessage) json.RawMessage {
-	var ui map[string]json.RawMessage
-	if raw == nil || unmarshal(raw, &ui) != nil {
-		return nil
-	}
-	page := mt.outerPage(ui["resourceUri"])
-	if page == nil {
-		return nil
-	}
-	ui["resourceUri"] = page
-	return mustMarshal(ui)
-}
-
-// outerPage returns the outer URI of a page, as JSON, or nil if raw is not a string.
-func (mt *mount) outerPage(raw json.RawMessage) json.RawMessage {
-	var uri string
-	if raw == nil || unmarshal(raw, &uri) != nil {
-		return nil
-	}
-	return mustMarshal(mt.outerURI(uri))
+	opened := inner.Clone()
+	return opened, opened.setParams(jsonscan.AppendMembers(params, inner.Params(), "requestState"))
 }

@@ -29,8 +29,9 @@ var (
 )
 
 // outerItems returns renamed copies of the items of a mount's list that can be passed on.
-// rename returns a copy of an item and its outer name.
-func outerItems[D any](mt *mount, kind string, items []*D, rename func(*D) (renamed *D, name string, err error)) []*D {
+// rename returns a copy of an item and its outer name. own holds the items of the mux itself,
+// which take precedence.
+func outerItems[D any](mt *mount, kind string, own table, items []*D, rename func(*D) (renamed *D, name string, err error)) []*D {
 	kept := make([]*D, 0, len(items))
 	seen := make(map[string]bool, len(items))
 	for _, d := range items {
@@ -39,8 +40,10 @@ func outerItems[D any](mt *mount, kind string, items []*D, rename func(*D) (rena
 		}
 		renamed, name, err := rename(d)
 		switch {
+		case own.find(name) != nil:
+			err = errShadowed
 		case err != nil:
-		case name == mt.prefix || name == mt.uriPrefix || name == mt.pagePrefix:
+		case name == string(mt.prefix) || name == mt.uris() || name == mt.pages():
 			err = errNameless
 		case printable.Line(name) != name:
 			err = errUnprintable
@@ -81,12 +84,9 @@ func (mt *mount) warn(msg, kind, name string, problem error) {
 }
 
 func (mt *mount) outerTools(s *snapshot, tools []*Tool) []*Tool {
-	return outerItems(mt, "tool", tools, func(t *Tool) (*Tool, string, error) {
+	return outerItems(mt, "tool", s.tools, tools, func(t *Tool) (*Tool, string, error) {
 		c := *t
-		c.Name, c.Meta = mt.prefix+t.Name, mt.outerToolMeta(t.Meta)
-		if s.tools[c.Name] != nil {
-			return nil, c.Name, errShadowed
-		}
+		c.Name, c.Meta = mt.outer("tool", t.Name), mt.toolMeta(t.Meta)
 		if t.encodings != nil && t.encodings.owner == t {
 			return &c, c.Name, nil // checked at registration
 		}
@@ -95,26 +95,23 @@ func (mt *mount) outerTools(s *snapshot, tools []*Tool) []*Tool {
 }
 
 func (mt *mount) outerPrompts(s *snapshot, prompts []*Prompt) []*Prompt {
-	return outerItems(mt, "prompt", prompts, func(p *Prompt) (*Prompt, string, error) {
+	return outerItems(mt, "prompt", s.prompts, prompts, func(p *Prompt) (*Prompt, string, error) {
 		c := *p
-		c.Name = mt.prefix + p.Name
-		if s.prompts[c.Name] != nil {
-			return nil, c.Name, errShadowed
-		}
+		c.Name = mt.outer("prompt", p.Name)
 		return &c, c.Name, nil
 	})
 }
 
-func (mt *mount) outerResources(resources []*Resource) []*Resource {
-	return outerItems(mt, "resource", resources, func(r *Resource) (*Resource, string, error) {
+func (mt *mount) outerResources(_ *snapshot, resources []*Resource) []*Resource {
+	return outerItems(mt, "resource", nil, resources, func(r *Resource) (*Resource, string, error) {
 		c := *r
 		c.URI = mt.outerURI(r.URI)
 		return &c, c.URI, nil
 	})
 }
 
-func (mt *mount) outerTemplates(templates []*ResourceTemplate) []*ResourceTemplate {
-	return outerItems(mt, "resource", templates, func(t *ResourceTemplate) (*ResourceTemplate, string, error) {
+func (mt *mount) outerTemplates(_ *snapshot, templates []*ResourceTemplate) []*ResourceTemplate {
+	return outerItems(mt, "resource", nil, templates, func(t *ResourceTemplate) (*ResourceTemplate, string, error) {
 		c := *t
 		c.URITemplate = mt.outerURI(t.URITemplate)
 		return &c, c.URITemplate, nil

@@ -82,7 +82,7 @@ func (ls *mountListeners) start(ctx context.Context) []string {
 
 // holds reports whether uri belongs to the mount.
 func (mt *mount) holds(uri string) bool {
-	_, ok := mt.innerURI(uritemplate.Normal(uri))
+	_, ok := mt.innerURI(uri)
 	return ok
 }
 
@@ -177,7 +177,7 @@ func (ls *mountListeners) listen(ctx context.Context, m *mount) {
 	listenAgain(ctx, func(bool) error {
 		req := ls.req.derive(MethodListen, params)
 		req.ID = ls.req.ID
-		req.mounts += m.prefix + "/"
+		req.mounts += string(m.prefix) + "/"
 		_, err := serve(ctx, m.serve, req, notifier, ls.registry.opts.Logger)
 		report(mountAck{mount: m, ended: true})
 		return err
@@ -189,7 +189,7 @@ func (ls *mountListeners) filterFor(m *mount) SubscriptionFilter {
 	f := ls.filter
 	f.ResourceSubscriptions = nil
 	for _, uri := range ls.filter.ResourceSubscriptions {
-		if inner := m.innerSpelling(uri); inner != "" {
+		if inner, _ := m.innerURI(uri); inner != "" {
 			f.ResourceSubscriptions = append(f.ResourceSubscriptions, inner)
 		}
 	}

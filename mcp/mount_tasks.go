@@ -37,8 +37,8 @@ func (s *sealer) taskBinding(req *Request) []byte {
 
 // outerTask returns the outer ID of a task of the mount, for the sender of req.
 func (mt *mount) outerTask(req *Request, id string) string {
-	s, t := mt.parent.sealer, &mountedTask{Mount: mt.prefix, ID: id}
-	if _, isMux := mt.handler.(*Mux); !isMux && req.Principal != nil {
+	s, t := mt.parent.sealer, &mountedTask{Mount: string(mt.prefix), ID: id}
+	if mt.child == nil && req.Principal != nil {
 		t.Scopes = req.Principal.Scopes
 	}
 	return s.ring.Seal(mustMarshal(t), s.taskBinding(req))
@@ -55,10 +55,9 @@ func (g *registry) mountedTask(req *Request, id string) (mt *mount, inner string
 	if p := req.Principal; p != nil && !tasking.MayUse(p.Scopes, t.Scopes) {
 		err = NewInsufficientScopeError(t.Scopes...)
 	}
-	for _, mt := range g.load().mounts {
-		if mt.prefix == t.Mount {
-			return mt, t.ID, err
-		}
+	s := g.load()
+	if i, found := s.searchMount(t.Mount); found {
+		return s.mounts[i], t.ID, err
 	}
 	return nil, "", nil
 }
@@ -89,10 +88,10 @@ func (g *registry) serveTask(ctx context.Context, req *Request) (Result, error) 
 		return nil, err
 	}
 	inner := req.withName(id)
-	inner.mounts += mt.prefix + "/"
+	inner.mounts += string(mt.prefix) + "/"
 	res, err := mt.serve.ServeMCP(contextWithRequest(ctx, inner), inner)
 	if err != nil || req.Method != tasking.MethodGet {
-		return mt.renameResult(res), err
+		return mt.result(res), err
 	}
 	return mt.renameTask(res, req.Name())
 }
@@ -148,7 +147,7 @@ func (mt *mount) renameTaskObject(task json.RawMessage, id string) (json.RawMess
 	if err != nil {
 		return nil, err
 	}
-	if result, err = encodeAnswer(mt.renameResult(res)); err != nil {
+	if result, err = encodeAnswer(mt.result(res)); err != nil {
 		return nil, err
 	}
 	renamed = append(jsonscan.AppendKey(renamed, "result"), result...)
@@ -162,7 +161,7 @@ func (g *registry) hasMountedTasks(ctx context.Context, req *Request) bool {
 
 // hasTasks reports whether the mounted server supports tasks.
 func (mt *mount) hasTasks(ctx context.Context, req *Request) bool {
-	if _, isMux := mt.handler.(*Mux); !isMux {
+	if mt.child == nil {
 		return mt.passesTasks()
 	}
 	inner := req.derive(MethodDiscover, nil)

@@ -233,75 +233,68 @@ func TestMountsAreAnnounced(t *testing.T) {
 	})
 }
 
-// Name conflicts are detected in both directions and across levels. The panic says where
-// both were registered.
+// A prefix that is taken, or part of another one, is rejected with the places of both mounts.
 func TestMountConflicts(t *testing.T) {
 	const here = "mount_test.go:"
-	build := func() (top, middle, bottom *mcp.Mux) {
-		top, middle, bottom = mcp.NewMux("t", "v1", quiet()), mcp.NewMux("m", "v1", quiet()), mcp.NewMux("b", "v1", quiet())
-		bottom.Tool("x", says(""))
-		return top, middle, bottom
-	}
-	for name, fn := range map[string]func(){
-		"mount onto a name": func() {
-			top, _, bottom := build()
-			top.Tool("b_x", says(""))
-			top.Mount("b_", bottom)
-		},
-		"name onto a mount": func() {
-			top, _, bottom := build()
-			top.Mount("b_", bottom)
-			top.Tool("b_x", says(""))
-		},
-		"name below a mount": func() {
-			top, _, bottom := build()
-			top.Tool("b_y", says(""))
-			top.Mount("b_", bottom)
-			bottom.Tool("y", says(""))
-		},
-		"mount through two levels": func() {
-			top, middle, bottom := build()
-			top.Tool("m_b_x", says(""))
+	top, middle, bottom := mcp.NewMux("t", "v1", quiet()), mcp.NewMux("m", "v1", quiet()), mcp.NewMux("b", "v1", quiet())
+	top.Mount("m_", middle)
+	middle.Mount("b_", bottom)
+	wantPanic(t, func() { top.Mount("m_", bottom) }, here, "already")
+	wantPanic(t, func() { top.Mount("m_b_", bottom) }, here, "names could belong to both")
+	wantPanic(t, func() { bottom.Mount("t_", top) }, here, "contain itself")
+	wantPanic(t, func() { bottom.Mount("b_", bottom.With()) }, here, "contain itself")
+	wantPanic(t, func() { top.Mount("a/b", bottom) }, here, "prefix")
+	wantPanic(t, func() { top.Mount("a_", nil) }, here, "nil")
+}
+
+// If a mux and a mux mounted in it have an item of the same name, the mux's own takes
+// precedence, at every level and in whatever order they were registered. The conflict is
+// logged, once.
+func TestOwnItemsWin(t *testing.T) {
+	own := func(m *mcp.Mux, name string) { m.Tool(name, says("own")); m.Prompt(name, promptSays("own")) }
+	for name, build := range map[string]func(top, middle, bottom *mcp.Mux){
+		"registered first": func(top, middle, bottom *mcp.Mux) {
+			own(top, "m_b_x")
 			middle.Mount("b_", bottom)
 			top.Mount("m_", middle)
 		},
-		"inner mount below a mount": func() {
-			top, middle, bottom := build()
-			top.Tool("m_b_x", says(""))
+		"mounted first": func(top, middle, bottom *mcp.Mux) {
 			top.Mount("m_", middle)
 			middle.Mount("b_", bottom)
+			own(top, "m_b_x")
 		},
-		"name below two mounts": func() {
-			top, middle, bottom := build()
-			top.Tool("m_b_y", says(""))
+		"one level below": func(top, middle, bottom *mcp.Mux) {
 			top.Mount("m_", middle)
 			middle.Mount("b_", bottom)
-			bottom.Tool("y", says(""))
-		},
-		"mounts of each other's prefix": func() {
-			top, middle, bottom := build()
-			middle.Tool("b_x", says(""))
-			top.Mount("m_", middle)
-			top.Mount("m_b_", bottom)
-		},
-		"prefix twice": func() {
-			top, middle, bottom := build()
-			top.Mount("b_", bottom)
-			top.Mount("b_", middle)
+			own(middle, "b_x")
 		},
 	} {
-		t.Run(name, func(t *testing.T) { wantPanic(t, fn, here) })
+		t.Run(name, func(t *testing.T) {
+			var log bytes.Buffer
+			opts := &mcp.MuxOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))}
+			top, middle, bottom := mcp.NewMux("t", "v1", opts), mcp.NewMux("m", "v1", opts), mcp.NewMux("b", "v1", opts)
+			bottom.Tool("y", says("other"))
+			build(top, middle, bottom)
+			bottom.Tool("x", says("other"))
+			bottom.Prompt("x", promptSays("other"))
+			mcptest.Run(t, top, func(t *testing.T, c *mcp.Conn) {
+				names, _ := toolNames(t, c)
+				if slices.Sort(names); !slices.Equal(names, []string{"m_b_x", "m_b_y"}) {
+					t.Errorf("listed %q", names)
+				}
+				if got := mustCall(t, c, "m_b_x", ""); got != "own" {
+					t.Errorf("the tool of the %s mux was called", got)
+				}
+				prompts, err := c.ListPrompts(t.Context(), nil)
+				if err != nil || len(prompts.Prompts) != 1 {
+					t.Errorf("listed %+v, %v", prompts, err)
+				}
+			})
+			if n := strings.Count(log.String(), "itself"); n != 2 {
+				t.Errorf("two conflicts were logged %d times:\n%s", n, &log)
+			}
+		})
 	}
-	t.Run("itself", func(t *testing.T) {
-		top, middle, _ := build()
-		top.Mount("m_", middle)
-		wantPanic(t, func() { middle.Mount("t_", top) }, "contain itself")
-	})
-	t.Run("prefix", func(t *testing.T) {
-		top, _, bottom := build()
-		wantPanic(t, func() { top.Mount("a/b", bottom) }, here, "prefix")
-		wantPanic(t, func() { top.Mount("a_", nil) }, here, "nil")
-	})
 }
 
 // Middleware of a mux wraps the middleware of its mounts.
@@ -784,7 +777,7 @@ func toolNames(t *testing.T, c *mcp.Conn) (names []string, took time.Duration) {
 
 // While a mounted server does not answer, only its own part is missing: discovery, lists
 // and subscriptions of the gateway work without it. When it answers again, its part is
-// back.
+// back in the next list.
 func TestFindingCM4W9SilentMountCostsItself(t *testing.T) {
 	for _, back := range bothEras {
 		for _, front := range bothEras {
@@ -830,7 +823,7 @@ func silentMount(t *testing.T, front, back string) {
 		t.Errorf("a change was heard of after %v", time.Since(start))
 	}
 	close(awake)
-	<-changes
+	synctest.Wait()
 	if names, _ := toolNames(t, c); len(names) != 6 || !slices.Contains(names, "z_hello") {
 		t.Errorf("after the servers came back: %q", names)
 	}
@@ -922,8 +915,8 @@ func TestFindingW9PagesOfManyMounts(t *testing.T) {
 	})
 }
 
-// A server that hangs delays the first list by the whole timeout, and later lists by one second
-// while the first request is pending.
+// A server that hangs delays one list a minute by the whole timeout, and the others by one
+// second. Once it answers, it has the whole time again.
 func TestHungMountCostsLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gw := mcp.NewMux("gateway", "v1", quiet())
@@ -931,88 +924,23 @@ func TestHungMountCostsLittle(t *testing.T) {
 		d := &dozing{server: hello(), awake: make(chan struct{})}
 		gw.Mount("hung_", d)
 		c := connect(t, gw, &mcp.ClientOptions{Version: mcp.LatestVersion})
-		for _, want := range []time.Duration{5 * time.Second, time.Second, time.Second} {
-			if names, took := toolNames(t, c); took != want || !slices.Equal(names, []string{"own"}) {
-				t.Errorf("listed %q after %v, want %v", names, took, want)
+		listAfter := func(pause, want time.Duration, tools ...string) {
+			t.Helper()
+			<-time.After(pause)
+			if names, took := toolNames(t, c); took != want || !slices.Equal(names, tools) {
+				t.Errorf("listed %q after %v, want %q after %v", names, took, tools, want)
 			}
 		}
+		listAfter(0, 5*time.Second, "own")
+		listAfter(0, time.Second, "own")
+		listAfter(30*time.Second, time.Second, "own")
+		listAfter(time.Minute, 5*time.Second, "own")
+		listAfter(0, time.Second, "own")
 		close(d.awake)
-		synctest.Wait() // the late part arrives
+		listAfter(0, 0, "own", "hung_hello")
+		synctest.Wait()
 		d.awake = make(chan struct{})
-		if names, took := toolNames(t, c); took != 5*time.Second || len(names) != 1 {
-			t.Errorf("after it hung again: listed %q after %v", names, took)
-		}
+		listAfter(0, 5*time.Second, "own")
 		c.Close()
-		gw.Unmount("hung_")
-	})
-}
-
-// If a part was missing from several lists and arrives within ten minutes, one change is
-// announced.
-func TestLateMountIsAwaitedOnce(t *testing.T) {
-	for _, comes := range []bool{true, false} {
-		synctest.Test(t, func(t *testing.T) {
-			gw := mcp.NewMux("gateway", "v1", quiet())
-			gw.Tool("own", says("own"))
-			c := connect(t, gw, &mcp.ClientOptions{Version: mcp.LatestVersion})
-			_, changes := listen(t, c, mcp.SubscriptionFilter{ToolsListChanged: true})
-			d := &dozing{server: hello(), awake: make(chan struct{})}
-			gw.Mount("late_", d)
-			for range 3 {
-				if names, _ := toolNames(t, c); !slices.Equal(names, []string{"own"}) {
-					t.Errorf("listed %q", names)
-				}
-			}
-			received(changes) // the change from mounting
-			if comes {
-				close(d.awake)
-			}
-			<-time.After(time.Second)
-			if n := len(received(changes)); n > 0 != comes {
-				t.Errorf("that the part is there was announced %d times; it came: %t", n, comes)
-			}
-			<-time.After(15 * time.Minute)
-			if n := len(received(changes)); n != 0 {
-				t.Errorf("%d more changes were announced", n)
-			}
-			c.Close()
-			gw.Unmount("late_")
-		})
-	}
-}
-
-// A server that is always late does not make clients list forever: its arrival is announced
-// at most once a minute.
-func TestFindingW9LateMountIsAnnouncedSeldom(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		gw := mcp.NewMux("gateway", "v1", quiet())
-		gw.Tool("own", says("own"))
-		gw.Mount("late_", mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
-			if req.Method == mcp.MethodListTools {
-				<-time.After(6 * time.Second)
-			}
-			return hello().ServeMCP(ctx, req)
-		}))
-		c := connect(t, gw, &mcp.ClientOptions{Version: mcp.LatestVersion})
-		changes := make(chan string, 1000)
-		s, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true}, func(ch mcp.Change) { changes <- ch.Method })
-		if err != nil {
-			t.Fatal(err)
-		}
-		start, told := time.Now(), 0
-		for time.Since(start) < 10*time.Minute {
-			if names, _ := toolNames(t, c); !slices.Equal(names, []string{"own"}) {
-				t.Fatalf("listed %q", names)
-			}
-			<-changes
-			told++
-		}
-		if told < 9 || told > 12 {
-			t.Errorf("%d changes in ten minutes", told)
-		}
-		s.Close()
-		<-s.Done()
-		c.Close()
-		gw.Unmount("late_")
 	})
 }

@@ -38,7 +38,7 @@ type MuxOptions struct {
 	PageSize int
 	// MountTimeout is how long a list waits for a mounted server before it is sent without
 	// that server's items. Mounted servers are queried concurrently. Subscriptions wait at
-	// most one second, and so do lists while the server has not answered an earlier one. If
+	// most one second, and so do lists for a minute after a list has waited in vain. If
 	// gateways are nested, the inner one should have the shorter timeout. The default is 5
 	// seconds; a negative value means no limit.
 	MountTimeout time.Duration
@@ -141,7 +141,7 @@ func limit[T int | time.Duration](option, byDefault, unlimited T) T {
 type Mux struct {
 	*registry
 	view   bool         // created by With, Group or Update
-	inline []Middleware // of a view; append-only, guarded by registering
+	inline []Middleware // of a view; append-only, guarded by registry.mu
 	draft  *draft       // of a view created by Update; nil means that registrations are applied immediately
 }
 
@@ -164,7 +164,8 @@ func NewMux(name, version string, opts *MuxOptions) *Mux {
 	g.infoJSON = mustMarshal(&g.info)
 	g.briefJSON = mustMarshal(&Implementation{Name: name, Version: version, Title: o.Title})
 	g.offered.Store(uint32(offerIn(orEmpty(o.Capabilities))))
-	g.init()
+	g.snap.Store(new(snapshot))
+	must(g.wrap(nil))
 	return &Mux{registry: g}
 }
 
@@ -184,9 +185,10 @@ func (m *Mux) ServeMCP(ctx context.Context, req *Request) (Result, error) {
 	req.sharedCall().serverInfo.CompareAndSwap(nil, info)
 	req = req.withNormalURIs(m.opts.MaxSubscriptions)
 	ctx = contextWithRequest(ctx, req)
-	h := (*m.chain.Load())().Handler
-	if outermost := m.outermost.Load(); outermost != nil {
-		h = applyOuter(h, *outermost)
+	s := m.load()
+	h := s.chain()
+	for _, o := range s.outermost {
+		h = o.wrap(h)
 	}
 	res, err := h.ServeMCP(ctx, req)
 	if req.spelled != nil && req.aboutURI() {
@@ -203,14 +205,13 @@ func (m *Mux) ServeMCP(ctx context.Context, req *Request) (Result, error) {
 func (m *Mux) Use(mw ...Middleware) {
 	m.mustBeMade()
 	mustBeMiddleware("Mux.Use", mw)
-	registering.Lock()
-	defer registering.Unlock()
-	if m.view {
-		m.inline = append(m.inline, mw...)
+	if !m.view {
+		must(m.wrap(mw))
 		return
 	}
-	m.use = append(m.use, mw...)
-	m.wrap()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.inline = append(m.inline, mw...)
 }
 
 // With returns a view of the mux: handlers registered through it are wrapped in mw and
@@ -229,8 +230,8 @@ func (m *Mux) With(mw ...Middleware) *Mux {
 
 // around returns the middleware of a view.
 func (m *Mux) around() []Middleware {
-	registering.Lock()
-	defer registering.Unlock()
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	return m.inline
 }
 
@@ -297,5 +298,15 @@ func (m *Mux) ResourceUpdated(uri string) {
 func (m *Mux) Walk(fn func(method, name string, h Handler) error) error {
 	m.mustBeMade()
 	mustBeFunc("Mux.Walk", fn == nil)
-	return m.walk(fn)
+	return m.walk(func(e *entry, name string) error {
+		switch e.kind {
+		case "tool":
+			return fn(MethodCallTool, name, e.handler)
+		case "prompt":
+			return fn(MethodGetPrompt, name, e.handler)
+		case "resource":
+			return fn(MethodReadResource, name, e.handler)
+		}
+		return fn(e.name, "", e.handler)
+	})
 }

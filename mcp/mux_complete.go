@@ -52,7 +52,7 @@ func (g *registry) complete(ctx context.Context, req *Request) (Result, error) {
 		return nil, Errorf(CodeInvalidParams, "params.argument.name is missing")
 	}
 	kind, name := "prompt", p.Ref.Name
-	e := s.prompts[name]
+	e := s.prompts.find(name)
 	switch p.Ref.Type {
 	case "ref/prompt":
 	case "ref/resource":
@@ -72,15 +72,10 @@ func (g *registry) complete(ctx context.Context, req *Request) (Result, error) {
 
 // completable returns the entry for uri, the normal form of a template or a URI.
 func (s *snapshot) completable(uri string) *entry {
-	for _, e := range s.templates {
-		if e.key == uri {
-			return e
-		}
+	e := s.templates.find(uri)
+	if e == nil && !uritemplate.IsTemplate(uri) {
+		e, _ = s.resource(uri)
 	}
-	if uritemplate.IsTemplate(uri) {
-		return nil
-	}
-	e, _ := s.resource(uri)
 	return e
 }
 
@@ -119,28 +114,6 @@ func (e *entry) completer(argument string) Completer {
 		return CompleteFrom(values...)
 	}
 	return nil
-}
-
-// complete forwards a completion to the mount, with the inner name in its reference.
-func (mt *mount) complete(ctx context.Context, req *Request, p *CompleteParams, kind, name string) (Result, error) {
-	inner, _ := mt.innerName(kind, name)
-	spelled := inner
-	if kind == "resource" {
-		spelled = mt.innerSpelling(req.spelling(name))
-	}
-	params, err := completionOf(req, p, spelled)
-	if err != nil {
-		return nil, err
-	}
-	renamed, err := req.WithParams(params)
-	if err != nil {
-		return nil, err
-	}
-	res, err := mt.serve.ServeMCP(contextWithRequest(ctx, renamed), renamed)
-	if err != nil {
-		return nil, outerError(err, kind, inner, name)
-	}
-	return mt.renameResult(res), nil
 }
 
 // completionOf returns the params of a completion with the name in the reference replaced.

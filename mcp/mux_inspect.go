@@ -16,51 +16,31 @@ import (
 )
 
 // An outerMiddleware is middleware around a mux that can be added and removed while the mux is
-// serving. Without one, the only cost is loading a pointer.
+// serving. The last one is outermost.
 type outerMiddleware struct{ wrap Middleware }
 
 // wrapOuter wraps the mux in mw until stop is called.
 func (g *registry) wrapOuter(mw Middleware) (stop func()) {
 	o := &outerMiddleware{mw}
-	g.setOutermost(func(all []*outerMiddleware) []*outerMiddleware { return append(all, o) })
+	must(g.change(func(next *snapshot) error {
+		next.outermost = append(slices.Clone(next.outermost), o)
+		return nil
+	}))
 	return func() {
-		g.setOutermost(func(all []*outerMiddleware) []*outerMiddleware {
-			return slices.DeleteFunc(all, func(other *outerMiddleware) bool { return other == o })
-		})
+		must(g.change(func(next *snapshot) error {
+			next.outermost = slices.DeleteFunc(slices.Clone(next.outermost), func(other *outerMiddleware) bool { return other == o })
+			return nil
+		}))
 	}
-}
-
-// setOutermost replaces the outer middleware with the result of change, which it calls with a
-// copy of the current list.
-func (g *registry) setOutermost(change func([]*outerMiddleware) []*outerMiddleware) {
-	registering.Lock()
-	defer registering.Unlock()
-	var all []*outerMiddleware
-	if before := g.outermost.Load(); before != nil {
-		all = slices.Clone(*before)
-	}
-	if all = change(all); len(all) == 0 {
-		g.outermost.Store(nil)
-		return
-	}
-	g.outermost.Store(&all)
-}
-
-// applyOuter returns h wrapped in the outer middleware. The last one is outermost.
-func applyOuter(h Handler, outermost []*outerMiddleware) Handler {
-	for _, o := range outermost {
-		h = o.wrap(h)
-	}
-	return h
 }
 
 // registrations returns the registrations of a mux and of the muxes mounted in it.
 func (g *registry) registrations() []seam.Registration {
 	s := g.load()
-	around := functions((*g.chain.Load())().around)
+	around := functions(s.use)
 	var all []seam.Registration
-	for _, entries := range [][]*entry{byName(s.tools), byName(s.prompts), byName(s.resources), s.templates, byName(s.methods)} {
-		for _, e := range entries {
+	for _, t := range s.all() {
+		for _, e := range *t {
 			all = append(all, seam.Registration{
 				Kind: e.kind, Name: e.name, Site: e.site, Handler: fmt.Sprintf("%T", e.registered),
 				Middleware: slices.Concat(around, functions(e.around)),
@@ -77,14 +57,13 @@ func (g *registry) registrations() []seam.Registration {
 // mux. around is the middleware of the outer mux.
 func (mt *mount) registrations(around []seam.Function) []seam.Registration {
 	around = slices.Concat(around, functions(mt.around))
-	all := []seam.Registration{{Kind: "mount", Name: mt.prefix, Site: mt.site, Handler: fmt.Sprintf("%T", mt.handler), Middleware: around}}
-	child, ok := mt.handler.(*Mux)
-	if !ok {
+	all := []seam.Registration{{Kind: "mount", Name: string(mt.prefix), Site: mt.site, Handler: fmt.Sprintf("%T", mt.handler), Middleware: around}}
+	if mt.child == nil {
 		return all
 	}
-	for _, r := range child.registrations() {
-		if name, ok := mt.outerName(r.Kind, r.Name); ok {
-			r.Name, r.Middleware = name, slices.Concat(around, r.Middleware)
+	for _, r := range mt.child.registrations() {
+		if r.Kind != "method" {
+			r.Name, r.Middleware = mt.outer(r.Kind, r.Name), slices.Concat(around, r.Middleware)
 			all = append(all, r)
 		}
 	}

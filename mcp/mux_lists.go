@@ -5,8 +5,6 @@ package mcp
 
 import (
 	"context"
-	"slices"
-	"strings"
 
 	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/internal/sparse"
@@ -32,8 +30,8 @@ type source[D any] struct {
 // A list is one of the four lists of a mux.
 type list[D any] struct {
 	kind    offer
-	own     func(*snapshot) []D
-	name    func(D) string
+	own     func(*snapshot) table
+	item    func(*entry) (d D, listed bool)
 	sources func(*snapshot) []source[D]
 	result  func(page[D], Page) Result
 }
@@ -70,22 +68,26 @@ func (l *list[D]) serve(ctx context.Context, g *registry, req *Request) (Result,
 
 // addOwn adds the mux's own items after the cursor, at most size. It returns the cursor of
 // the next page, or nil if there are no more own items.
-func (l *list[D]) addOwn(p *page[D], sorted []D, at *cursor, size int) (next *cursor) {
+func (l *list[D]) addOwn(p *page[D], own table, at *cursor, size int) (next *cursor) {
 	if at.Source != nil {
 		return nil
 	}
-	i := 0
-	if at.After != "" {
-		var found bool
-		i, found = slices.BinarySearchFunc(sorted, at.After, func(d D, after string) int { return strings.Compare(l.name(d), after) })
-		if found {
-			i++
-		}
+	i, found := own.search(at.After)
+	if found {
+		i++
 	}
-	end := min(i+size, len(sorted))
-	p.items = append(make([]D, 0, end-i), sorted[i:end]...)
-	if end < len(sorted) {
-		return &cursor{After: l.name(sorted[end-1])}
+	own = own[i:]
+	p.items = make([]D, 0, min(size, len(own)))
+	last := ""
+	for _, e := range own {
+		d, listed := l.item(e)
+		switch {
+		case !listed:
+		case len(p.items) == size:
+			return &cursor{After: last}
+		default:
+			p.items, last = append(p.items, d), e.key
+		}
 	}
 	return nil
 }
@@ -202,8 +204,8 @@ func (c Cacheable) narrowed(other Cacheable) Cacheable {
 
 var toolsList = list[*Tool]{
 	kind: offerTools,
-	own:  func(s *snapshot) []*Tool { return s.toolList },
-	name: func(t *Tool) string { return t.Name },
+	own:  func(s *snapshot) table { return s.tools },
+	item: func(e *entry) (*Tool, bool) { return e.tool, e.tool != nil },
 	sources: func(s *snapshot) []source[*Tool] {
 		return mountSources(s, func(s *snapshot, m *mount, r *ListToolsResult) page[*Tool] {
 			return page[*Tool]{m.outerTools(s, r.Tools), r.NextCursor, r.Cacheable}
@@ -216,8 +218,8 @@ var toolsList = list[*Tool]{
 
 var promptsList = list[*Prompt]{
 	kind: offerPrompts,
-	own:  func(s *snapshot) []*Prompt { return s.promptList },
-	name: func(p *Prompt) string { return p.Name },
+	own:  func(s *snapshot) table { return s.prompts },
+	item: func(e *entry) (*Prompt, bool) { return e.prompt, e.prompt != nil },
 	sources: func(s *snapshot) []source[*Prompt] {
 		return mountSources(s, func(s *snapshot, m *mount, r *ListPromptsResult) page[*Prompt] {
 			return page[*Prompt]{m.outerPrompts(s, r.Prompts), r.NextCursor, r.Cacheable}
@@ -230,11 +232,11 @@ var promptsList = list[*Prompt]{
 
 var resourcesList = list[*Resource]{
 	kind: offerResources,
-	own:  func(s *snapshot) []*Resource { return s.resourceList },
-	name: func(r *Resource) string { return r.URI },
+	own:  func(s *snapshot) table { return s.resources },
+	item: func(e *entry) (*Resource, bool) { return e.resource, e.resource != nil },
 	sources: func(s *snapshot) []source[*Resource] {
-		mounts := mountSources(s, func(_ *snapshot, m *mount, r *ListResourcesResult) page[*Resource] {
-			return page[*Resource]{m.outerResources(r.Resources), r.NextCursor, r.Cacheable}
+		mounts := mountSources(s, func(s *snapshot, m *mount, r *ListResourcesResult) page[*Resource] {
+			return page[*Resource]{m.outerResources(s, r.Resources), r.NextCursor, r.Cacheable}
 		})
 		return append(templateSources(s), mounts...)
 	},
@@ -245,11 +247,11 @@ var resourcesList = list[*Resource]{
 
 var templatesList = list[*ResourceTemplate]{
 	kind: offerResources,
-	own:  func(s *snapshot) []*ResourceTemplate { return s.templateList },
-	name: func(t *ResourceTemplate) string { return t.URITemplate },
+	own:  func(s *snapshot) table { return s.templates },
+	item: func(e *entry) (*ResourceTemplate, bool) { return e.listed, e.listed != nil },
 	sources: func(s *snapshot) []source[*ResourceTemplate] {
-		return mountSources(s, func(_ *snapshot, m *mount, r *ListResourceTemplatesResult) page[*ResourceTemplate] {
-			return page[*ResourceTemplate]{m.outerTemplates(r.ResourceTemplates), r.NextCursor, r.Cacheable}
+		return mountSources(s, func(s *snapshot, m *mount, r *ListResourceTemplatesResult) page[*ResourceTemplate] {
+			return page[*ResourceTemplate]{m.outerTemplates(s, r.ResourceTemplates), r.NextCursor, r.Cacheable}
 		})
 	},
 	result: func(p page[*ResourceTemplate], at Page) Result {
@@ -315,7 +317,10 @@ const (
 
 func templateSources(s *snapshot) []source[*Resource] {
 	var sources []source[*Resource]
-	for _, e := range s.listers {
+	for _, e := range s.templates {
+		if e.lister == nil {
+			continue
+		}
 		sources = append(sources, source[*Resource]{
 			key: templateKey + e.name, site: e.site, public: e.public,
 			fetch: func(ctx context.Context, req *Request, cursor *string) func() (page[*Resource], error) {
@@ -362,14 +367,15 @@ func mountSources[D any, R Result](s *snapshot, take func(*snapshot, *mount, R) 
 	var sources []source[D]
 	for _, m := range s.mounts {
 		sources = append(sources, source[D]{
-			key: mountKey + m.prefix, site: m.site,
+			key: mountKey + string(m.prefix), site: m.site,
 			fetch: func(ctx context.Context, req *Request, cursor *string) func() (page[D], error) {
-				asked, err := m.list(ctx, req, cursor)
+				inner, err := req.withCursor(cursor)
+				if err != nil {
+					return func() (page[D], error) { return page[D]{}, err }
+				}
+				wait := m.send(ctx, inner)
 				return func() (page[D], error) {
-					if err != nil {
-						return page[D]{}, err
-					}
-					res, err := asked.wait()
+					res, err := wait()
 					if err != nil {
 						return page[D]{}, err
 					}

@@ -4,11 +4,9 @@
 package mcp
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -21,13 +19,8 @@ import (
 	"github.com/go-psi/psi/internal/uritemplate"
 )
 
-// registering serializes changes to all muxes of the process. A single lock suffices
-// because registering is rare, and is needed because a change to a mounted mux must be
-// checked against the muxes in which it is mounted.
-var registering sync.Mutex
-
-// A registry is shared by a Mux and its views. The maps are changed under the registering
-// lock. Requests use a snapshot, built by the first request after a change.
+// A registry is shared by a Mux and its views. Requests use a snapshot of the registrations.
+// A change builds a new snapshot from the current one, checks it, and replaces it.
 type registry struct {
 	opts     MuxOptions
 	info     Implementation
@@ -36,18 +29,11 @@ type registry struct {
 	briefJSON json.RawMessage // sent in all other results, without icons and descriptions to keep them small
 	sealer    *sealer
 	hub       *hub
-	bus       *bus // nil if there are no other replicas
-	snap      atomic.Pointer[snapshot]
-	chain     atomic.Pointer[func() *stacked]    // the mux wrapped in its middleware; built by the first request after Use
-	outermost atomic.Pointer[[]*outerMiddleware] // nil if there are none
-	offered   atomic.Uint32                      // everything that clients have been told the mux offers, as an offer
+	bus       *bus          // nil if there are no other replicas
+	offered   atomic.Uint32 // everything that clients have been told the mux offers, as an offer
 
-	// The fields below are guarded by registering.
-	use                                           []Middleware
-	bySpecificity                                 []*entry // templates, more specific ones first; never changed in place
-	tools, prompts, resources, templates, methods map[string]*entry
-	mounts                                        map[string]*mount
-	parents                                       []*mount // the mounts of this mux in other muxes
+	mu   sync.Mutex // serializes changes; it also guards the middleware of views
+	snap atomic.Pointer[snapshot]
 }
 
 // An entry is one registered handler.
@@ -58,7 +44,7 @@ type entry struct {
 	handler    Handler      // registered, wrapped in its middleware
 	sealer     *sealer      // seals the state of the handler's questions
 	site       string       // where it was registered
-	around     []Middleware // see stacked
+	around     []Middleware // outermost first
 	described  Description
 	extension  extension
 
@@ -74,40 +60,93 @@ type entry struct {
 	enums    map[string][]string
 }
 
-// A snapshot is an immutable copy of the registry, used by requests.
+// A snapshot holds the registrations of a mux. It does not change once requests can see it.
 type snapshot struct {
-	tools            map[string]*entry
-	prompts          map[string]*entry
-	resources        map[string]*entry
-	methods          map[string]*entry
-	templates        []*entry // most specific first
-	listers          []*entry // templates that list their resources, by name
-	mounts           []*mount // by prefix
-	toolList         []*Tool  // the lists are sorted by name or URI
-	promptList       []*Prompt
-	resourceList     []*Resource
-	templateList     []*ResourceTemplate
-	extensions       Extensions // used by tools, prompts and resources
-	methodExtensions Extensions // used by handlers of methods
+	tools, prompts, resources, templates, methods table
+
+	bySpecificity []*entry // the templates, more specific ones first
+	mounts        []*mount // by prefix
+	use           []Middleware
+	chain         func() Handler     // returns the mux wrapped in use
+	outermost     []*outerMiddleware // usually nil
+
+	extensions       func() Extensions // returns those used by tools, prompts and resources
+	methodExtensions func() Extensions // returns those used by handlers of methods
 }
 
-func (g *registry) init() {
-	g.tools, g.prompts, g.methods = map[string]*entry{}, map[string]*entry{}, map[string]*entry{}
-	g.resources, g.templates = map[string]*entry{}, map[string]*entry{}
-	g.mounts = map[string]*mount{}
-	g.wrap()
+// A table holds entries sorted by key.
+type table []*entry
+
+// search returns the index of an entry, or where it would be inserted.
+func (t table) search(key string) (i int, found bool) {
+	return slices.BinarySearchFunc(t, key, func(e *entry, key string) int { return strings.Compare(e.key, key) })
 }
 
-// wrap makes the next request wrap the mux in its middleware. That request holds no lock,
-// because middleware may use this or another mux when it is created.
-func (g *registry) wrap() {
-	use := slices.Clone(g.use)
-	chain := sync.OnceValue(func() *stacked { return stack(g, use) })
-	g.chain.Store(&chain)
+// find returns the entry with a key, or nil.
+func (t table) find(key string) *entry {
+	if i, found := t.search(key); found {
+		return t[i]
+	}
+	return nil
 }
 
-// register registers a handler. It validates the registration before the registering lock is
-// acquired; [registry.add] checks for conflicts with other registrations.
+// tables returns the tables that hold the entries of a kind.
+func (s *snapshot) tables(kind string) []*table {
+	switch kind {
+	case "tool":
+		return []*table{&s.tools}
+	case "prompt":
+		return []*table{&s.prompts}
+	case "resource":
+		return []*table{&s.resources, &s.templates}
+	default:
+		return []*table{&s.methods}
+	}
+}
+
+// all returns the tables in the order in which they are shown.
+func (s *snapshot) all() []*table {
+	return []*table{&s.tools, &s.prompts, &s.resources, &s.templates, &s.methods}
+}
+
+// next returns a copy of s that can be changed.
+func (s *snapshot) next() *snapshot {
+	n := *s
+	for _, t := range n.all() {
+		*t = append(make(table, 0, len(*t)+1), *t...) // usually, one is added
+	}
+	n.bySpecificity, n.mounts = slices.Clone(n.bySpecificity), slices.Clone(n.mounts)
+	n.extensions = sync.OnceValue(func() Extensions { return extensionsOf(n.tools, n.prompts, n.resources, n.templates) })
+	n.methodExtensions = sync.OnceValue(func() Extensions { return extensionsOf(n.methods) })
+	return &n
+}
+
+// load returns the current snapshot.
+func (g *registry) load() *snapshot { return g.snap.Load() }
+
+// change replaces the snapshot with one that fn has changed, unless fn returns an error.
+func (g *registry) change(fn func(next *snapshot) error) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	next := g.load().next()
+	if err := fn(next); err != nil {
+		return err
+	}
+	g.snap.Store(next)
+	return nil
+}
+
+// wrap adds middleware around the mux. The next request calls the middleware, which may use
+// this mux.
+func (g *registry) wrap(mw []Middleware) error {
+	return g.change(func(next *snapshot) error {
+		next.use = slices.Concat(next.use, mw)
+		next.chain = sync.OnceValue(func() Handler { return wrap(g, next.use) })
+		return nil
+	})
+}
+
+// register registers a handler. [snapshot.add] checks for conflicts with other registrations.
 func (m *Mux) register(kind, name string, h Handler) error {
 	m.mustBeMade()
 	e := &entry{kind: kind, name: name, key: keyOf(kind, name), site: callSite()}
@@ -124,12 +163,15 @@ func (m *Mux) register(kind, name string, h Handler) error {
 	}
 	if _, describes := h.(Describer); !describes && kind != "method" {
 		m.opts.Logger.Warn("mcp: a "+kind+" is not listed, because its handler has no description", "name", name, "registered", e.site,
-			"remedy", "use Describe, with a nil description if that is intended; if it is middleware around a handler with a description, use Mux.With, Chain or NewMiddleware")
+			"remedy", "use Describe, with a nil description if that is intended; if it is middleware around a handler with a description, use Mux.With or Chain")
 	}
 	if err := m.wrapEntry(e, h, inside); err != nil {
 		return err
 	}
-	return m.edit(m.add(e))
+	return m.edit(func(next *snapshot, a *announcement) error {
+		a.changes.add(changeOfEntries(kind))
+		return next.add(e)
+	})
 }
 
 // errorf returns an error about the registration that includes its name and site.
@@ -152,9 +194,8 @@ func (m *Mux) wrapEntry(e *entry, h Handler, inside []Middleware) error {
 	if e.kind != "method" {
 		h = e
 	}
-	for i, mw := range slices.Backward(around) {
-		s := stack(h, []Middleware{mw})
-		h, around[i] = s.Handler, s.around[0]
+	for _, mw := range slices.Backward(around) {
+		h = mw(h)
 		if _, hides := h.(seam.ListFilter); hides && e.kind != "method" && e.template == nil {
 			return e.errorf("the middleware hides it from calls, but lists do not pass the middleware of a single %s; add middleware such as Visible, Allow and Deny to the whole mux with Use, or to a mount", e.kind)
 		}
@@ -188,28 +229,31 @@ func callSite() string {
 	}
 }
 
-// add returns the edit that adds an entry.
-func (g *registry) add(e *entry) edit {
-	return func(a *announcement) (undo func(), err error) {
-		if err := g.checkFree(e); err != nil {
-			return nil, err
+// add adds an entry, unless it conflicts with another one.
+func (s *snapshot) add(e *entry) (err error) {
+	for _, t := range s.tables(e.kind) {
+		if other := t.find(e.key); other != nil {
+			return registrationErrorf("%s %q registered at %s is registered at %s already", e.kind, e.name, e.site, other.site)
 		}
-		table, order := g.table(e), g.bySpecificity
-		if e.template != nil {
-			if g.bySpecificity, err = ordered(order, e); err != nil {
-				return nil, err
-			}
-		}
-		table[e.key] = e
-		a.changes.add(changeOfEntries(e.kind))
-		return func() {
-			delete(table, e.key)
-			g.bySpecificity = order
-		}, nil
 	}
+	t := s.tables(e.kind)[0]
+	if e.kind == "resource" {
+		if mt := s.mountOf(e.kind, e.key); mt != nil {
+			return mt.errReserved(e)
+		}
+	}
+	if e.template != nil {
+		t = &s.templates
+		if s.bySpecificity, err = ordered(s.bySpecificity, e); err != nil {
+			return err
+		}
+	}
+	i, _ := t.search(e.key)
+	*t = slices.Insert(*t, i, e)
+	return nil
 }
 
-// ordered returns a copy of list, which is sorted by specificity, with e inserted.
+// ordered inserts e into list, which is sorted by specificity.
 func ordered(list []*entry, e *entry) ([]*entry, error) {
 	at := len(list) // index of the first entry that is less specific
 	for i, other := range list {
@@ -221,199 +265,46 @@ func ordered(list []*entry, e *entry) ([]*entry, error) {
 			at = min(at, i)
 		}
 	}
-	return slices.Insert(slices.Clone(list), at, e), nil
-}
-
-// without returns a copy of list without e, or list if e is not in it.
-func without(list []*entry, e *entry) []*entry {
-	i := slices.Index(list, e)
-	if i < 0 {
-		return list
-	}
-	return slices.Delete(slices.Clone(list), i, i+1)
-}
-
-// checkFree returns an error if the name of e is already registered in this mux, in a mux
-// mounted in it or, with the prefix of the mount, in a mux above.
-func (g *registry) checkFree(e *entry) error {
-	for _, m := range g.mounts {
-		if err := m.checkNotIn(e); err != nil {
-			return err
-		}
-	}
-	if other := g.find(e.kind, e.key, nil); other != nil {
-		return registrationErrorf("%s %q registered at %s is registered at %s already", e.kind, e.name, e.site, other.site)
-	}
-	return g.checkFreeAbove(e.key, e)
-}
-
-// checkFreeAbove returns an error if an entry that is called name in this mux conflicts with
-// another one in a mux above.
-func (g *registry) checkFreeAbove(name string, e *entry) error {
-	for _, up := range g.parents {
-		if full, ok := up.outerName(e.kind, name); ok {
-			if err := up.parent.checkFreeFor(full, e, up); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func (g *registry) checkFreeFor(name string, e *entry, by *mount) error {
-	if other := g.find(e.kind, name, by); other != nil {
-		return registrationErrorf("%s %q registered at %s becomes %q by the mount at %s, which is registered at %s already",
-			e.kind, e.name, e.site, name, by.site, other.site)
-	}
-	return g.checkFreeAbove(name, e)
-}
-
-// find returns the entry with a key in this mux and the muxes mounted in it, except one, or
-// nil.
-func (g *registry) find(kind, key string, except *mount) *entry {
-	for _, table := range g.tables(kind) {
-		if e := table[key]; e != nil {
-			return e
-		}
-	}
-	for _, m := range g.mounts {
-		inner, ok := m.innerName(kind, key)
-		if child, isMux := m.handler.(*Mux); ok && isMux && m != except {
-			if e := child.find(kind, inner, nil); e != nil {
-				return e
-			}
-		}
-	}
-	return nil
-}
-
-// tables returns the tables that hold the entries of a kind.
-func (g *registry) tables(kind string) []map[string]*entry {
-	switch kind {
-	case "tool":
-		return []map[string]*entry{g.tools}
-	case "prompt":
-		return []map[string]*entry{g.prompts}
-	case "resource":
-		return []map[string]*entry{g.resources, g.templates}
-	default:
-		return []map[string]*entry{g.methods}
-	}
-}
-
-// table returns the table that holds an entry.
-func (g *registry) table(e *entry) map[string]*entry {
-	if e.template != nil {
-		return g.templates
-	}
-	return g.tables(e.kind)[0]
+	return slices.Insert(list, at, e), nil
 }
 
 // remove removes the entries of a kind with the given names.
 func (m *Mux) remove(kind string, names []string) error {
 	m.mustBeMade()
-	return m.edit(func(a *announcement) (undo func(), err error) {
-		var removed []*entry
-		order := m.bySpecificity
-		for _, table := range m.tables(kind) {
+	return m.edit(func(next *snapshot, a *announcement) error {
+		for _, t := range next.tables(kind) {
 			for _, name := range names {
-				key := keyOf(kind, name)
-				if e := table[key]; e != nil {
-					delete(table, key)
-					m.bySpecificity = without(m.bySpecificity, e)
-					removed = append(removed, e)
-					a.changes.add(changeOfEntries(kind))
+				i, found := t.search(keyOf(kind, name))
+				if !found {
+					continue
 				}
+				if e := (*t)[i]; e.template != nil {
+					next.bySpecificity = slices.DeleteFunc(next.bySpecificity, func(other *entry) bool { return other == e })
+				}
+				*t = slices.Delete(*t, i, i+1)
+				a.changes.add(changeOfEntries(kind))
 			}
 		}
-		return func() {
-			for _, e := range removed {
-				m.table(e)[e.key] = e
-			}
-			m.bySpecificity = order
-		}, nil
+		return nil
 	})
 }
 
-func (g *registry) load() *snapshot {
-	if s := g.snap.Load(); s != nil {
-		return s
-	}
-	registering.Lock()
-	defer registering.Unlock()
-	s := g.snapshot()
-	g.snap.Store(s)
-	return s
-}
-
-func (g *registry) snapshot() *snapshot {
-	s := &snapshot{
-		tools: maps.Clone(g.tools), prompts: maps.Clone(g.prompts),
-		resources: maps.Clone(g.resources), methods: maps.Clone(g.methods),
-		templates: g.bySpecificity,
-		mounts:    slices.SortedFunc(maps.Values(g.mounts), func(a, b *mount) int { return cmp.Compare(a.prefix, b.prefix) }),
-	}
-	for _, e := range byName(g.tools) {
-		s.toolList = appendDescribed(s.toolList, e.tool)
-	}
-	for _, e := range byName(g.prompts) {
-		s.promptList = appendDescribed(s.promptList, e.prompt)
-	}
-	for _, e := range byName(g.resources) {
-		s.resourceList = appendDescribed(s.resourceList, e.resource)
-	}
-	for _, e := range byName(g.templates) {
-		s.templateList = appendDescribed(s.templateList, e.listed)
-		if e.lister != nil {
-			s.listers = append(s.listers, e)
-		}
-	}
-	for _, entries := range []map[string]*entry{g.tools, g.prompts, g.resources, g.templates} {
-		s.extensions.declareAll(entries)
-	}
-	s.methodExtensions.declareAll(g.methods)
-	return s
-}
-
-func byName(entries map[string]*entry) []*entry {
-	return slices.SortedFunc(maps.Values(entries), func(a, b *entry) int { return cmp.Compare(a.name, b.name) })
-}
-
-func appendDescribed[D any](list []*D, d *D) []*D {
-	if d == nil {
-		return list
-	}
-	return append(list, d)
-}
-
-func (g *registry) walk(fn func(method, name string, h Handler) error) error {
+// walk calls fn for the entries of the mux and, under their outer names, of the muxes mounted in
+// it. It returns the first error of fn.
+func (g *registry) walk(fn func(e *entry, name string) error) error {
 	s := g.load()
-	kinds := []struct {
-		method  string
-		entries []*entry
-	}{
-		{MethodCallTool, byName(s.tools)}, {MethodGetPrompt, byName(s.prompts)},
-		{MethodReadResource, byName(s.resources)}, {MethodReadResource, s.templates},
-	}
-	for _, k := range kinds {
-		for _, e := range k.entries {
-			if err := fn(k.method, e.name, e.handler); err != nil {
+	for _, t := range s.all() {
+		for _, e := range *t {
+			if err := fn(e, e.name); err != nil {
 				return err
 			}
 		}
 	}
-	for _, e := range byName(s.methods) {
-		if err := fn(e.name, "", e.handler); err != nil {
-			return err
-		}
-	}
-	for _, m := range s.mounts {
-		child, ok := m.handler.(*Mux)
-		if !ok {
+	for _, mt := range s.mounts {
+		if mt.child == nil {
 			continue
 		}
-		err := child.walk(func(method, name string, h Handler) error { return fn(method, m.outer(method, name), h) })
-		if err != nil {
+		if err := mt.child.walk(func(e *entry, name string) error { return fn(e, mt.outer(e.kind, name)) }); err != nil {
 			return err
 		}
 	}
@@ -425,7 +316,7 @@ func (g *registry) ServeMCP(ctx context.Context, req *Request) (Result, error) {
 	if serve := builtin(req.Method); serve != nil {
 		return serve(g, ctx, req)
 	}
-	if e := g.load().methods[req.Method]; e != nil {
+	if e := g.load().methods.find(req.Method); e != nil {
 		res, err := e.handler.ServeMCP(contextWithRequest(ctx, req), req)
 		if _, asks := res.(*InputRequired); asks {
 			return nil, Errorf(CodeInternalError, "the handler of %s asks, which only tools, prompts and resources can", req.Method)

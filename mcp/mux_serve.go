@@ -41,7 +41,7 @@ func builtin(method string) func(*registry, context.Context, *Request) (Result, 
 
 func (g *registry) callTool(ctx context.Context, req *Request) (Result, error) {
 	s := g.load()
-	if e := s.tools[req.Name()]; e != nil {
+	if e := s.tools.find(req.Name()); e != nil {
 		req.setRouted()
 		return e.handler.ServeMCP(ctx, req)
 	}
@@ -53,7 +53,7 @@ func (g *registry) callTool(ctx context.Context, req *Request) (Result, error) {
 
 func (g *registry) getPrompt(ctx context.Context, req *Request) (Result, error) {
 	s := g.load()
-	if e := s.prompts[req.Name()]; e != nil {
+	if e := s.prompts.find(req.Name()); e != nil {
 		req.setRouted()
 		return e.handler.ServeMCP(ctx, req)
 	}
@@ -214,8 +214,8 @@ func (g *registry) offers() offer {
 	s := g.load()
 	o := offerOf(s) | offer(g.offered.Load())
 	for _, m := range s.mounts {
-		if child, ok := m.handler.(*Mux); ok {
-			o |= child.offers()
+		if m.child != nil {
+			o |= m.child.offers()
 		} else {
 			o = offerEverything
 		}
@@ -232,7 +232,7 @@ func (g *registry) offers() offer {
 func (g *registry) capabilities() *ServerCapabilities {
 	caps := *orEmpty(g.opts.Capabilities)
 	caps.Extensions = maps.Clone(caps.Extensions)
-	for _, extensions := range []Extensions{g.load().methodExtensions, g.extensions()} {
+	for _, extensions := range []Extensions{g.load().methodExtensions(), g.extensions()} {
 		for id, settings := range extensions {
 			caps.Extensions.declare(id, settings)
 		}

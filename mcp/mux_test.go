@@ -237,8 +237,7 @@ func TestRegistrationPanics(t *testing.T) {
 		"output schema a text": {func(m *mcp.Mux) {
 			m.Tool("a", mcp.Describe(says(""), &mcp.Tool{OutputSchema: []byte(`"x"`)}))
 		}, []string{here, "OutputSchema must be an object"}},
-		"no middleware": {func(*mcp.Mux) { mcp.NewMiddleware(nil) }, []string{"NewMiddleware: the function is nil"}},
-		"no files":      {func(*mcp.Mux) { mcp.FileServerFS(nil, nil) }, []string{here, "the file system is nil"}},
+		"no files": {func(*mcp.Mux) { mcp.FileServerFS(nil, nil) }, []string{here, "the file system is nil"}},
 		"files of no roots": {func(m *mcp.Mux) {
 			m.Resource("a:{+path}", mcp.FileServerFS(fstest.MapFS{}, &mcp.FileServerOptions{WithinRoots: true}))
 		}, []string{here, "needs a template of file URIs"}},

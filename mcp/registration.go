@@ -5,7 +5,6 @@ package mcp
 
 import (
 	"fmt"
-	"slices"
 )
 
 // A registrationError describes a mistake in a registration: what was wrong, where, and
@@ -29,8 +28,8 @@ func must(err error) {
 // Update applies all registrations and removals made by fn, or none of them, atomically:
 // no request or list observes a partial update. Update returns an error where the methods
 // called by fn would panic, and where [ToolFunc], [PromptFunc] or [ResourceFunc] panic
-// because of their arguments. Use it to replace a handler, or to register handlers that
-// depend on user input:
+// because of their arguments. Use it to replace a handler, to register thousands of handlers
+// in one step, or to register handlers that depend on user input:
 //
 //	err := mux.Update(func(m *mcp.Mux) {
 //		m.RemoveTool("report")
@@ -74,16 +73,14 @@ func (d *draft) collect(fn func(*Mux), m *Mux) (err error) {
 	return nil
 }
 
-// An edit changes registrations and adds its changes to an announcement. It is called with
-// the registering lock held. It returns a function that undoes it. If it returns an error,
-// it has changed nothing.
-type edit func(*announcement) (undo func(), err error)
+// An edit changes a snapshot that no request can see yet, and adds its changes to an
+// announcement. If it returns an error, the snapshot is dropped.
+type edit func(next *snapshot, a *announcement) error
 
 // An announcement collects what the listeners of a mux are notified of after edits.
 type announcement struct {
 	changes   changeSet
 	remounted bool
-	finally   []func() // called after all edits have been applied
 }
 
 // remount records that the mounts of the mux have changed, and with them all lists.
@@ -111,33 +108,20 @@ func (m *Mux) edit(edits ...edit) error {
 // apply applies all edits or none of them, and announces the changes.
 func (g *registry) apply(edits []edit) error {
 	var a announcement
-	if err := g.applyLocked(edits, &a); err != nil {
+	err := g.change(func(next *snapshot) error {
+		for _, e := range edits {
+			if err := e(next, &a); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
 		return err
-	}
-	for _, f := range a.finally {
-		f()
 	}
 	g.hub.announce(a)
 	if g.bus != nil && g.bus.hasServed.Load() {
 		g.bus.publish(a.changes)
 	}
-	return nil
-}
-
-func (g *registry) applyLocked(edits []edit, a *announcement) error {
-	registering.Lock()
-	defer registering.Unlock()
-	undos := make([]func(), 0, len(edits))
-	for _, e := range edits {
-		undo, err := e(a)
-		if err != nil {
-			for _, undo := range slices.Backward(undos) {
-				undo()
-			}
-			return err
-		}
-		undos = append(undos, undo)
-	}
-	g.snap.Store(nil)
 	return nil
 }

@@ -76,7 +76,7 @@ func TestFindingU18ErrorsInsteadOfPanics(t *testing.T) {
 		"a bad template": {func(m *mcp.Mux) { m.Resource("r:{", reads("")) }, `resource template "r:{"`},
 		"two templates":  {func(m *mcp.Mux) { m.Resource("r:{x}", reads("")); m.Resource("r:{y}", reads("")) }, "neither is more specific"},
 		"two mounts":     {func(m *mcp.Mux) { m.Mount("x_", says("")); m.Mount("x_", says("")) }, "something is mounted there"},
-		"a name above":   {func(m *mcp.Mux) { m.Tool("c_own", says("")); m.Mount("c_", child) }, `"c_own" by the mount`},
+		"of a mount":     {func(m *mcp.Mux) { m.Mount("c_", child); m.Resource("mount:c_:x", reads("")) }, `belong to the mount`},
 		"a method":       {func(m *mcp.Mux) { m.Handle("tools/call", says("")) }, "it is served by the mux itself"},
 		"in a group":     {func(m *mcp.Mux) { m.Group(func(g *mcp.Mux) { g.With().Tool("a", says("")) }) }, "is registered at"},
 		"in an update":   {func(m *mcp.Mux) { must(m.Update(func(m *mcp.Mux) { m.Tool("a", says("")) })) }, "is registered at"},
@@ -131,8 +131,8 @@ func namesIn(t *testing.T, mux *mcp.Mux) []string {
 	return names
 }
 
-// An Update takes effect when its function returns. Middleware of the view applies, mounted
-// muxes are checked, and panics other than registration errors propagate.
+// An Update takes effect when its function returns. Middleware of the view applies, and panics
+// other than registration errors propagate.
 func TestUpdate(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	var escaped *mcp.Mux

@@ -177,13 +177,13 @@ func (s *snapshot) resource(uri string) (*entry, uritemplate.Values) {
 
 // match returns the entry for a URI in normal form.
 func (s *snapshot) match(uri string) (*entry, uritemplate.Values) {
-	if e := s.resources[uri]; e != nil {
+	if e := s.resources.find(uri); e != nil {
 		return e, uritemplate.Values{}
 	}
 	if s.mountOf("resource", uri) != nil {
 		return nil, uritemplate.Values{} // templates never match URIs of a mount
 	}
-	for _, e := range s.templates {
+	for _, e := range s.bySpecificity {
 		if values, ok := e.template.Match(uri); ok {
 			return e, values
 		}

@@ -73,7 +73,7 @@ func Audit(record func(ctx context.Context, r AuditRecord), opts *AuditOptions) 
 	if opts != nil {
 		key = append(key, opts.Key...)
 	}
-	return mcp.NewMiddleware(func(next mcp.Handler) mcp.Handler {
+	return func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 			if req.IsNotification() {
 				return next.ServeMCP(ctx, req)
@@ -87,7 +87,7 @@ func Audit(record func(ctx context.Context, r AuditRecord), opts *AuditOptions) 
 				record(ctx, r)
 			})
 		})
-	})
+	}
 }
 
 // digestOf returns the digest of arguments, or "" if there are none.

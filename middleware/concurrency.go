@@ -30,7 +30,7 @@ func Concurrency(n, queue int) mcp.Middleware {
 		panic(fmt.Sprintf("middleware.Concurrency: the queue must not be negative, but is %d", queue))
 	}
 	g := &gate{places: make(chan struct{}, n), queue: int64(queue)}
-	return mcp.NewMiddleware(func(next mcp.Handler) mcp.Handler {
+	return func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 			if req.Method == mcp.MethodListen || isNotification(req) {
 				return next.ServeMCP(ctx, req)
@@ -41,7 +41,7 @@ func Concurrency(n, queue int) mcp.Middleware {
 			defer g.release()
 			return next.ServeMCP(ctx, req)
 		})
-	})
+	}
 }
 
 // A gate limits the number of requests that are served concurrently.

@@ -17,7 +17,7 @@ import (
 // servers. It panics if every is not positive.
 func Heartbeat(every time.Duration) mcp.Middleware {
 	mustBePositive("Heartbeat: the interval", every)
-	return mcp.NewMiddleware(func(next mcp.Handler) mcp.Handler {
+	return func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 			if req.ProgressToken().IsZero() || req.Method == mcp.MethodListen {
 				return next.ServeMCP(ctx, req)
@@ -27,7 +27,7 @@ func Heartbeat(every time.Duration) mcp.Middleware {
 			go beat(beating, every)
 			return next.ServeMCP(ctx, req)
 		})
-	})
+	}
 }
 
 // beat ends when ctx is done. A beat that is being written to a slow client then ends with

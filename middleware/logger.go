@@ -44,7 +44,7 @@ func Logger(l *slog.Logger) mcp.Middleware {
 	if l == nil {
 		l = slog.Default()
 	}
-	return mcp.NewMiddleware(func(next mcp.Handler) mcp.Handler {
+	return func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 			if !l.Enabled(ctx, slog.LevelError) && !l.Enabled(ctx, slog.LevelInfo) {
 				return next.ServeMCP(ctx, req)
@@ -52,7 +52,7 @@ func Logger(l *slog.Logger) mcp.Middleware {
 			start := time.Now()
 			return observe(ctx, next, req, func(o outcome) { o.log(ctx, l, req, time.Since(start)) })
 		})
-	})
+	}
 }
 
 // log logs one request.
@@ -147,7 +147,7 @@ func RequestID(opts *RequestIDOptions) mcp.Middleware {
 	if o.New == nil {
 		o.New = rand.Text
 	}
-	return mcp.NewMiddleware(func(next mcp.Handler) mcp.Handler {
+	return func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 			if RequestIDFrom(ctx) != "" {
 				return next.ServeMCP(ctx, req)
@@ -158,7 +158,7 @@ func RequestID(opts *RequestIDOptions) mcp.Middleware {
 			}
 			return next.ServeMCP(context.WithValue(ctx, requestIDKey{}, id), req)
 		})
-	})
+	}
 }
 
 type requestIDKey struct{}

@@ -24,7 +24,7 @@ var core = mcp.Internal(seam.Key{})
 // use to produce a result. It panics if bytes is not positive.
 func MaxResult(bytes int) mcp.Middleware {
 	mustBePositive("MaxResult: the size", bytes)
-	return mcp.NewMiddleware(func(next mcp.Handler) mcp.Handler {
+	return func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 			res, err := next.ServeMCP(ctx, req)
 			if err != nil || res == nil || encodedLen(req, res) <= bytes {
@@ -36,7 +36,7 @@ func MaxResult(bytes int) mcp.Middleware {
 			}
 			return nil, mcp.Errorf(mcp.CodeTooLarge, "%s", text)
 		})
-	})
+	}
 }
 
 // tooLarge returns the result that replaces res.

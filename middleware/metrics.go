@@ -89,12 +89,12 @@ func Metrics(m Meter, opts *MetricsOptions) mcp.Middleware {
 		}
 		s.cause = opts.Cause
 	}
-	return mcp.NewMiddleware(func(next mcp.Handler) mcp.Handler {
+	return func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 			start := s.recordStart(ctx, req)
 			return observe(ctx, next, req, func(o outcome) { s.recordEnd(ctx, req, o, start) })
 		})
-	})
+	}
 }
 
 type metrics struct {

@@ -125,11 +125,11 @@ func TestFindingU19DeniedToolsHaveALabel(t *testing.T) {
 	}
 }
 
-// Every middleware that may be around one tool can wrap a handler before it is registered.
+// Every middleware that may be around one tool can be chained to a handler before it is registered.
 func TestFindingU17MiddlewareKeepsDescriptions(t *testing.T) {
 	for i, mw := range aroundOne() {
 		mux := mcp.NewMux("m", "v1", quiet())
-		mux.Tool("t", mw(says("")))
+		mux.Tool("t", mcp.Chain(says(""), mw))
 		res, err := mux.ServeMCP(t.Context(), mcptest.NewRequest(mcp.MethodListTools, nil))
 		if list, ok := res.(*mcp.ListToolsResult); err != nil || !ok || len(list.Tools) != 1 {
 			t.Errorf("middleware %d hides the tool: %v, %v", i, res, err)

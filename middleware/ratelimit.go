@@ -52,10 +52,10 @@ func RateLimit(key KeyFunc, limiter Limiter) mcp.Middleware {
 	if key == nil || limiter == nil {
 		panic("middleware.RateLimit: the key and the limiter must not be nil")
 	}
-	return mcp.NewMiddleware(func(next mcp.Handler) mcp.Handler {
+	return func(next mcp.Handler) mcp.Handler {
 		l := &rateLimit{next: next, key: key, limiter: limiter, known: lru.New[operation, struct{}](maxTools)}
 		return mcp.HandlerFunc(l.serve)
-	})
+	}
 }
 
 type rateLimit struct {

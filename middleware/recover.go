@@ -24,7 +24,7 @@ func Recover(l *slog.Logger) mcp.Middleware {
 	if l == nil {
 		l = slog.Default()
 	}
-	return mcp.NewMiddleware(func(next mcp.Handler) mcp.Handler {
+	return func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (res mcp.Result, err error) {
 			defer func() {
 				if v := recover(); v != nil {
@@ -33,7 +33,7 @@ func Recover(l *slog.Logger) mcp.Middleware {
 			}()
 			return next.ServeMCP(ctx, req)
 		})
-	})
+	}
 }
 
 // recovered logs a panic and returns the error that replaces it.

@@ -58,7 +58,7 @@ func RenameFunc(outer, inner func(name string) string) mcp.Middleware {
 		panic("middleware.RenameFunc: the functions must not be nil")
 	}
 	r := renamer{outer, inner}
-	return mcp.NewMiddleware(func(next mcp.Handler) mcp.Handler {
+	return func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 			switch req.Method {
 			case mcp.MethodCallTool:
@@ -68,7 +68,7 @@ func RenameFunc(outer, inner func(name string) string) mcp.Middleware {
 			}
 			return next.ServeMCP(ctx, req)
 		})
-	})
+	}
 }
 
 type renamer struct{ outer, inner func(string) string }

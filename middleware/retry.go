@@ -65,10 +65,10 @@ func Retry(opts *RetryOptions) mcp.Middleware {
 	if o.Transient == nil {
 		o.Transient = isTransient
 	}
-	return mcp.NewMiddleware(func(next mcp.Handler) mcp.Handler {
+	return func(next mcp.Handler) mcp.Handler {
 		// Each handler is one server with its own tools.
 		return &retrier{next: next, opts: o}
-	})
+	}
 }
 
 type retrier struct {

@@ -42,14 +42,14 @@ func RequireScopesBy(implies func(granted, required string) bool, scopes ...stri
 		panic("middleware.RequireScopesBy: the function must not be nil")
 	}
 	required := slices.Clone(scopes)
-	return mcp.NewMiddleware(func(next mcp.Handler) mcp.Handler {
+	return func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 			if !hasScopes(principalOf(ctx, req), required, implies) {
 				return nil, mcp.NewInsufficientScopeError(slices.Clone(required)...)
 			}
 			return next.ServeMCP(ctx, req)
 		})
-	})
+	}
 }
 
 // RequireScopesFor both protects and hides items. Callers that lack the scopes that

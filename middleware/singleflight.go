@@ -28,9 +28,9 @@ import (
 // Singleflight inside [Cache], which prevents such a response from hiding a change, and
 // outside [Retry].
 func Singleflight() mcp.Middleware {
-	return mcp.NewMiddleware(func(next mcp.Handler) mcp.Handler {
+	return func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc((&singleflight{next: next}).serve)
-	})
+	}
 }
 
 // A singleflight merges the requests to one server.

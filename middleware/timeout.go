@@ -22,7 +22,7 @@ import (
 func Timeout(d time.Duration) mcp.Middleware {
 	mustBePositive("Timeout: the time", d)
 	cause := &deadline{d}
-	return mcp.NewMiddleware(func(next mcp.Handler) mcp.Handler {
+	return func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 			if req.Method == mcp.MethodListen {
 				return next.ServeMCP(ctx, req)
@@ -32,7 +32,7 @@ func Timeout(d time.Duration) mcp.Middleware {
 			res, err := next.ServeMCP(ctx, req)
 			return cause.replaceLate(ctx, res, err)
 		})
-	})
+	}
 }
 
 // A deadline is the cancellation cause of contexts whose deadline was set by a Timeout. Its

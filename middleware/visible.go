@@ -77,7 +77,7 @@ func notFound(req *mcp.Request, kind Kind, name string) error {
 
 // hide returns middleware that shows each caller only the items visible to its viewer.
 func hide(viewerOf func(ctx context.Context, req *mcp.Request) viewer) mcp.Middleware {
-	return mcp.NewMiddleware(func(next mcp.Handler) mcp.Handler {
+	return func(next mcp.Handler) mcp.Handler {
 		return hiding(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 			v := viewerOf(ctx, req)
 			v.ctx = ctx
@@ -101,7 +101,7 @@ func hide(viewerOf func(ctx context.Context, req *mcp.Request) viewer) mcp.Middl
 			}
 			return res, nil
 		})
-	})
+	}
 }
 
 // hiding is a [mcp.HandlerFunc] that must wrap lists too.

@@ -107,7 +107,7 @@ var exportedFuncs = []any{
 	mcp.Describe, mcp.ElicitQuestion[none], mcp.ElicitSchemaQuestion, mcp.ElicitURL, mcp.ElicitURLQuestion, mcp.Elicit[none],
 	mcp.ErrorResult, mcp.Errorf, mcp.FileServerFS, mcp.FileServerRoot, mcp.InProcess, mcp.IntID, mcp.IsMethod, mcp.LegacyVersions,
 	mcp.ModernVersions, mcp.NewClient, mcp.NewClientLogHandler, mcp.NewInsufficientScopeError, mcp.NewMethodNotFoundError,
-	mcp.NewMiddleware, mcp.NewMux, mcp.NewRateLimitedError, mcp.NewRequest, mcp.NewResourceNotFoundError, mcp.NewUnknownNameError,
+	mcp.NewMux, mcp.NewRateLimitedError, mcp.NewRequest, mcp.NewResourceNotFoundError, mcp.NewUnknownNameError,
 	mcp.Once[none], mcp.PrincipalFromContext, mcp.Progress, mcp.PromptFunc[none, none], mcp.RequestFromContext,
 	mcp.ResourceFunc[none, none], mcp.RetryAfter, mcp.Roots, mcp.RootsQuestion, mcp.Sample, mcp.SampleQuestion,
 	mcp.Heartbeat, mcp.SessionFromContext, mcp.StringID, mcp.Text, mcp.TextResult, mcp.ToolFunc[none, none], mcp.UserMessage, mcptrace.WithClientTrace, mcp.WithLog, mcp.WithProgress,

@@ -23,11 +23,11 @@ var core = mcp.Internal(seam.Key{})
 // reach handlers and are not recorded.
 func (r *Recorder) Middleware() mcp.Middleware {
 	r.mustBeMade()
-	return mcp.NewMiddleware(func(next mcp.Handler) mcp.Handler {
+	return func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 			return r.serve(ctx, next, req)
 		})
-	})
+	}
 }
 
 // serve records a request that next serves.

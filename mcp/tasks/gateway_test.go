@@ -62,8 +62,10 @@ var through = map[string]way{
 	}},
 }
 
-// plain is middleware without any effect, such as one that hides nothing.
-var plain = mcp.NewMiddleware(func(next mcp.Handler) mcp.Handler { return next })
+// plain wraps h in middleware without any effect, such as one that hides nothing.
+func plain(h mcp.Handler) mcp.Handler {
+	return mcp.Chain(h, func(next mcp.Handler) mcp.Handler { return next })
+}
 
 // A task of a mounted server is a task of the gateway.
 func TestEveryOutcomeThroughGateways(t *testing.T) {

@@ -30,14 +30,14 @@ import (
 func Server(opts *Options) mcp.Middleware {
 	t := newTelemetry(trace.SpanKindServer, opts)
 	sessions := newSessions(t)
-	return mcp.NewMiddleware(func(next mcp.Handler) mcp.Handler {
+	return func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 			sessions.track(ctx, req)
 			ctx, links := t.parentOf(ctx, req)
 			op := t.startOperation(context.WithValue(ctx, servingKey{}, true), req, links)
 			return op.run(next, req)
 		})
-	})
+	}
 }
 
 // servingKey marks contexts whose span was started in this server. That span takes
