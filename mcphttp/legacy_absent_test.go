@@ -54,8 +54,8 @@ func TestFindingX2AbsentClients(t *testing.T) {
 				synctest.Wait()
 			}
 			mu.Lock()
-			if got := states[http.StateHijacked]; got != 40 {
-				t.Errorf("%d connections were closed, want 40", got)
+			if got := states[http.StateHijacked]; got < 32 || got+states[http.StateClosed] != 40 {
+				t.Errorf("%d connections were taken over and %d closed, want 40, at least 32 of them while their calls go on", got, states[http.StateClosed])
 			}
 			mu.Unlock()
 			if got := cancelled.Load(); got != 40-32 {
@@ -76,10 +76,10 @@ func TestFindingX2ClientsThatComeBack(t *testing.T) {
 		mux := tools()
 		goOn := make(chan struct{})
 		mux.Tool("leave", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
-			mcp.Progress(ctx, 1, 2, "")
-			if err := mcphttp.CloseStream(ctx); err != nil {
+			if err := mcphttp.CloseStream(ctx); err != nil { // which also announces it, so that no request is sent on this connection
 				return "", err
 			}
+			mcp.Progress(ctx, 1, 2, "")
 			<-goOn
 			return "polled", ctx.Err()
 		}, nil))

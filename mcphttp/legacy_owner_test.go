@@ -112,12 +112,14 @@ func TestForwardedCancellation(t *testing.T) {
 		began, ended := waiting(mux)
 		one, two := f.add(mux, nil), f.add(tools(), nil)
 		h := one.open("2025-11-25")
-		go func() { _ = one.post(call(1, "wait"), h).Body.Close() }()
+		var calls sync.WaitGroup
+		calls.Go(func() { _ = one.post(call(1, "wait"), h).Body.Close() })
 		<-began
 		two.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"enough"}}`, h)
 		if got, ok := errors.AsType[*mcp.CancelError](within(t, time.Minute, "the cancellation", ended)); !ok || got.Reason != "enough" {
 			t.Errorf("cancelled by %v", got)
 		}
+		calls.Wait()
 		f.close()
 	})
 }

@@ -288,8 +288,11 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, c *Call) {
 	defer h.sessions.setAbsent(c, false)
 	st := &stream{session: c.session, call: c, sessions: h.sessions, out: out}
 	defer context.AfterFunc(r.Context(), func() {
-		h.sessions.setAbsent(c, true)
-		st.detach(out)
+		if may.Stream {
+			st.detach(out) // does nothing if the client has come back already
+		} else {
+			h.sessions.setAbsent(c, true)
+		}
 		out.Disconnect()
 	})()
 	if !may.Stream {
