@@ -30,56 +30,6 @@ const (
 	maxAsking    = 4  // questions answered concurrently
 )
 
-// sendAndAnswer sends a request. Whenever the server asks questions, it calls the client's
-// functions and sends the request again with the answers. If there is no function for a
-// question, it returns the questions to the sender of the request.
-func (c *Conn) sendAndAnswer(ctx context.Context, req *Request) (Result, error) {
-	if req.Method == MethodListen {
-		return c.listen(ctx, req)
-	}
-	if err := c.checkCall(ctx, req); err != nil {
-		return nil, err
-	}
-	ctx = withIncreasingProgress(ctx)
-	questions := 0
-	rounds, _ := ctx.Value(roundsKey{}).(*int)
-	for round := range c.client.opts.MaxRounds {
-		if rounds != nil {
-			*rounds = round
-		}
-		if round > 0 {
-			trace(traceOf(ctx).Round, mcptrace.RoundInfo{Method: req.Method, Name: req.Name(), Round: round + 1, Questions: questions})
-		}
-		res, err := c.send(ctx, req)
-		asked, ok := res.(*InputRequired)
-		if err != nil || !ok {
-			if r, ok := res.(cacheable); ok && round > 0 {
-				*r.hints() = Cacheable{} // it depends on answers and must not be cached
-			}
-			return res, err
-		}
-		if err := c.checkAsked(req, asked); err != nil {
-			return nil, err
-		}
-		if !c.answersAll(asked) {
-			return asked, nil
-		}
-		answers, err := c.answerAll(ctx, asked)
-		if err != nil {
-			return c.unanswered(ctx, req, err)
-		}
-		if req, err = req.withAnswers(answers, asked.RequestState); err != nil {
-			return nil, err
-		}
-		questions = len(answers)
-	}
-	return nil, c.errTooManyRounds()
-}
-
-// roundsKey is the key of an *int in the context of a request. It is set to the number of
-// rounds of questions about the request.
-type roundsKey struct{}
-
 func (c *Conn) errTooManyRounds() error {
 	return Errorf(CodeInternalError, "the server asked in %d rounds without coming to an end", c.client.opts.MaxRounds)
 }
@@ -154,7 +104,7 @@ func (c *Conn) unanswered(ctx context.Context, req *Request, err error) (Result,
 	case c.ctx.Err() != nil:
 		return nil, context.Cause(c.ctx)
 	case hasEnded(c):
-		return nil, c.wire.Err()
+		return nil, privateWireError(ctx, c.wire.Err())
 	}
 	if _, bad := errors.AsType[badQuestionError](err); bad {
 		return nil, err
@@ -219,7 +169,7 @@ func (c *Conn) whileConnected(ctx context.Context) (_ context.Context, stop func
 		case <-c.ctx.Done():
 			cancel(context.Cause(c.ctx))
 		case <-c.wire.Done():
-			cancel(c.wire.Err())
+			cancel(privateWireError(ctx, c.wire.Err()))
 		case <-ctx.Done():
 		}
 	}()

@@ -106,14 +106,7 @@ func (c *Conn) CallTool(ctx context.Context, p *CallToolParams) (*CallToolResult
 	if err != nil {
 		return nil, err
 	}
-	ctx, _ = inheritTrace(ctx, c.trace)
-	ctx, stop := c.withCallTimeout(ctx, MethodCallTool)
-	defer stop()
-	err = c.tools.checkOutput(ctx, p.Name, res)
-	if err != nil && c.tools.shouldRefetch(p.Name) && c.readTool(ctx, p.Name) == nil {
-		err = c.tools.checkOutput(ctx, p.Name, res)
-	}
-	if err != nil {
+	if err := c.checkOutput(ctx, p.Name, res); err != nil {
 		return nil, err
 	}
 	return res, nil
@@ -151,7 +144,8 @@ func (c *Conn) Notify(ctx context.Context, method string, params any) error {
 	if err != nil {
 		return err
 	}
-	return c.wire.Send(ctx, &transport.Outgoing{Method: method, Version: c.Version(), Body: transport.AppendNotification(nil, method, raw)})
+	body := transport.AppendNotification(nil, method, raw)
+	return privateWireError(ctx, c.wire.Send(ctx, &transport.Outgoing{Method: method, Version: c.Version(), Body: body}))
 }
 
 func orEmpty[P any](p *P) *P {

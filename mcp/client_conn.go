@@ -6,7 +6,6 @@ package mcp
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -31,7 +30,7 @@ type Conn struct {
 
 	client  *Client
 	wire    transport.Conn        // set before Connect returns; messages may arrive earlier
-	legacy  translator            // the part of wire that translates older revisions
+	legacy  translator            // translates older revisions; wire itself, unless the server is modern
 	version string                // set before Connect returns
 	trace   *mcptrace.ClientTrace // for calls without a trace of their own; may be nil
 	server  *DiscoverResult       // set before Connect returns
@@ -39,8 +38,8 @@ type Conn struct {
 	notes   *serialQueue // queued calls to the client's functions
 	tools   toolPlans
 
-	sender   Handler // extensions, then sendAndAnswer
-	inFlight inflight.Calls
+	sender   Handler // extensions, then exchange
+	inFlight inflight.Calls[*callListener]
 
 	ctx      context.Context // for background work; cancelled when the connection is closed
 	cancel   context.CancelCauseFunc
@@ -53,7 +52,6 @@ type Conn struct {
 	chain      Handler // middleware, then sender
 	use        []Middleware
 	roots      []Root
-	listeners  map[ID]*callListener
 	forwarders map[ID]*forwarder             // by the ID of the subscription at the server
 	clocks     map[*callclock.Clock]struct{} // of calls that have a timeout
 }
@@ -66,14 +64,13 @@ func (c *Conn) mustBeMade() {
 func newConn(c *Client) *Conn {
 	conn := &Conn{
 		client: c, roots: append([]Root(nil), c.opts.Roots...),
-		listeners:  map[ID]*callListener{},
 		forwarders: map[ID]*forwarder{},
 		clocks:     map[*callclock.Clock]struct{}{},
 	}
 	conn.ctx, conn.cancel = context.WithCancelCause(context.Background())
 	conn.notes = newNoteQueue(conn)
 	conn.notes.held = true // until Connect returns
-	conn.sender = HandlerFunc(conn.sendAndAnswer)
+	conn.sender = HandlerFunc(conn.exchange)
 	for _, x := range slices.Backward(c.opts.Extensions) {
 		conn.sender = x.Middleware(conn)(conn.sender)
 	}
@@ -85,11 +82,12 @@ func newConn(c *Client) *Conn {
 func (c *Conn) open(ctx context.Context, t transport.Transport, version string) error {
 	c.trace = mcptrace.ClientTraceFromContext(ctx)
 	wire, err := c.connectTranslated(ctx, tracedTransport{t}, version)
-	c.wire = privateWire{wire}
 	if err != nil {
 		c.cancel(err)
+		return privateWireError(ctx, err)
 	}
-	return privateWireError(ctx, err)
+	c.wire = wire
+	return nil
 }
 
 // receive is the [transport.Receiver] of the connection. Servers may send only
@@ -250,7 +248,7 @@ func (c *Conn) Close() error {
 	var err error
 	c.close.Do(func() {
 		c.cancel(ErrClosed)
-		err = c.wire.Close()
+		err = c.legacy.close(c.wire)
 		c.notes.close()
 	})
 	return err
@@ -272,7 +270,7 @@ func (c *Conn) Err() error {
 		return ErrNoAnswer
 	}
 	if err := c.wire.Err(); !errors.Is(err, ErrClosed) {
-		return err
+		return privateWireError(context.Background(), err)
 	}
 	return nil
 }
@@ -282,70 +280,13 @@ func (c *Conn) Err() error {
 func (c *Conn) sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-c.wire.Done():
-		return c.wire.Err()
+		return privateWireError(context.Background(), c.wire.Err())
 	default:
 		return pause.For(ctx, d)
 	}
 }
 
 func (c *Conn) nextID() ID { return IntID(c.ids.Add(1)) }
-
-// roundTrip sends one request and decodes the response.
-func (c *Conn) roundTrip(ctx context.Context, req *Request, e *transport.Outgoing) (Result, error) {
-	caller := inFlightCaller(req)
-	if caller != (inflight.Caller{}) {
-		ctx = inflight.NewContext(ctx, caller)
-	}
-	c.inFlight.Add(e.ID, caller)
-	r, err := c.wire.Call(ctx, e)
-	c.inFlight.Remove(e.ID, err)
-	switch {
-	case c.noAnswer.Load() && errors.Is(err, ErrClosed):
-		return nil, fmt.Errorf("%w: %w", ErrNoAnswer, err)
-	case err != nil:
-		return nil, err
-	}
-	if r.Error != nil {
-		return nil, fromWire(r.Error)
-	}
-	res, left, err := decodeResult(req.Method, r.Result, c.client.opts.Extensions...)
-	if err != nil {
-		return nil, fmt.Errorf("mcp: the answer to %s: %w", req.Method, err)
-	}
-	c.logOmissions(req.Method, left)
-	c.legacy.noteAsked(res)
-	return res, nil
-}
-
-// inFlightCaller returns the caller on whose behalf a request is sent.
-func inFlightCaller(req *Request) inflight.Caller {
-	switch p := req.Principal; {
-	case p != nil && (p.Issuer != "" || p.Subject != ""):
-		return inflight.Caller{Issuer: p.Issuer, Subject: p.Subject}
-	case req.sharedCall().session != nil:
-		return inflight.Caller{Session: req.sharedCall().session}
-	}
-	return inflight.Caller{}
-}
-
-// A privateWire wraps the errors of a wire in a PrivateError, because their text may
-// contain addresses, keys or the standard error of a process, and a handler may return the
-// error of a call that it makes.
-type privateWire struct{ transport.Conn }
-
-func (w privateWire) Call(ctx context.Context, m *transport.Outgoing) (*transport.Message, error) {
-	res, err := w.Conn.Call(ctx, m)
-	return res, privateWireError(ctx, err)
-}
-
-func (w privateWire) Send(ctx context.Context, m *transport.Outgoing) error {
-	return privateWireError(ctx, w.Conn.Send(ctx, m))
-}
-
-func (w privateWire) Err() error { return privateWireError(context.Background(), w.Conn.Err()) }
-
-// Unwrap returns the wire of the transport.
-func (w privateWire) Unwrap() transport.Conn { return w.Conn }
 
 // peerOf returns a wire's description of the server; see [transport.Conn].
 func peerOf(w transport.Conn) string {
@@ -363,8 +304,10 @@ func peerOf(w transport.Conn) string {
 
 const notAvailable = "the server behind this one is not available"
 
-// privateWireError wraps the error of a wire in a PrivateError, unless it is an error
-// response or the cause of ctx's cancellation.
+// privateWireError wraps the error of a wire in a [PrivateError], because its text may contain
+// addresses, keys or the standard error of a process, and a handler may return the error of
+// a call that it makes. An error response and the cause of ctx's cancellation are returned
+// unchanged, and so is nil.
 func privateWireError(ctx context.Context, err error) error {
 	if err == nil || codedError(err) != nil || ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
 		return err

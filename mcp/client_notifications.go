@@ -109,26 +109,17 @@ type callListener struct {
 	queue    *serialQueue                // calls progress and log
 }
 
-// addCallListener adds a listener for a call whose progress or log messages are needed by the
-// caller ([WithProgress], [WithLog]), by the sender of a forwarded request, or by the
-// clock. It returns the progress token of the call, which is zero if there is no listener.
-// stop removes the listener and waits for its functions to return.
-func (c *Conn) addCallListener(ctx context.Context, req *Request, id ID) (token ID, stop func()) {
+// newCallListener returns a listener for a call whose progress or log messages are needed by
+// the caller ([WithProgress], [WithLog]), by the sender of a forwarded request, or by the
+// clock, and nil for any other call. The queue of the listener must be finished.
+func (c *Conn) newCallListener(ctx context.Context, req *Request) *callListener {
 	progress, clock, log := progressOf(ctx, req), callclock.FromContext(ctx), c.logListener(ctx, req)
 	if progress == nil && clock == nil && log == nil {
-		return ID{}, func() {}
+		return nil
 	}
 	l := &callListener{progress: progress, log: log, ownsLog: callLogOf(ctx).fn != nil, clock: clock, queue: newNoteQueue(c)}
 	l.queue.dropOldest = true
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.listeners[id] = l
-	return id, func() {
-		c.mu.Lock()
-		delete(c.listeners, id)
-		c.mu.Unlock()
-		l.queue.finish()
-	}
+	return l
 }
 
 // progressOf returns the function for the progress of a request, or nil if progress is not
@@ -165,9 +156,7 @@ func (c *Conn) receiveProgress(note *Request) {
 // integer, as a string.
 func (c *Conn) listenerOf(token ID) *callListener {
 	integer, _ := transport.ParseID([]byte(strings.Trim(token.String(), `"`)))
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.listeners[integer.Canonical()]
+	return c.inFlight.Get(integer.Canonical())
 }
 
 // withIncreasingProgress returns a context whose progress function is called only if

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/go-psi/psi/internal/inflight"
 	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/internal/refresh"
 	"github.com/go-psi/psi/internal/tasking"
@@ -22,11 +23,11 @@ import (
 func (c *Conn) discover(ctx context.Context) error {
 	req := &Request{call: new(call)}
 	req.Method = MethodDiscover
-	r, err := c.wire.Call(ctx, c.envelope(ctx, c.nextID(), req, ID{}))
+	r, err := c.call(ctx, c.envelope(ctx, c.nextID(), req, ID{}))
 	if err == nil && r.Error != nil && r.Error.Code == CodeUnsupportedVersion {
 		trace(traceOf(ctx).Retry, mcptrace.RetryInfo{Method: MethodDiscover, Err: fromWire(r.Error)})
 		// Some servers reject the first attempt of every client.
-		r, err = c.wire.Call(ctx, c.envelope(ctx, c.nextID(), req, ID{}))
+		r, err = c.call(ctx, c.envelope(ctx, c.nextID(), req, ID{}))
 	}
 	switch {
 	case err != nil:
@@ -44,6 +45,9 @@ func (c *Conn) discover(ctx context.Context) error {
 		era.Reason = "ClientOptions.Version"
 	}
 	c.version = era.Version
+	if direct := c.legacy.direct(); direct != nil {
+		c.wire = direct
+	}
 	trace(traceOf(ctx).EraChosen, era)
 	return nil
 }
@@ -73,26 +77,127 @@ func decodeDiscovery(result json.RawMessage) (*DiscoverResult, omissions, error)
 func (c *Conn) ping(ctx context.Context) error {
 	req := &Request{call: new(call)}
 	req.Method = MethodDiscover
-	_, err := c.wire.Call(ctx, c.envelope(ctx, c.nextID(), req, ID{}))
+	_, err := c.call(ctx, c.envelope(ctx, c.nextID(), req, ID{}))
 	return err
 }
 
-// send sends a request. If the server rejects the headers of a tool call, send reads the
-// definition of the tool again and retries once. The headers of a received call are compared
-// with the new definition as well: it determines the new headers.
-func (c *Conn) send(ctx context.Context, req *Request) (Result, error) {
-	res, err := c.sendOnce(ctx, req)
-	if req.Method != MethodCallTool || CodeOf(err) != CodeHeaderMismatch {
-		return res, err
+// exchange sends a request and returns the result. Whenever the server asks questions, it
+// calls the client's functions and sends the request again with the answers. If there is no
+// function for a question, it returns the questions to the sender of the request.
+func (c *Conn) exchange(ctx context.Context, req *Request) (Result, error) {
+	if req.Method == MethodListen {
+		return c.listen(ctx, req)
 	}
+	if err := c.checkCall(ctx, req); err != nil {
+		return nil, err
+	}
+	ctx = withIncreasingProgress(ctx)
+	questions := 0
+	rounds, _ := ctx.Value(roundsKey{}).(*int)
+	for round := range c.client.opts.MaxRounds {
+		if rounds != nil {
+			*rounds = round
+		}
+		if round > 0 {
+			trace(traceOf(ctx).Round, mcptrace.RoundInfo{Method: req.Method, Name: req.Name(), Round: round + 1, Questions: questions})
+		}
+		res, err := c.roundTrip(ctx, req)
+		if req.Method == MethodCallTool && CodeOf(err) == CodeHeaderMismatch {
+			res, err = c.callToolAgain(ctx, req, err)
+		}
+		asked, ok := res.(*InputRequired)
+		if err != nil || !ok {
+			if r, ok := res.(cacheable); ok && round > 0 {
+				*r.hints() = Cacheable{} // it depends on answers and must not be cached
+			}
+			return res, err
+		}
+		if err := c.checkAsked(req, asked); err != nil {
+			return nil, err
+		}
+		if !c.answersAll(asked) {
+			return asked, nil
+		}
+		answers, err := c.answerAll(ctx, asked)
+		if err != nil {
+			return c.unanswered(ctx, req, err)
+		}
+		if req, err = req.withAnswers(answers, asked.RequestState); err != nil {
+			return nil, err
+		}
+		questions = len(answers)
+	}
+	return nil, c.errTooManyRounds()
+}
+
+// roundsKey is the key of an *int in the context of a request. It is set to the number of
+// rounds of questions about the request.
+type roundsKey struct{}
+
+// callToolAgain retries a tool call whose headers the server has rejected with the error
+// mismatch. It reads the definition of the tool again, which determines the new headers. The
+// headers of a received call are compared with the new definition as well.
+func (c *Conn) callToolAgain(ctx context.Context, req *Request, mismatch error) (Result, error) {
 	if err := c.readTool(ctx, req.Name()); err != nil {
 		return nil, err
 	}
 	if err := c.checkHeaders(ctx, req); err != nil {
 		return nil, err
 	}
-	trace(traceOf(ctx).Retry, mcptrace.RetryInfo{Method: req.Method, Name: req.Name(), Err: err})
-	return c.sendOnce(ctx, req)
+	trace(traceOf(ctx).Retry, mcptrace.RetryInfo{Method: req.Method, Name: req.Name(), Err: mismatch})
+	return c.roundTrip(ctx, req)
+}
+
+// roundTrip sends a request once and decodes the response. Meanwhile it receives the
+// progress and the log messages of the call.
+func (c *Conn) roundTrip(ctx context.Context, req *Request) (Result, error) {
+	id, caller, listener := c.nextID(), inFlightCaller(req), c.newCallListener(ctx, req)
+	var token ID
+	if listener != nil {
+		token = id
+		defer listener.queue.finish()
+	}
+	if caller != (inflight.Caller{}) {
+		ctx = inflight.NewContext(ctx, caller)
+	}
+	c.inFlight.Add(id, caller, listener)
+	r, err := c.call(ctx, c.envelope(ctx, id, req, token))
+	c.inFlight.Remove(id, err)
+	switch {
+	case c.noAnswer.Load() && errors.Is(err, ErrClosed):
+		return nil, fmt.Errorf("%w: %w", ErrNoAnswer, err)
+	case err != nil:
+		return nil, err
+	case r.Error != nil:
+		return nil, fromWire(r.Error)
+	}
+	res, left, err := decodeResult(req.Method, r.Result, c.client.opts.Extensions...)
+	if err != nil {
+		return nil, fmt.Errorf("mcp: the answer to %s: %w", req.Method, err)
+	}
+	c.logOmissions(req.Method, left)
+	c.legacy.noteAsked(res)
+	if list, ok := res.(*ListToolsResult); ok {
+		list.Tools = c.rememberTools(req, list)
+	}
+	return res, nil
+}
+
+// call sends an encoded request and returns the response. Its errors are private.
+func (c *Conn) call(ctx context.Context, m *transport.Outgoing) (*transport.Message, error) {
+	r, err := c.wire.Call(ctx, m)
+	return r, privateWireError(ctx, err)
+}
+
+// inFlightCaller returns the caller on whose behalf a request is sent.
+func inFlightCaller(req *Request) inflight.Caller {
+	switch p := req.Principal; {
+	case p != nil && (p.Issuer != "" || p.Subject != ""):
+		return inflight.Caller{Issuer: p.Issuer, Subject: p.Subject}
+	case req.sharedCall().session != nil:
+		return inflight.Caller{Session: req.sharedCall().session}
+	}
+	return inflight.Caller{}
 }
 
 // readTool reads the definition of a tool again, if the server lists it.
@@ -110,17 +215,6 @@ func (c *Conn) readTool(ctx context.Context, name string) error {
 
 // maxToolPages is the maximum number of pages read to find one tool.
 const maxToolPages = 100
-
-func (c *Conn) sendOnce(ctx context.Context, req *Request) (Result, error) {
-	id := c.nextID()
-	token, stop := c.addCallListener(ctx, req, id)
-	defer stop()
-	res, err := c.roundTrip(ctx, req, c.envelope(ctx, id, req, token))
-	if r, ok := res.(*ListToolsResult); ok {
-		r.Tools = c.rememberTools(req, r)
-	}
-	return res, err
-}
 
 func (c *Conn) envelope(ctx context.Context, id ID, req *Request, token ID) *transport.Outgoing {
 	env := &transport.Outgoing{ID: id, Method: req.Method, Version: LatestVersion, Body: c.encode(id, req, token, c.logLevel(ctx, req))}
@@ -254,7 +348,7 @@ func (c *Conn) subscribe(ctx context.Context, req *Request, again bool) (*forwar
 	)
 	go func() {
 		defer close(ended)
-		r, err = c.wire.Call(call, c.envelope(ctx, id, req, ID{}))
+		r, err = c.call(call, c.envelope(ctx, id, req, ID{}))
 	}()
 	for {
 		select {

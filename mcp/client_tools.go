@@ -283,12 +283,30 @@ func (p *toolPlans) setRead() {
 }
 
 // checkOutput validates structured content against the output schema of its tool. It also
-// returns an error if the schema does not compile.
-func (p *toolPlans) checkOutput(ctx context.Context, tool string, res *CallToolResult) error {
-	plan := p.plan(tool)
-	if plan == nil || plan.output == nil && plan.errOutput == nil || res.StructuredContent == nil || res.IsError {
+// returns an error if the schema does not compile. The definition of the tool is read again
+// if the content does not fit, because the schema may have changed.
+func (c *Conn) checkOutput(ctx context.Context, tool string, res *CallToolResult) error {
+	plan := c.tools.plan(tool)
+	if res.StructuredContent == nil || res.IsError || !plan.hasOutput() {
 		return nil
 	}
+	ctx, _ = inheritTrace(ctx, c.trace)
+	ctx, stop := c.withCallTimeout(ctx, MethodCallTool)
+	defer stop()
+	err := c.tools.validate(ctx, plan, tool, res)
+	if err != nil && c.tools.shouldRefetch(tool) && c.readTool(ctx, tool) == nil {
+		if plan = c.tools.plan(tool); !plan.hasOutput() {
+			return nil
+		}
+		err = c.tools.validate(ctx, plan, tool, res)
+	}
+	return err
+}
+
+// hasOutput reports whether the tool of the plan, which may be nil, has an output schema.
+func (p *toolPlan) hasOutput() bool { return p != nil && (p.output != nil || p.errOutput != nil) }
+
+func (p *toolPlans) validate(ctx context.Context, plan *toolPlan, tool string, res *CallToolResult) error {
 	trace(traceOf(ctx).CacheHit, mcptrace.CacheInfo{Kind: "schema", Name: tool})
 	schema, err := p.compileOutput(plan)
 	if err == nil {

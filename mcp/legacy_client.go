@@ -69,6 +69,23 @@ func refusedHandshake(err error) error {
 	return err
 }
 
+// direct returns the wire to a modern server, for which there is nothing to translate, or nil
+// if the connection keeps the wire that it has.
+func (t translator) direct() transport.Conn {
+	if t.Conn == nil || t.Version() != "" {
+		return nil
+	}
+	return t.Unwrap()
+}
+
+// close closes a connection, and an earlier one that the translator has replaced.
+func (t translator) close(wire transport.Conn) error {
+	if t.Conn == nil {
+		return wire.Close()
+	}
+	return t.Close()
+}
+
 // era returns the revision of the server and the reason why it was chosen.
 func (t translator) era() mcptrace.EraInfo {
 	if t.Conn == nil {

@@ -33,17 +33,18 @@ func CallerFromContext(ctx context.Context) Caller {
 	return c
 }
 
-// Calls are the calls in flight on one connection. A message that names no call is
-// attributed to a call only if it cannot belong to another caller. The zero Calls is empty
-// and ready to use.
-type Calls struct {
+// Calls are the calls in flight on one connection, each with a value of the connection's
+// choice. A message that names no call is attributed to a call only if it cannot belong to
+// another caller. The zero Calls is empty and ready to use.
+type Calls[V any] struct {
 	mu        sync.Mutex
-	calls     map[transport.ID]call
+	calls     map[transport.ID]call[V]
 	abandoned map[Caller]time.Time // callers of abandoned calls, and when to forget them
 }
 
-type call struct {
+type call[V any] struct {
 	caller Caller
+	value  V
 	parked bool // it waits for answers of its caller
 }
 
@@ -55,18 +56,25 @@ const AbandonedTime = 10 * time.Minute
 const maxAbandoned = 1024
 
 // Add adds a call.
-func (f *Calls) Add(id transport.ID, c Caller) {
+func (f *Calls[V]) Add(id transport.ID, c Caller, value V) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.calls == nil {
-		f.calls = map[transport.ID]call{}
+		f.calls = map[transport.ID]call[V]{}
 	}
-	f.calls[id] = call{caller: c}
+	f.calls[id] = call[V]{caller: c, value: value}
+}
+
+// Get returns the value of a call, or the zero value if the call is not in flight.
+func (f *Calls[V]) Get(id transport.ID) V {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.calls[id].value
 }
 
 // Park records whether a call waits for its caller to answer a question. A message is then
 // rather about another call of that caller.
-func (f *Calls) Park(id transport.ID, parked bool) {
+func (f *Calls[V]) Park(id transport.ID, parked bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if c, ok := f.calls[id]; ok {
@@ -77,7 +85,7 @@ func (f *Calls) Park(id transport.ID, parked bool) {
 
 // Remove removes a call that ended with err, which may be nil. If the server has not
 // answered the call, it may still be working on it.
-func (f *Calls) Remove(id transport.ID, err error) {
+func (f *Calls[V]) Remove(id transport.ID, err error) {
 	_, unreadable := errors.AsType[*transport.MessageError](err)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -96,7 +104,7 @@ func (f *Calls) Remove(id transport.ID, err error) {
 	f.abandoned[c] = time.Now().Add(AbandonedTime)
 }
 
-func (f *Calls) expireLocked() {
+func (f *Calls[V]) expireLocked() {
 	now := time.Now()
 	for c, until := range f.abandoned {
 		if now.After(until) {
@@ -115,7 +123,7 @@ var (
 
 // Attribute returns the call that a message belongs to: the call about, on whose stream it
 // arrived, or, if about is zero, the only call that it can belong to.
-func (f *Calls) Attribute(about transport.ID) (transport.ID, error) {
+func (f *Calls[V]) Attribute(about transport.ID) (transport.ID, error) {
 	if !about.IsZero() {
 		return about, nil
 	}
@@ -136,7 +144,7 @@ func (f *Calls) Attribute(about transport.ID) (transport.ID, error) {
 }
 
 // onlyLocked returns the only call, not counting the parked calls of the same caller.
-func (f *Calls) onlyLocked() (only transport.ID, err error) {
+func (f *Calls[V]) onlyLocked() (only transport.ID, err error) {
 	var active, parked []transport.ID
 	for id, c := range f.calls {
 		if c.parked {

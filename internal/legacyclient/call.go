@@ -76,7 +76,7 @@ func withoutEmptyCursor(r *transport.Message) *transport.Message {
 func (s *session) callOnce(ctx context.Context, m transport.Outgoing, isRepeated bool) (*transport.Message, error) {
 	m.Version = s.version()
 	defer s.startCall(m.Method, isRepeated)()
-	s.inFlight.Add(m.ID, inflight.CallerFromContext(ctx))
+	s.inFlight.Add(m.ID, inflight.CallerFromContext(ctx), struct{}{})
 	r, err := s.wire.Call(ctx, &m)
 	s.inFlight.Remove(m.ID, err)
 	if ctx.Err() != nil {

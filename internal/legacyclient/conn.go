@@ -67,7 +67,8 @@ type Options struct {
 
 // A Conn is a [transport.Conn] to a server of any revision. The first call must be
 // server/discover, which determines the revision. If it fails, the Conn can no longer be
-// used.
+// used. If the server speaks the newest revision, there is nothing to translate: send later
+// messages through Unwrap, and close the Conn in the end.
 type Conn struct {
 	client    Client
 	opts      Options
@@ -123,10 +124,7 @@ func (c *Conn) Unwrap() transport.Conn { return c.current.Load().wire }
 // Call implements [transport.Conn].
 func (c *Conn) Call(ctx context.Context, m *transport.Outgoing) (*transport.Message, error) {
 	s := c.current.Load()
-	switch {
-	case c.modern.Load():
-		return s.wire.Call(ctx, m)
-	case m.Method == methodDiscover && s.version() == "":
+	if m.Method == methodDiscover && s.version() == "" {
 		return c.negotiate(ctx, m)
 	}
 	return s.call(ctx, m)
@@ -134,11 +132,7 @@ func (c *Conn) Call(ctx context.Context, m *transport.Outgoing) (*transport.Mess
 
 // Send implements [transport.Conn].
 func (c *Conn) Send(ctx context.Context, m *transport.Outgoing) error {
-	s := c.current.Load()
-	if c.modern.Load() {
-		return s.wire.Send(ctx, m)
-	}
-	return s.send(ctx, &transport.Outgoing{ID: m.ID, Method: m.Method, Body: m.Body})
+	return c.current.Load().send(ctx, &transport.Outgoing{ID: m.ID, Method: m.Method, Body: m.Body})
 }
 
 // Close implements [transport.Conn].

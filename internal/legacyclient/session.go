@@ -31,7 +31,7 @@ type session struct {
 	ready  chan struct{} // closed after the first handshake
 
 	introduction introduction // set before the first handshake
-	inFlight     inflight.Calls
+	inFlight     inflight.Calls[struct{}]
 	turns        chan struct{} // holds a token for each question that the client is answering
 
 	mu         sync.Mutex
