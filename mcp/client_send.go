@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-psi/psi/internal/inflight"
 	"github.com/go-psi/psi/internal/jsonscan"
+	"github.com/go-psi/psi/internal/pause"
 	"github.com/go-psi/psi/internal/refresh"
 	"github.com/go-psi/psi/internal/tasking"
 	"github.com/go-psi/psi/mcp/mcptrace"
@@ -302,8 +303,8 @@ const shortSubscription = 10 * time.Second
 // connection breaks, it subscribes again and reports everything as changed. The delay
 // between attempts grows while subscriptions are short.
 func (c *Conn) listen(ctx context.Context, req *Request) (Result, error) {
-	const firstDelay = 100 * time.Millisecond
-	for delay, again := firstDelay, false; ; delay, again = min(2*delay, 5*time.Second), true {
+	const firstDelay, maxDelay = 100 * time.Millisecond, 5 * time.Second
+	for n, again := 0, false; ; n, again = n+1, true {
 		start := time.Now()
 		f, r, err := c.subscribe(ctx, req, again)
 		switch {
@@ -317,8 +318,9 @@ func (c *Conn) listen(ctx context.Context, req *Request) (Result, error) {
 			return nil, err
 		}
 		if time.Since(start) >= shortSubscription {
-			delay = firstDelay
+			n = 0
 		}
+		delay := pause.Backoff(firstDelay, maxDelay, n)
 		if err := c.sleep(ctx, delay); err != nil {
 			return nil, err
 		}

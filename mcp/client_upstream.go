@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/internal/made"
+	"github.com/go-psi/psi/internal/pause"
 	"github.com/go-psi/psi/mcp/transport"
 )
 
@@ -232,7 +233,7 @@ func (u *Upstream) Listen(ctx context.Context, filter SubscriptionFilter, fn fun
 type upstreamListener struct {
 	upstream   *Upstream
 	subscriber subscriber
-	delay      time.Duration // before the next subscription on the same connection
+	short      int // consecutive subscriptions on the same connection that ended soon
 
 	mu           sync.Mutex
 	filter       SubscriptionFilter // requested from the server; accepted, once acknowledged
@@ -246,7 +247,7 @@ func (u *Upstream) listen(ctx context.Context, req *Request) (Result, error) {
 	if err := req.Decode(&p); err != nil {
 		return nil, err
 	}
-	l := &upstreamListener{upstream: u, subscriber: newSubscriber(req), filter: p.Notifications, delay: firstPause}
+	l := &upstreamListener{upstream: u, subscriber: newSubscriber(req), filter: p.Notifications}
 	if u.State().Conn == nil && len(p.Notifications.ResourceSubscriptions)+len(p.Notifications.Extra) == 0 {
 		if err := l.acknowledge(ctx, SubscriptionFilter{}); err != nil {
 			return nil, err
@@ -284,7 +285,7 @@ func (l *upstreamListener) listen(ctx context.Context, conn *Conn) error {
 	}
 	_, err := serve(ctx, HandlerFunc(conn.serve), inner, n, l.upstream.opts.Logger)
 	if time.Since(start) >= maxPause {
-		l.delay = firstPause
+		l.short = 0
 	}
 	_, refused := errors.AsType[*Error](err)
 	switch {
@@ -299,10 +300,10 @@ func (l *upstreamListener) listen(ctx context.Context, conn *Conn) error {
 // pause waits before the next subscription, unless the connection has ended.
 func (l *upstreamListener) pause(ctx context.Context, conn *Conn) {
 	select {
-	case <-time.After(l.delay):
-		l.delay = min(2*l.delay, maxPause)
+	case <-time.After(pause.Backoff(firstPause, maxPause, l.short)):
+		l.short++
 	case <-conn.Done():
-		l.delay = firstPause
+		l.short = 0
 	case <-ctx.Done():
 	}
 }

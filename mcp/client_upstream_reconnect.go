@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"math/rand/v2"
 	"time"
 
 	"github.com/go-psi/psi/internal/pause"
@@ -91,11 +90,11 @@ const maxReports = 16
 // run connects and reconnects until the Upstream ends. It is the Upstream's goroutine.
 func (u *Upstream) run(ctx context.Context) {
 	defer close(u.ended)
-	delay, lasting := u.opts.MinDelay, time.Now()
-	for {
+	lasting := time.Now()
+	for n := 0; ; n++ {
 		lasted, err := u.connectOnce(ctx)
 		if lasted >= u.opts.MaxDelay {
-			delay, lasting = u.opts.MinDelay, time.Now()
+			n, lasting = 0, time.Now()
 		}
 		switch {
 		case ctx.Err() != nil:
@@ -108,14 +107,13 @@ func (u *Upstream) run(ctx context.Context) {
 			u.close(fmt.Errorf("mcp: gave up after %v without a lasting connection: %w", u.opts.MaxDowntime, err))
 			return
 		}
-		shortened := delay - rand.N(delay/2+1) //nolint:gosec // jitter is no secret
-		u.setWaiting(err, lasted == 0, shortened)
-		_ = pause.For(ctx, shortened) // connecting fails immediately if ctx is done
+		delay := pause.Jitter(pause.Backoff(u.opts.MinDelay, u.opts.MaxDelay, n))
+		u.setWaiting(err, lasted == 0, delay)
+		_ = pause.For(ctx, delay) // connecting fails immediately if ctx is done
 		u.setConnecting()
 		if ctx.Err() == nil {
 			trace(traceOf(ctx).Reconnect, mcptrace.ReconnectInfo{Kind: "connection", Err: err})
 		}
-		delay = min(2*delay, u.opts.MaxDelay)
 	}
 }
 

@@ -74,8 +74,9 @@ func (w *sessionWire) reconnect(scope *callScope, s *clientSession, want, about 
 }
 
 // The delay before reconnecting starts at the delay requested by the server, but at least
-// firstDelay, and doubles after each failure, up to maxDelay. After streams without a
-// message, it is at least firstDelay, doubled for each of them, up to idleDelay.
+// firstDelay, and doubles after each failure, up to maxDelay or what the server requested.
+// After streams without a message, it is at least firstDelay, doubled for each of them, up to
+// idleDelay.
 const (
 	firstDelay = 500 * time.Millisecond
 	idleDelay  = 5 * time.Second
@@ -87,8 +88,8 @@ func (pos *streamPosition) waitToReconnect(ctx context.Context, attempts int) bo
 	if pos.failures >= attempts {
 		return false
 	}
-	delay := max(pos.retry, firstDelay)
-	delay = max(delay, min(delay<<min(pos.failures, 8), maxDelay), min(firstDelay<<min(pos.idle, 8), idleDelay))
+	asked := max(pos.retry, firstDelay)
+	delay := max(pause.Backoff(asked, max(asked, maxDelay), pos.failures), pause.Backoff(firstDelay, idleDelay, pos.idle))
 	pos.failures++
 	pos.idle++
 	return pause.For(ctx, delay) == nil

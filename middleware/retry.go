@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -166,12 +165,7 @@ func repeatableTool(a *mcp.ToolAnnotations) bool {
 // delay returns how long to wait after an attempt, or false if the server asks for more
 // than MaxDelay.
 func (r *retrier) delay(err error, attempt int) (time.Duration, bool) {
-	d := r.opts.MinDelay
-	for range attempt - 1 {
-		d = min(2*d, r.opts.MaxDelay)
-	}
-	d = min(d, r.opts.MaxDelay)
-	d -= rand.N(d/2 + 1) //nolint:gosec // nobody gains by guessing it
+	d := pause.Jitter(pause.Backoff(r.opts.MinDelay, r.opts.MaxDelay, attempt-1))
 	asked, ok := mcp.RetryAfter(err)
 	if !ok {
 		return d, true

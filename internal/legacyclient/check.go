@@ -57,7 +57,7 @@ func (s *session) checkDelay() (delay time.Duration) {
 		c.count = 0
 	}
 	if c.count > 0 {
-		delay = min(500*time.Millisecond<<min(c.count, 8), maxCheckDelay)
+		delay = pause.Backoff(time.Second, maxCheckDelay, c.count-1)
 	}
 	c.count++
 	c.last = time.Now().Add(delay)

@@ -164,21 +164,22 @@ func (s *session) reply(ctx context.Context, id transport.ID, result json.RawMes
 	} else {
 		body = transport.AppendResult(nil, id, result)
 	}
-	for delay := firstReplyDelay; ; delay *= 2 {
+	for n := 0; ; n++ {
 		err := s.send(ctx, &transport.Outgoing{ID: id, Body: body})
 		if err == nil || ctx.Err() != nil || s.ctx.Err() != nil {
 			return err
 		}
-		if delay > lastReplyDelay || pause.For(ctx, delay) != nil {
+		if n == replyRetries || pause.For(ctx, pause.Backoff(firstReplyDelay, lastReplyDelay, n)) != nil {
 			s.conn.opts.Logger.WarnContext(ctx, "mcp: an answer was not sent", "error", err)
 			return err
 		}
 	}
 }
 
-// A response that could not be sent is retried after these delays, because the server is
+// A response that could not be sent is sent again replyRetries times, because the server is
 // waiting for it. The server accepts only one response to each question.
 const (
+	replyRetries    = 6
 	firstReplyDelay = 250 * time.Millisecond
 	lastReplyDelay  = 8 * time.Second
 )

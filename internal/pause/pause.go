@@ -5,6 +5,7 @@ package pause
 
 import (
 	"context"
+	"math/rand/v2"
 	"time"
 )
 
@@ -20,4 +21,20 @@ func For(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// Backoff returns the delay before the next attempt: first, doubled n times, but at most
+// most. n is the number of delays since the last success.
+func Backoff(first, most time.Duration, n int) time.Duration {
+	d := min(first, most)
+	for ; n > 0 && d < most; n-- {
+		d += min(d, most-d)
+	}
+	return d
+}
+
+// Jitter returns d, reduced at random by up to half, so that many clients of one server do
+// not try again at the same time.
+func Jitter(d time.Duration) time.Duration {
+	return d - rand.N(d/2+1) //nolint:gosec // it is no secret
 }

@@ -6,6 +6,7 @@ package pause_test
 import (
 	"context"
 	"errors"
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -36,5 +37,31 @@ func TestFor(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+func TestBackoff(t *testing.T) {
+	const first, most = 100 * time.Millisecond, time.Second
+	for n, want := range []time.Duration{first, 2 * first, 4 * first, 8 * first, most, most} {
+		if got := pause.Backoff(first, most, n); got != want {
+			t.Errorf("after %d attempts: %v, want %v", n, got, want)
+		}
+	}
+	if got := pause.Backoff(2*most, most, 0); got != most {
+		t.Errorf("a first delay that is too long becomes %v", got)
+	}
+	if got := pause.Backoff(1, math.MaxInt64, 1<<30); got != math.MaxInt64 {
+		t.Errorf("without a limit, the delay becomes %v", got)
+	}
+}
+
+func TestJitter(t *testing.T) {
+	for range 100 {
+		if got := pause.Jitter(time.Second); got < time.Second/2 || got > time.Second {
+			t.Fatalf("one second becomes %v", got)
+		}
+	}
+	if got := pause.Jitter(0); got != 0 {
+		t.Errorf("no delay becomes %v", got)
 	}
 }
