@@ -52,7 +52,7 @@ func TestFindingRM11Heartbeat(t *testing.T) {
 			if (p.Total != nil) != (p.Progress > 1) {
 				t.Errorf("a beat at %v has the total %v", p.Progress, p.Total)
 			}
-			if lastBeat == 0 || int(p.Progress) != int(lastBeat) {
+			if p.Progress < 3 && (lastBeat == 0 || int(p.Progress) != int(lastBeat)) { // later, the tool no longer waits
 				lastBeat = p.Progress
 				beaten <- struct{}{}
 			}
