@@ -19,6 +19,7 @@ import (
 // Get one from [Compile].
 type Schema struct {
 	options  Options
+	maxWork  int   // the constant, except in tests
 	document any   // schema as it was compiled, for explanations
 	proof    *node // nil if the schema is outside the provable subset
 
@@ -40,15 +41,17 @@ type Schema struct {
 //
 // Compile never opens a file or a connection. It returns an error for malformed JSON and
 // duplicate members, for a reference that leaves the document, unless it refers to a JSON
-// Schema metaschema, for a schema that exceeds the limits of opts, for an unknown dialect,
-// and for a schema that the dialect's metaschema rejects. A regular expression that Go
-// cannot compile is not an error; see [Schema.Unchecked].
+// Schema metaschema, for a schema that is too large, for an unknown dialect, and for a schema
+// that the dialect's metaschema rejects. A schema is too large if it has more than 1 MiB or
+// 10,000 JSON values, is nested deeper than 64 levels, or has references or regular
+// expressions that expand to too much. A regular expression that Go cannot compile is not an
+// error; see [Schema.Unchecked].
 func Compile(raw []byte, opts *Options) (*Schema, error) {
-	s := &Schema{options: opts.withDefaults()}
-	if len(raw) > s.options.MaxBytes {
-		return nil, fmt.Errorf("jsonschema: schema of %d bytes exceeds the limit of %d", len(raw), s.options.MaxBytes)
+	s := &Schema{options: opts.withDefaults(), maxWork: maxValidationWork}
+	if len(raw) > maxBytes {
+		return nil, fmt.Errorf("jsonschema: schema of %d bytes exceeds the limit of %d", len(raw), maxBytes)
 	}
-	doc, terr := readTree(raw, s.options.MaxDepth, s.options.MaxNodes)
+	doc, terr := readTree(raw, maxDepth, maxNodes)
 	if terr != nil {
 		return nil, fmt.Errorf("jsonschema: schema %w", terr)
 	}
@@ -57,8 +60,8 @@ func Compile(raw []byte, opts *Options) (*Schema, error) {
 		return nil, err
 	}
 	locations := sumLocations(doc, 1)
-	if limit := max(maxLocations, 4*s.options.MaxBytes); locations > limit {
-		return nil, fmt.Errorf("jsonschema: the JSON pointers to the values of the schema have more than %d bytes; shorten names with many schemas below them", limit)
+	if locations > maxLocations {
+		return nil, fmt.Errorf("jsonschema: the JSON pointers to the values of the schema have more than %d bytes; shorten names with many schemas below them", maxLocations)
 	}
 	s.document, s.patterns = doc, newPatterns()
 	s.validator = sync.OnceValues(s.newValidator)
@@ -96,10 +99,23 @@ func (s *Schema) Size() int {
 	return s.size
 }
 
-// maxLocations bounds the length of the JSON pointers to all values of a schema together, or
-// four times Options.MaxBytes does, if that is more. The library keeps several copies of
-// them, and a long name is a part of every pointer below it.
-const maxLocations = 4 << 20
+// Limits of a schema. Schemas of tools have a few KiB; the largest public ones, which
+// describe the files of whole programs, are rejected.
+const (
+	maxBytes = 1 << 20
+	maxDepth = 64
+	maxNodes = 10_000 // JSON values; each costs more than a KiB of memory once compiled
+
+	// maxLocations bounds the length of the JSON pointers to all values together. The library
+	// keeps several copies of them, and a long name is a part of every pointer below it.
+	maxLocations = 4 * maxBytes
+)
+
+// Limits of validating a value.
+const (
+	maxInputDepth     = 128
+	maxValidationWork = 3_000_000 // see budget; takes a few seconds at most
+)
 
 // sumLocations returns the length of the JSON pointers to v and the values in it. The
 // pointer to v has the given length.
@@ -149,7 +165,7 @@ func (s *Schema) Unchecked() []string {
 }
 
 // Options configure [Compile] and the resulting Schema. A nil *Options is equivalent to the
-// zero Options, which has the default for every limit. Compile copies the options.
+// zero Options. Compile copies the options.
 type Options struct {
 	// OptionalNull treats null as absent for a property that is not required and whose
 	// schema does not allow null. Models often send null for an argument that they mean to omit.
@@ -161,21 +177,9 @@ type Options struct {
 	// be decoded into a time.Time, and the validator explains that better than the decoder.
 	AssertFormats bool
 
-	// MaxBytes, MaxDepth and MaxNodes limit the schema: its length, its nesting, and its
-	// number of JSON values. Zero means 1 MiB, 64 and 10,000.
-	MaxBytes, MaxDepth, MaxNodes int
-
-	// MaxInputBytes and MaxInputDepth limit the length and the nesting of validated
-	// values. Zero means 16 MiB and 128. A negative MaxInputBytes means no limit, for values
-	// whose length is limited already.
-	MaxInputBytes, MaxInputDepth int
-
-	// MaxWork limits the work, and so the time, of validating one value. Each application
-	// of a schema to a value counts as 1. Applications that take longer than half a
-	// microsecond, for example to long strings or large numbers, count as more. If the
-	// limit is exceeded, Validate returns an error that wraps ErrTooMuchWork. Zero means 3
-	// million, which takes a few seconds at most.
-	MaxWork int
+	// MaxInputBytes limits the length of validated values. Zero means 16 MiB. A negative
+	// value means no limit, for values whose length is limited already.
+	MaxInputBytes int
 }
 
 // withDefaults returns a copy of o, which may be nil, with defaults applied.
@@ -184,14 +188,9 @@ func (o *Options) withDefaults() Options {
 	if o != nil {
 		c = *o
 	}
-	c.MaxBytes = cmp.Or(c.MaxBytes, 1<<20)
-	c.MaxDepth = cmp.Or(c.MaxDepth, 64)
-	c.MaxNodes = cmp.Or(c.MaxNodes, 10_000)
 	if c.MaxInputBytes = cmp.Or(c.MaxInputBytes, 16<<20); c.MaxInputBytes < 0 {
 		c.MaxInputBytes = math.MaxInt
 	}
-	c.MaxInputDepth = cmp.Or(c.MaxInputDepth, 128)
-	c.MaxWork = cmp.Or(c.MaxWork, 3_000_000)
 	return c
 }
 

@@ -22,12 +22,11 @@ func CheckType(raw []byte, t reflect.Type) error {
 	if err != nil {
 		return err
 	}
-	opts := (*Options)(nil).withDefaults()
-	given, terr := readTree(raw, opts.MaxDepth, opts.MaxNodes)
+	given, terr := readTree(raw, maxDepth, maxNodes)
 	if terr != nil {
 		return fmt.Errorf("jsonschema: schema %w", terr)
 	}
-	inferred, terr := readTree(own, opts.MaxDepth, maxInferNodes*10)
+	inferred, terr := readTree(own, maxDepth, maxInferNodes*10)
 	if terr != nil {
 		return fmt.Errorf("jsonschema: schema %w", terr)
 	}

@@ -29,7 +29,7 @@ func (s *Schema) WithDefaults(data []byte) []byte {
 	if f == nil {
 		return data
 	}
-	scan := jsonscan.Get(data, s.options.MaxInputDepth)
+	scan := jsonscan.Get(data, maxInputDepth)
 	defer scan.Release()
 	filled := f.fill(make([]byte, 0, len(data)+64), scan)
 	if scan.End() != nil {
@@ -236,7 +236,7 @@ func (s *Schema) checkDefaultsAt(pointers []string) error {
 		owner, _ := schematree.Lookup(s.document, schematree.Split(pointer))
 		value := owner.(map[string]any)["default"]
 		v.root = owners[i]
-		b := budgetOf(context.Background(), s.options.MaxWork)
+		b := budgetOf(context.Background(), s.maxWork)
 		failed, err := v.validate(&b, value)
 		if failed != nil {
 			err = explain(s.document, value, maxProblems, failureOf(failed, 1))

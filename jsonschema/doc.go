@@ -94,8 +94,8 @@
 // Regular expressions have the syntax of ECMAScript, as far as package regexp supports it.
 // [Schema.Unchecked] lists those that it does not support.
 //
-// The work is bounded for any schema and value ([Options.MaxWork]) and stops when the
-// context is done. It grows with the size of the value, not exponentially with its depth,
+// The work is bounded for any schema and value ([ErrTooMuchWork]) and stops when the context
+// is done. It grows with the size of the value, not exponentially with its depth,
 // because the outcome of each schema for each part of the value is cached. There is no
 // cache for schemas with unevaluatedProperties, unevaluatedItems or dynamic references,
 // whose outcome can depend on the enclosing schemas.

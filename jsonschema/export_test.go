@@ -38,9 +38,15 @@ func ValidateTree(s *Schema, data []byte) error { return s.validateTree(context.
 
 // Work returns the work of validating data.
 func Work(s *Schema, data []byte) (work int, err error) {
-	b := budgetOf(context.Background(), s.options.MaxWork)
+	b := budgetOf(context.Background(), s.maxWork)
 	err = s.validateWithin(&b, data)
-	return s.options.MaxWork - b.left, err
+	return s.maxWork - b.left, err
+}
+
+// LimitWork limits the work of a validation by s, and returns s.
+func LimitWork(s *Schema, work int) *Schema {
+	s.maxWork = work
+	return s
 }
 
 // RememberAfter makes s remember outcomes after the given work.
@@ -54,7 +60,7 @@ func RememberAfter(s *Schema, work int) error {
 
 // ValidateWithLibrary is ValidateTree without gates.
 func ValidateWithLibrary(s *Schema, data []byte) error {
-	tree, terr := readTree(data, s.options.MaxInputDepth, unbounded)
+	tree, terr := readTree(data, maxInputDepth, unbounded)
 	if terr != nil {
 		return terr
 	}

@@ -45,7 +45,8 @@ func compareGates(t *testing.T, seed uint64, data []byte) (valid int) {
 	g := graphGenerator{Rand: random, contextual: random.IntN(4) == 0, circular: random.IntN(8) == 0}
 	schema := g.document()
 	const most = 20_000 // the library alone has no limit
-	s, forgetful := compile(t, schema, &jsonschema.Options{MaxWork: most}), compile(t, schema, &jsonschema.Options{MaxWork: most})
+	s := jsonschema.LimitWork(compile(t, schema, nil), most)
+	forgetful := jsonschema.LimitWork(compile(t, schema, nil), most)
 	if err := errors.Join(jsonschema.RememberAfter(s, 0), jsonschema.RememberAfter(forgetful, most)); err != nil {
 		t.Fatalf("%s: %v", schema, err)
 	}

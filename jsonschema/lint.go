@@ -130,12 +130,11 @@ type violation struct {
 
 // violations returns the violations of all rules.
 func violations(raw []byte) []violation {
-	opts := (*Options)(nil).withDefaults()
 	compiled, err := Compile(raw, nil)
 	if err != nil {
 		return []violation{{rule: RuleInvalid, message: strings.TrimPrefix(err.Error(), "jsonschema: ")}}
 	}
-	doc, terr := readTree(raw, opts.MaxDepth, opts.MaxNodes)
+	doc, terr := readTree(raw, maxDepth, maxNodes)
 	if terr != nil {
 		return []violation{{rule: RuleInvalid, message: terr.Error()}}
 	}

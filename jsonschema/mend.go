@@ -28,7 +28,7 @@ func (s *Schema) Mend(ctx context.Context, data []byte) (mended []byte, changed 
 	if first == nil {
 		return data, nil, nil
 	}
-	tree, terr := readTree(data, s.options.MaxInputDepth, unbounded)
+	tree, terr := readTree(data, maxInputDepth, unbounded)
 	if terr != nil {
 		return nil, nil, first
 	}
@@ -94,7 +94,7 @@ func unquoted(v any, expected string) (any, bool) {
 	if !ok {
 		return nil, false
 	}
-	value, terr := readTree([]byte(text), (*Options)(nil).withDefaults().MaxInputDepth, unbounded)
+	value, terr := readTree([]byte(text), maxInputDepth, unbounded)
 	if terr != nil {
 		return nil, false
 	}

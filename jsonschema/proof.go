@@ -75,7 +75,7 @@ func (s *Schema) proves(ctx context.Context, data []byte) bool {
 	if s.proof == nil {
 		return false
 	}
-	scan := prover{jsonscan.Get(data, s.options.MaxInputDepth), budgetOf(ctx, s.options.MaxWork)}
+	scan := prover{jsonscan.Get(data, maxInputDepth), budgetOf(ctx, s.maxWork)}
 	defer scan.Release()
 	return s.proof.proves(&scan) && scan.End() == nil
 }

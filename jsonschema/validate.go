@@ -22,11 +22,12 @@ import (
 // Numbers are compared exactly.
 //
 // Any other error means that the validation was not completed: it wraps the cause of ctx
-// if ctx is done, and [ErrTooMuchWork] if Options.MaxWork is exceeded.
+// if ctx is done, and [ErrTooMuchWork] if it takes too much work.
 //
 // Validate first tries to prove, in one pass and without allocating, that data is valid.
 // If that fails, it decodes data and validates it in full. Malformed JSON, duplicate
-// members of an object, and data that exceeds the limits of [Options] are invalid.
+// members of an object, data nested deeper than 128 levels, and data
+// longer than [Options].MaxInputBytes are invalid.
 func (s *Schema) Validate(ctx context.Context, data []byte) error {
 	s.mustBeMade()
 	if len(data) > s.options.MaxInputBytes {
@@ -44,7 +45,7 @@ func (s *Schema) Validate(ctx context.Context, data []byte) error {
 
 // validateTree validates data without trying the proof, and explains what is wrong.
 func (s *Schema) validateTree(ctx context.Context, data []byte) error {
-	b := budgetOf(ctx, s.options.MaxWork)
+	b := budgetOf(ctx, s.maxWork)
 	return s.validateWithin(&b, data)
 }
 
@@ -52,7 +53,7 @@ func (s *Schema) validateWithin(b *budget, data []byte) error {
 	if err := stoppedBy(b.ctx); err != nil {
 		return err
 	}
-	tree, terr := readTree(data, s.options.MaxInputDepth, unbounded)
+	tree, terr := readTree(data, maxInputDepth, unbounded)
 	if terr != nil {
 		return &ValidationError{Problems: []Problem{{
 			Pointer:  terr.pointer,
@@ -75,8 +76,10 @@ func (s *Schema) validateWithin(b *budget, data []byte) error {
 	return explain(s.document, tree, maxProblems, failureOf(failed, 1))
 }
 
-// ErrTooMuchWork means that validating a value takes more work than [Options.MaxWork]
-// allows. Validate wraps it in an error that says why.
+// ErrTooMuchWork means that validating a value takes too much work: more than 3 million
+// applications of a schema to a value, where those that take longer than half a microsecond,
+// for example to long strings or large numbers, count as more. Validate wraps it in an error
+// that says why.
 var ErrTooMuchWork = errors.New("jsonschema: the value takes too much work to validate")
 
 // A budget is the work that a validation may still do. One unit is the application of a

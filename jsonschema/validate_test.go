@@ -216,11 +216,11 @@ func TestExactNumbers(t *testing.T) {
 }
 
 func TestInputBounds(t *testing.T) {
-	s := compile(t, `{"type":["array","number"]}`, &jsonschema.Options{MaxInputBytes: 100, MaxInputDepth: 5})
+	s := compile(t, `{"type":["array","number"]}`, &jsonschema.Options{MaxInputBytes: 300})
 	tests := []struct{ data, want string }{
-		{"[[[[[1]]]]]", ""},
-		{"[[[[[[1]]]]]]", "nested deeper than 5 levels"},
-		{"[" + strings.Repeat("1,", 60) + "1]", "expected at most 100 bytes"},
+		{strings.Repeat("[", 128) + "1" + strings.Repeat("]", 128), ""},
+		{strings.Repeat("[", 129) + "1" + strings.Repeat("]", 129), "nested deeper than 128 levels"},
+		{"[" + strings.Repeat("1,", 150) + "1]", "expected at most 300 bytes"},
 		{"1e999999999", "not supported"},
 		{"[[],[1e-999999999]]", "/1/0: "},
 	}

@@ -83,7 +83,7 @@ func TestFindingS4NegationsAreRemembered(t *testing.T) {
 // Outcomes are not remembered next to keywords that make them depend on the surrounding
 // schemas. Such alternatives take their full work, up to the limit.
 func TestFindingS4UnevaluatedIsBounded(t *testing.T) {
-	s := compile(t, strings.Replace(filter, `"oneOf"`, `"unevaluatedProperties":false,"oneOf"`, 1), &jsonschema.Options{MaxWork: 100_000})
+	s := jsonschema.LimitWork(compile(t, strings.Replace(filter, `"oneOf"`, `"unevaluatedProperties":false,"oneOf"`, 1), nil), 100_000)
 	if err := s.Validate(t.Context(), expression(4, `{"field":"a","value":1}`)); err != nil {
 		t.Errorf("four levels: %v", err)
 	}
@@ -103,7 +103,7 @@ func TestFindingCM17SchemasTimesValuesAreBounded(t *testing.T) {
 	for i := range 3000 {
 		fmt.Fprintf(&b, `,{"maximum":%d}`, i+5)
 	}
-	s := compile(t, `{"items":{"allOf":[true`+b.String()+`]}}`, &jsonschema.Options{MaxWork: 50_000})
+	s := jsonschema.LimitWork(compile(t, `{"items":{"allOf":[true`+b.String()+`]}}`, nil), 50_000)
 	if err := s.Validate(t.Context(), []byte(`[1,2,3]`)); err != nil {
 		t.Error(err)
 	}
@@ -133,7 +133,7 @@ func TestFindingCM17CostlyKeywordsAreBounded(t *testing.T) {
 		"large numbers":      {`{"items":{"maximum":5,"minProperties":0}}`, list("1e-999", 2000)},
 		"property names":     {`{"propertyNames":{"allOf":[{"minLength":1}` + strings.Repeat(`,{"minLength":1}`, 500) + `]}}`, manyMembers(200)},
 	} {
-		s := compile(t, tt.schema, &jsonschema.Options{MaxWork: 20_000})
+		s := jsonschema.LimitWork(compile(t, tt.schema, nil), 20_000)
 		if err := s.Validate(t.Context(), []byte(tt.data)); !errors.Is(err, jsonschema.ErrTooMuchWork) {
 			t.Errorf("%s: %.200v", name, err)
 		}

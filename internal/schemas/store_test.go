@@ -32,10 +32,14 @@ var refusals = map[string]int{
 // the number of schemas with a known reason has changed.
 func TestStore(t *testing.T) {
 	counts := maps.Clone(refusals)
-	var compiled, unchecked int
+	var compiled, unchecked, large int
 	eachSchema(t, func(path string, raw []byte) {
-		schema, err := jsonschema.Compile(raw, &jsonschema.Options{MaxBytes: 8 << 20, MaxNodes: 200_000})
+		schema, err := jsonschema.Compile(raw, nil)
 		if err != nil {
+			if isTooLarge(err) {
+				large++
+				return
+			}
 			for text := range counts {
 				if strings.Contains(err.Error(), text) {
 					counts[text]--
@@ -63,7 +67,14 @@ func TestStore(t *testing.T) {
 			t.Errorf("%d schemas are refused for %q, not %d", refusals[text]-left, text, refusals[text])
 		}
 	}
-	t.Logf("%d schemas are compiled, %d of them with keywords that are not checked; %v are refused", compiled, unchecked, refusals)
+	t.Logf("%d schemas are compiled, %d of them with keywords that are not checked; %d are too large, and %v are refused", compiled, unchecked, large, refusals)
+}
+
+// isTooLarge reports whether Compile refuses a schema for its size. A few describe the files
+// of whole programs and are larger than any schema of a tool may be.
+func isTooLarge(err error) bool {
+	return strings.Contains(err.Error(), "exceeds the limit") || strings.Contains(err.Error(), "more values") ||
+		strings.Contains(err.Error(), "the JSON pointers")
 }
 
 // eachSchema calls fn for each schema of the store. It skips the test without the store.
