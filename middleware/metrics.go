@@ -5,7 +5,6 @@ package middleware
 
 import (
 	"context"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -45,12 +44,6 @@ const otherLabel = "other"
 
 // MetricsOptions configure [Metrics]. Nil means the zero MetricsOptions.
 type MetricsOptions struct {
-	// Methods are used as labels in addition to the methods of the specification, for
-	// methods registered with [mcp.Mux.Handle].
-	Methods []string
-	// MaxNames is the maximum number of tool and prompt names used as labels. 0 means 1000;
-	// a negative value means none.
-	MaxNames int
 	// Cause returns the value of the label cause for the error of a failed request: the
 	// error of the handler, the error of a failed tool ([mcp.CallToolResult.Err]), or the
 	// cause of a cancelled context. It must return one of a few values, such as "database".
@@ -61,10 +54,9 @@ type MetricsOptions struct {
 
 // Metrics counts and times requests and notifications with m. The labels are
 //
-//   - method: the method of the request, or "other" if neither the specification nor
-//     MetricsOptions.Methods has it;
-//   - name: the name of the tool or prompt, "other" if it is not known to exist, or "" for
-//     everything else, including resources;
+//   - method: the method of the request, or "other" if the specification does not have it;
+//   - name: the name of the tool or prompt, "other" if it is not known to exist or 1000
+//     other names have become labels, or "" for everything else, including resources;
 //   - outcome: as in [Logger];
 //   - code: the code of an error, "other" if neither the specification nor package mcp
 //     defines it, or "" if there is no error;
@@ -81,12 +73,8 @@ func Metrics(m Meter, opts *MetricsOptions) mcp.Middleware {
 	if m == nil {
 		panic("middleware.Metrics: the meter must not be nil")
 	}
-	s := &metrics{meter: m, max: 1000, names: map[string]bool{}}
+	s := &metrics{meter: m, names: map[string]bool{}}
 	if opts != nil {
-		s.methods = slices.Clone(opts.Methods)
-		if opts.MaxNames != 0 {
-			s.max = opts.MaxNames
-		}
 		s.cause = opts.Cause
 	}
 	return func(next mcp.Handler) mcp.Handler {
@@ -97,11 +85,13 @@ func Metrics(m Meter, opts *MetricsOptions) mcp.Middleware {
 	}
 }
 
+// maxNames is the maximum number of names of tools and prompts that become labels. Each is a
+// few time series, which metrics systems keep for weeks.
+const maxNames = 1000
+
 type metrics struct {
-	meter   Meter
-	methods []string
-	max     int
-	cause   func(error) string // may be nil
+	meter Meter
+	cause func(error) string // may be nil
 
 	mu    sync.RWMutex
 	names map[string]bool // method and name of each name used as a label
@@ -142,7 +132,7 @@ func (s *metrics) withCause(labels []Label, o outcome) []Label {
 }
 
 func (s *metrics) method(req *mcp.Request) string {
-	if mcp.IsMethod(req.Method) || slices.Contains(s.methods, req.Method) {
+	if mcp.IsMethod(req.Method) {
 		return req.Method
 	}
 	return otherLabel
@@ -174,7 +164,7 @@ func (s *metrics) markKnown(key string) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.names[key] && len(s.names) >= s.max {
+	if !s.names[key] && len(s.names) >= maxNames {
 		return false
 	}
 	s.names[key] = true

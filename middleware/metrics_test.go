@@ -55,25 +55,24 @@ func TestMetrics(t *testing.T) {
 		req  *mcp.Request
 		want string // of requests_total
 	}{
-		"ok":             {answering(mcp.TextResult(""), nil), call("t"), "method=tools/call name=t outcome=ok code="},
-		"isError":        {answering(mcp.ErrorResult(errors.New("")), nil), call("t"), "method=tools/call name=t outcome=isError code="},
-		"asks":           {answering(&mcp.InputRequired{}, nil), call("t"), "method=tools/call name=t outcome=input_required code="},
-		"internal":       {answering(nil, errLost), call("t"), "method=tools/call name=t outcome=error code=-32603"},
-		"panic":          {panicking("boom"), call("t"), "method=tools/call name=t outcome=panic code=-32603"},
-		"unknown tool":   {answering(nil, mcp.NewUnknownNameError("tool", "t")), call("t"), "method=tools/call name=other outcome=error code=-32602"},
-		"limited":        {answering(nil, mcp.NewRateLimitedError(1, "")), call("t"), "method=tools/call name=other outcome=error code=429"},
-		"own code":       {answering(nil, mcp.Errorf(7, "")), call("t"), "method=tools/call name=other outcome=error code=other"},
-		"long name":      {answering(mcp.TextResult(""), nil), call(strings.Repeat("t", 1000)), "method=tools/call name=other outcome=ok code="},
-		"prompt":         {answering(&mcp.GetPromptResult{}, nil), mcptest.NewRequest(mcp.MethodGetPrompt, &mcp.GetPromptParams{Name: "p"}), "method=prompts/get name=p outcome=ok code="},
-		"resource":       {answering(&mcp.ReadResourceResult{}, nil), mcptest.NewRequest(mcp.MethodReadResource, &mcp.ReadResourceParams{URI: "a:a"}), "method=resources/read name= outcome=ok code="},
-		"list":           {answering(&mcp.ListToolsResult{}, nil), mcptest.NewRequest(mcp.MethodListTools, nil), "method=tools/list name= outcome=ok code="},
-		"own method":     {answering(&mcp.EmptyResult{}, nil), mcptest.NewRequest("vendor/m", nil), "method=vendor/m name= outcome=ok code="},
-		"unknown method": {answering(&mcp.EmptyResult{}, nil), mcptest.NewRequest("vendor/x", nil), "method=other name= outcome=ok code="},
-		"notification":   {answering(nil, nil), note, "method=notifications/roots/list_changed name= outcome=ok code="},
+		"ok":           {answering(mcp.TextResult(""), nil), call("t"), "method=tools/call name=t outcome=ok code="},
+		"isError":      {answering(mcp.ErrorResult(errors.New("")), nil), call("t"), "method=tools/call name=t outcome=isError code="},
+		"asks":         {answering(&mcp.InputRequired{}, nil), call("t"), "method=tools/call name=t outcome=input_required code="},
+		"internal":     {answering(nil, errLost), call("t"), "method=tools/call name=t outcome=error code=-32603"},
+		"panic":        {panicking("boom"), call("t"), "method=tools/call name=t outcome=panic code=-32603"},
+		"unknown tool": {answering(nil, mcp.NewUnknownNameError("tool", "t")), call("t"), "method=tools/call name=other outcome=error code=-32602"},
+		"limited":      {answering(nil, mcp.NewRateLimitedError(1, "")), call("t"), "method=tools/call name=other outcome=error code=429"},
+		"own code":     {answering(nil, mcp.Errorf(7, "")), call("t"), "method=tools/call name=other outcome=error code=other"},
+		"long name":    {answering(mcp.TextResult(""), nil), call(strings.Repeat("t", 1000)), "method=tools/call name=other outcome=ok code="},
+		"prompt":       {answering(&mcp.GetPromptResult{}, nil), mcptest.NewRequest(mcp.MethodGetPrompt, &mcp.GetPromptParams{Name: "p"}), "method=prompts/get name=p outcome=ok code="},
+		"resource":     {answering(&mcp.ReadResourceResult{}, nil), mcptest.NewRequest(mcp.MethodReadResource, &mcp.ReadResourceParams{URI: "a:a"}), "method=resources/read name= outcome=ok code="},
+		"list":         {answering(&mcp.ListToolsResult{}, nil), mcptest.NewRequest(mcp.MethodListTools, nil), "method=tools/list name= outcome=ok code="},
+		"own method":   {answering(&mcp.EmptyResult{}, nil), mcptest.NewRequest("vendor/m", nil), "method=other name= outcome=ok code="},
+		"notification": {answering(nil, nil), note, "method=notifications/roots/list_changed name= outcome=ok code="},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := new(meter)
-			_, _, _ = mcptest.Do(t, middleware.Metrics(m, &middleware.MetricsOptions{Methods: []string{"vendor/m"}})(test.h), test.req)
+			_, _, _ = mcptest.Do(t, middleware.Metrics(m, nil)(test.h), test.req)
 			method, _, _ := strings.Cut(test.want, " ")
 			labels, _, _ := strings.Cut(test.want, " code=")
 			want := []string{
@@ -93,9 +92,9 @@ func TestMetricsNames(t *testing.T) {
 	m := new(meter)
 	fails := false
 	mux := mcp.NewMux("m", "v1", quiet())
-	mux.Use(middleware.Metrics(m, &middleware.MetricsOptions{MaxNames: 2}))
-	for _, name := range []string{"a", "b", "c"} {
-		mux.Tool(name, mcp.ToolFunc(func(context.Context, none) (string, error) {
+	mux.Use(middleware.Metrics(m, nil))
+	for i := range 1001 {
+		mux.Tool(fmt.Sprint(i), mcp.ToolFunc(func(context.Context, none) (string, error) {
 			if fails {
 				return "", mcp.Errorf(mcp.CodeInvalidParams, "no")
 			}
@@ -109,15 +108,19 @@ func TestMetricsNames(t *testing.T) {
 		label, _, _ = strings.Cut(label, " ")
 		return label
 	}
-	for _, test := range [][2]string{{"a", "a"}, {"made up", "other"}, {"b", "b"}, {"c", "other"}, {"a", "a"}} {
-		if got := labels(test[0]); got != test[1] {
-			t.Errorf("%s is labelled %s, want %s", test[0], got, test[1])
+	check := func(name, want string) {
+		if got := labels(name); got != want {
+			t.Errorf("%s is labelled %s, want %s", name, got, want)
 		}
 	}
-	fails = true
-	if got := labels("a"); got != "a" {
-		t.Errorf("failing, a is labelled %s", got)
+	for i := range 1000 {
+		check(fmt.Sprint(i), fmt.Sprint(i))
 	}
+	check("made up", "other")
+	check("1000", "other") // there is no room
+	check("0", "0")
+	fails = true
+	check("0", "0")
 }
 
 func TestMetricsOfSubscription(t *testing.T) {

@@ -233,19 +233,23 @@ type TokenBucketOptions struct {
 	// Burst is the number of requests that may arrive at once after an idle period. 0 means
 	// the number of requests per period.
 	Burst int
-	// MaxKeys is the maximum number of keys that are remembered. Keys with full buckets
-	// need not be remembered. Beyond the maximum, the least used keys are forgotten, and
-	// unknown keys start with as few tokens as these had left, so that no key gains by
-	// being forgotten. 0 means 65536.
-	MaxKeys int
 }
+
+// maxKeys is the maximum number of keys that a limiter remembers, so that callers who make
+// up keys cannot fill the memory: some 10 MB. It is far more than the callers of one process
+// that are not idle.
+const maxKeys = 1 << 16
 
 // A TokenBucket is an in-memory [Limiter]. It must be created by [NewTokenBucket] and is
 // safe for concurrent use.
+//
+// It remembers 65,536 keys whose buckets are not full. Beyond that, the least used keys are
+// forgotten, and unknown keys start with as few tokens as these had left, so that no key
+// gains by being forgotten.
 type TokenBucket struct {
 	each  time.Duration // time to refill one token
 	depth time.Duration // time to refill an empty bucket
-	keys  int
+	keys  int           // maxKeys, except in tests
 
 	mu    sync.Mutex
 	full  map[string]time.Time // by key: when the bucket is full again
@@ -258,13 +262,10 @@ type TokenBucket struct {
 func NewTokenBucket(n int, in time.Duration, opts *TokenBucketOptions) *TokenBucket {
 	mustBePositive("NewTokenBucket: the number", n)
 	mustBePositive("NewTokenBucket: the time", in)
-	b := &TokenBucket{each: max(1, in/time.Duration(n)), keys: 1 << 16, full: map[string]time.Time{}}
+	b := &TokenBucket{each: max(1, in/time.Duration(n)), keys: maxKeys, full: map[string]time.Time{}}
 	burst := n
 	if opts != nil && opts.Burst > 0 {
 		burst = opts.Burst
-	}
-	if opts != nil && opts.MaxKeys > 0 {
-		b.keys = opts.MaxKeys
 	}
 	b.depth = b.each * time.Duration(min(int64(burst), math.MaxInt64/2/int64(b.each)))
 	return b

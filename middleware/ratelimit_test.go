@@ -163,7 +163,7 @@ func TestTokenBucket(t *testing.T) {
 			}
 		},
 		"bounded keys": func(t *testing.T) {
-			b := middleware.NewTokenBucket(1, time.Hour, &middleware.TokenBucketOptions{MaxKeys: 2})
+			b := middleware.LimitKeys(middleware.NewTokenBucket(1, time.Hour, nil), 2)
 			for _, key := range []string{"a", "b", "a", "c"} { // one is evicted
 				take(t, b, key)
 			}
@@ -284,7 +284,7 @@ func allowed(t *testing.T, b *middleware.TokenBucket, key string, requests int) 
 // from new callers.
 func TestFindingS25EvictionForgivesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := middleware.NewTokenBucket(60, time.Hour, &middleware.TokenBucketOptions{MaxKeys: 64})
+		b := middleware.LimitKeys(middleware.NewTokenBucket(60, time.Hour, nil), 64)
 		if n := allowed(t, b, "mallory", 100); n != 60 {
 			t.Fatalf("%d passed, want 60", n)
 		}
@@ -315,7 +315,7 @@ func TestFindingS25EvictionForgivesNothing(t *testing.T) {
 // Keys with full buckets are evicted first.
 func TestFindingS25FullBucketsMakeRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := middleware.NewTokenBucket(60, time.Minute, &middleware.TokenBucketOptions{MaxKeys: 64})
+		b := middleware.LimitKeys(middleware.NewTokenBucket(60, time.Minute, nil), 64)
 		allowed(t, b, "mallory", 60)
 		for i := range 10_000 {
 			allowed(t, b, fmt.Sprint("bogus ", i), 1)

@@ -21,10 +21,6 @@ import (
 type RetryOptions struct {
 	// Attempts is the maximum number of attempts, including the first. 0 means 4.
 	Attempts int
-	// MinDelay is the delay before the second attempt. The delay doubles with each attempt,
-	// up to MaxDelay. It is shortened at random, by up to half, so that clients that failed
-	// together do not retry together. 0 means 200 ms and 10 s, respectively.
-	MinDelay, MaxDelay time.Duration
 	// Tools also retries calls of tools that the server has marked as read-only or
 	// idempotent (readOnlyHint, idempotentHint) in a list that this middleware has seen.
 	// These are hints: set Tools only for servers that you trust.
@@ -41,8 +37,10 @@ type RetryOptions struct {
 // calls only if [RetryOptions].Tools allows it. It never retries requests that carry
 // answers to a question, because the state of the question may be valid only once.
 //
-// If the server says when to retry ([mcp.RetryAfter]), Retry waits at least that long. If
-// that exceeds MaxDelay or the deadline of the context, or if no attempts are left, Retry
+// The delay before the second attempt is 200 ms. It doubles with each attempt, up to 10 s,
+// and is shortened at random, by up to half, so that clients that failed together do not
+// retry together. If the server says when to retry ([mcp.RetryAfter]), Retry waits at least
+// that long. If that exceeds 10 s or the deadline of the context, or if no attempts are left, Retry
 // returns the last error. Progress starts over with each attempt.
 //
 // Use Retry outside middleware that rejects requests, such as [RateLimit], and inside
@@ -55,12 +53,6 @@ func Retry(opts *RetryOptions) mcp.Middleware {
 	if o.Attempts <= 0 {
 		o.Attempts = 4
 	}
-	if o.MinDelay <= 0 {
-		o.MinDelay = 200 * time.Millisecond
-	}
-	if o.MaxDelay <= 0 {
-		o.MaxDelay = 10 * time.Second
-	}
 	if o.Transient == nil {
 		o.Transient = isTransient
 	}
@@ -69,6 +61,12 @@ func Retry(opts *RetryOptions) mcp.Middleware {
 		return &retrier{next: next, opts: o}
 	}
 }
+
+// The delays are for a person who waits: what 10 s do not mend is worth an error.
+const (
+	minDelay = 200 * time.Millisecond
+	maxDelay = 10 * time.Second
+)
 
 type retrier struct {
 	next mcp.Handler
@@ -163,14 +161,14 @@ func repeatableTool(a *mcp.ToolAnnotations) bool {
 }
 
 // delay returns how long to wait after an attempt, or false if the server asks for more
-// than MaxDelay.
+// than maxDelay.
 func (r *retrier) delay(err error, attempt int) (time.Duration, bool) {
-	d := pause.Jitter(pause.Backoff(r.opts.MinDelay, r.opts.MaxDelay, attempt-1))
+	d := pause.Jitter(pause.Backoff(minDelay, maxDelay, attempt-1))
 	asked, ok := mcp.RetryAfter(err)
 	if !ok {
 		return d, true
 	}
-	return asked + d, asked <= r.opts.MaxDelay // with jitter: several clients may have been told the same time
+	return asked + d, asked <= maxDelay // with jitter: several clients may have been told the same time
 }
 
 // wait waits for d. It returns false if ctx is done earlier; if the deadline of ctx is not

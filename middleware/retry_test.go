@@ -74,7 +74,7 @@ func TestRetryWhen(t *testing.T) {
 		"says so":               {fmt.Errorf("x: %w", judged(true)), nil, 4},
 		"says not":              {judged(false), nil, 1},
 		"too long":              {mcp.NewRateLimitedError(time.Minute, "x"), nil, 1},
-		"not too long":          {mcp.NewRateLimitedError(time.Minute, "x"), &middleware.RetryOptions{MaxDelay: time.Minute}, 4},
+		"not too long":          {mcp.NewRateLimitedError(10*time.Second, "x"), nil, 4},
 		"internal":              {mcp.Errorf(mcp.CodeInternalError, "x"), nil, 1},
 		"something":             {errLost, nil, 1},
 		"closed":                {fmt.Errorf("%w: %w", mcp.ErrClosed, io.EOF), nil, 1},
@@ -100,7 +100,7 @@ func TestRetryWhen(t *testing.T) {
 // Delays grow up to the maximum, respect the server's delays, and are skipped if they are
 // useless.
 func TestRetryPauses(t *testing.T) {
-	opts := &middleware.RetryOptions{Attempts: 5, MinDelay: time.Second, MaxDelay: 3 * time.Second}
+	opts := &middleware.RetryOptions{Attempts: 9}
 	measure := func(t *testing.T, timeout time.Duration, err error) []time.Duration {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), timeout)
@@ -122,15 +122,16 @@ func TestRetryPauses(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		for range 100 {
-			for i, want := range []time.Duration{time.Second, 2 * time.Second, 3 * time.Second, 3 * time.Second} {
-				pauses := measure(t, time.Hour, io.EOF)
-				if len(pauses) != 4 || pauses[i] > want || pauses[i] < want/2 {
+			pauses, want := measure(t, time.Hour, io.EOF), 200*time.Millisecond
+			for _, pause := range pauses {
+				if len(pauses) != 8 || pause > want || pause < want/2 {
 					t.Fatalf("pauses %v", pauses)
 				}
+				want = min(2*want, 10*time.Second)
 			}
 		}
 		for i, pause := range measure(t, time.Hour, mcp.NewRateLimitedError(2*time.Second, "x")) {
-			if pause <= 2*time.Second || pause > 5*time.Second {
+			if pause <= 2*time.Second || pause > 12*time.Second {
 				t.Errorf("pause %d is %v", i, pause)
 			}
 		}
@@ -205,7 +206,7 @@ func ExampleRetry() {
 		return
 	}
 	defer conn.Close()
-	conn.Use(middleware.Retry(&middleware.RetryOptions{MinDelay: 10 * time.Millisecond}))
+	conn.Use(middleware.Retry(&middleware.RetryOptions{Attempts: 2}))
 	var names []string
 	for range 3 { // more often than the server allows
 		res, err := conn.ListTools(ctx, nil)

@@ -26,19 +26,13 @@ type SharedBucketOptions struct {
 	// Burst is the number of requests that may arrive at once after an idle period. 0 means
 	// the number of requests per period.
 	Burst int
-	// Lot is the number of tokens that a replica takes from the store at a time. 0 means a
-	// sixteenth of Burst, but at least 1.
-	Lot int
-	// MaxKeys is the maximum number of keys that this process remembers. If a key is
-	// forgotten, the tokens of its lot are lost. 0 means 65536.
-	MaxKeys int
 }
 
 // A SharedBucket is a [Limiter] whose tokens are in a store that all replicas share. It
 // must be created by [NewSharedBucket] and is safe for concurrent use.
 //
-// Each replica takes tokens in lots and serves requests from its lot without accessing the
-// store. This makes the limit approximate, in one direction only: tokens that a replica
+// Each replica takes tokens in lots of a sixteenth of the burst, but at least one token, and
+// serves requests from its lot without accessing the store. This makes the limit approximate, in one direction only: tokens that a replica
 // does not use within the time it takes to refill its lot are lost, so a burst may lack up
 // to one lot for each other replica. No more requests pass than the limit allows, apart
 // from differences between the clocks of the replicas: a clock that is ahead by d adds the
@@ -70,7 +64,7 @@ type lot struct {
 
 // NewSharedBucket returns a limiter that allows n requests in a period of length in, for all
 // replicas together, evenly spread except for bursts. opts may be nil. NewSharedBucket
-// panics if values is nil, if n or in is not positive, or if an option is negative.
+// panics if values is nil, if n or in is not positive, or if the burst is negative.
 func NewSharedBucket(values store.Values, n int, in time.Duration, opts *SharedBucketOptions) *SharedBucket {
 	var o SharedBucketOptions
 	if opts != nil {
@@ -81,8 +75,8 @@ func NewSharedBucket(values store.Values, n int, in time.Duration, opts *SharedB
 	}
 	mustBePositive("NewSharedBucket: the number", n)
 	mustBePositive("NewSharedBucket: the time", in)
-	if min(o.Burst, o.Lot, o.MaxKeys) < 0 {
-		panic("middleware.NewSharedBucket: an option is negative")
+	if o.Burst < 0 {
+		panic("middleware.NewSharedBucket: the burst is negative")
 	}
 	b := &SharedBucket{values: values, name: o.Name, each: max(1, in/time.Duration(n))}
 	burst := n
@@ -92,13 +86,7 @@ func NewSharedBucket(values store.Values, n int, in time.Duration, opts *SharedB
 	burst = int(min(int64(burst), math.MaxInt64/2/int64(b.each)))
 	b.depth = b.each * time.Duration(burst)
 	b.lot = min(max(1, burst/16), burst)
-	if o.Lot > 0 {
-		b.lot = min(o.Lot, burst)
-	}
-	if o.MaxKeys == 0 {
-		o.MaxKeys = 1 << 16
-	}
-	b.keys = lru.New[string, *lot](o.MaxKeys)
+	b.keys = lru.New[string, *lot](maxKeys) // the tokens of a forgotten key are lost
 	return b
 }
 

@@ -53,9 +53,8 @@ func passes(t *testing.T, n int, replicas ...*middleware.SharedBucket) (passed i
 func TestSharedBucketLotExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		values := store.NewMemory(nil)
-		opts := &middleware.SharedBucketOptions{Lot: 40}
-		idle := middleware.NewSharedBucket(values, 160, time.Minute, opts)
-		busy := middleware.NewSharedBucket(values, 160, time.Minute, opts)
+		idle := middleware.NewSharedBucket(values, 160, time.Minute, nil)
+		busy := middleware.NewSharedBucket(values, 160, time.Minute, nil)
 		if n := passes(t, 1, idle); n != 1 {
 			t.Fatal("the first request was refused")
 		}
@@ -94,22 +93,22 @@ func TestSharedBucket(t *testing.T) {
 func TestSharedBucketError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		values := store.NewMemory(nil)
-		opts := &middleware.SharedBucketOptions{Burst: 20, Lot: 5}
+		opts := &middleware.SharedBucketOptions{Burst: 80}
 		var replicas []*middleware.SharedBucket
 		for range 3 {
 			replicas = append(replicas, middleware.NewSharedBucket(values, 10, time.Second, opts))
 		}
 		passes(t, 3, replicas...) // each has taken a lot of 5 and used one of it
-		if n := passes(t, 100, replicas[0]); n != 9 {
-			t.Errorf("%d requests passed at the first replica, want 9: 4 of its lot, and 5 that the others have left", n)
+		if n := passes(t, 100, replicas[0]); n != 69 {
+			t.Errorf("%d requests passed at the first replica, want 69: 4 of its lot, and 65 that the others have left", n)
 		}
-		passed := 12
+		passed := 72
 		for range 100 {
 			<-time.After(100 * time.Millisecond)
 			passed += passes(t, 10, replicas...)
 		}
-		if passed > 120 || passed < 100 {
-			t.Errorf("%d requests passed in 10 s, want 120 at most, and not much less", passed)
+		if passed > 180 || passed < 160 {
+			t.Errorf("%d requests passed in 10 s, want 180 at most, and not much less", passed)
 		}
 	})
 }
@@ -176,16 +175,16 @@ func TestSharedBucketLargeBurst(t *testing.T) {
 	}
 }
 
-// A lot of 1 means one store operation per request; 0 means a sixteenth of the burst.
+// A lot is a sixteenth of the burst, but at least one token.
 func TestSharedBucketLot(t *testing.T) {
-	for lot, want := range map[int]int32{0: 16, 1: 160, 4: 40, 1000: 1} {
+	for burst, want := range map[int]int32{1: 1, 15: 15, 31: 31, 32: 16, 160: 16} {
 		shared := &meteredValues{Values: store.NewMemory(nil)}
-		bucket := middleware.NewSharedBucket(shared, 160, time.Hour, &middleware.SharedBucketOptions{Lot: lot})
-		if n := passes(t, 160, bucket); n != 160 {
-			t.Errorf("with lots of %d, %d of 160 requests passed", lot, n)
+		bucket := middleware.NewSharedBucket(shared, 1, time.Hour, &middleware.SharedBucketOptions{Burst: burst})
+		if n := passes(t, burst, bucket); n != burst {
+			t.Errorf("%d of %d requests passed", n, burst)
 		}
 		if n := shared.steps.Load(); n != want {
-			t.Errorf("with lots of %d, 160 requests took %d steps of the store, want %d", lot, n, want)
+			t.Errorf("%d requests took %d steps of the store, want %d", burst, n, want)
 		}
 	}
 }

@@ -31,7 +31,7 @@ func TestClientTrace(t *testing.T) {
 			}
 			return &mcp.ListToolsResult{Cacheable: mcp.CacheFor(time.Minute, mcp.CachePrivate)}, nil
 		})
-		retry := middleware.Retry(&middleware.RetryOptions{MinDelay: time.Second, MaxDelay: time.Second, Transient: func(error) bool { return true }})
+		retry := middleware.Retry(&middleware.RetryOptions{Transient: func(error) bool { return true }})
 		h := mcp.Chain(flaky, middleware.NewCache(nil).Middleware, retry)
 		for range 2 {
 			if _, err := h.ServeMCP(ctx, mcptest.NewRequest(mcp.MethodListTools, nil)); err != nil {

@@ -58,7 +58,7 @@ func (t *telemetry) spanAttributes(ctx context.Context, req *mcp.Request) []attr
 // measureAttributes returns the attributes of a measurement.
 func (t *telemetry) measureAttributes(req *mcp.Request, o outcome) []attribute.KeyValue {
 	attrs := make([]attribute.KeyValue, 0, 8+len(t.opts.Attributes))
-	attrs = append(attrs, keyMethod.String(t.names.method(req)))
+	attrs = append(attrs, keyMethod.String(methodOf(req)))
 	attrs = appendTarget(attrs, req, t.names.target(req))
 	if t.kind == trace.SpanKindServer {
 		attrs = appendPeer(attrs, req)
@@ -136,11 +136,8 @@ func clip(s string) string {
 // other replaces unknown values that peers can choose.
 const other = "_OTHER"
 
-// names holds the methods, tools and prompts that may be attributes of measurements.
+// names holds the tools and prompts that may be attributes of measurements.
 type names struct {
-	methods map[string]bool
-	max     int
-
 	mu    sync.RWMutex
 	known map[target]bool
 }
@@ -148,16 +145,10 @@ type names struct {
 // A target is a tool or a prompt.
 type target struct{ method, name string }
 
-func newNames(methods []string, most int) *names {
-	n := &names{methods: map[string]bool{}, max: most, known: map[target]bool{}}
-	for _, method := range methods {
-		n.methods[method] = true
-	}
-	return n
-}
-
-func (n *names) method(req *mcp.Request) string {
-	if mcp.IsMethod(req.Method) || n.methods[req.Method] {
+// methodOf returns the method of a request, or the constant other if the specification does
+// not have it.
+func methodOf(req *mcp.Request) string {
+	if mcp.IsMethod(req.Method) {
 		return req.Method
 	}
 	return other
@@ -182,7 +173,7 @@ func (n *names) spanName(req *mcp.Request) string {
 	if name := n.target(req); name != "" && name != other {
 		return req.Method + " " + name
 	}
-	return n.method(req)
+	return methodOf(req)
 }
 
 // learn adds the name of a request to the known names if there is room.
@@ -192,7 +183,7 @@ func (n *names) learn(req *mcp.Request) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if len(n.known) < n.max {
+	if len(n.known) < maxNames {
 		n.known[target{req.Method, req.Name()}] = true
 	}
 }

@@ -40,7 +40,7 @@ type telemetry struct {
 
 func newTelemetry(kind trace.SpanKind, opts *Options) *telemetry {
 	o := withDefaults(opts)
-	t := &telemetry{opts: o, kind: kind, tracer: o.TracerProvider.Tracer(scope), names: newNames(o.Methods, o.MaxNames)}
+	t := &telemetry{opts: o, kind: kind, tracer: o.TracerProvider.Tracer(scope), names: &names{known: map[target]bool{}}}
 	meter := o.MeterProvider.Meter(scope)
 	if kind == trace.SpanKindServer {
 		t.duration = histogram(meter, "mcp.server.operation.duration", "How long it took to answer a request, or to take a notification.")

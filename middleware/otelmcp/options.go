@@ -16,8 +16,9 @@ import (
 // scope is the name of this instrumentation.
 const scope = "github.com/go-psi/psi/middleware/otelmcp"
 
-// defaultNames is the default of Options.MaxNames.
-const defaultNames = 1000
+// maxNames is the maximum number of names of tools and prompts in measurements and span
+// names; all others are "_OTHER". Each name is a few time series.
+const maxNames = 1000
 
 // Options configure [Server], [Client] and [Instrument]. Nil means the zero Options.
 type Options struct {
@@ -33,12 +34,6 @@ type Options struct {
 	// server.port on a client, or network.transport on a server that does not use HTTP,
 	// such as "pipe" for standard input and output. Nil means none.
 	Attributes []attribute.KeyValue
-	// Methods are recorded in addition to the methods of the specification, for methods
-	// registered with [github.com/go-psi/psi/mcp.Mux.Handle]. Nil means none.
-	Methods []string
-	// MaxNames is the maximum number of tool and prompt names in measurements and span
-	// names. All others are "_OTHER". 0 means 1000; a negative value means none.
-	MaxNames int
 	// Public means that a server's callers are not trusted. Their traces are linked but not
 	// continued, so that callers cannot decide what is sampled, and their baggage is
 	// ignored. It has no effect on clients.
@@ -60,10 +55,6 @@ func withDefaults(opts *Options) Options {
 	if o.Propagator == nil {
 		o.Propagator = otel.GetTextMapPropagator()
 	}
-	if o.MaxNames == 0 {
-		o.MaxNames = defaultNames
-	}
 	o.Attributes = slices.Clone(o.Attributes)
-	o.Methods = slices.Clone(o.Methods)
 	return o
 }
