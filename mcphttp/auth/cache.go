@@ -29,7 +29,7 @@ type cached[V any] struct {
 	until time.Time
 }
 
-// cacheSize is the maximum number of tokens in a cache returned by cacheFor.
+// cacheSize is the maximum number of tokens in a cache.
 const cacheSize = 4096
 
 // cacheFor returns a new cache, or nil if age is negative.

@@ -26,7 +26,7 @@ func newChallenges(v Verifier, opts *Options, metadataURL string) *challenges {
 	if len(c.schemes) == 0 {
 		c.schemes = []string{schemeBearer} // a 401 must have a challenge
 	}
-	c.common = param("realm", opts.Realm) + param("resource_metadata", metadataURL)
+	c.common = param("resource_metadata", metadataURL)
 	for _, s := range c.schemes {
 		c.plain = append(c.plain, c.value(s, "", "", c.scopes))
 	}

@@ -4,6 +4,8 @@
 package auth
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -21,14 +23,14 @@ type rules struct {
 	noAudience  map[string][]string // claims that stand for aud, with their accepted values; may be nil
 	mustExpire  bool
 	leeway      time.Duration
-	subject     func(claims map[string]any) string // nil means the claim sub
-	orClient    bool                               // a token without sub is of the client client_id
-	check       func(claims map[string]any) error  // may be nil
-	otherIssuer string                             // issuer of tokens without iss
+	orClient    bool   // a token without sub is of the client client_id
+	otherIssuer string // issuer of tokens without iss
+
+	identify func(ctx context.Context, claims map[string]any) (*mcp.Principal, error) // may be nil
 }
 
 // principal validates the claims and returns the caller that they describe.
-func (c *rules) principal(claims map[string]any, now time.Time) (*mcp.Principal, error) {
+func (c *rules) principal(ctx context.Context, claims map[string]any, now time.Time) (*mcp.Principal, error) {
 	issuer, err := text(claims, "iss")
 	if err != nil {
 		return nil, err
@@ -43,19 +45,36 @@ func (c *rules) principal(claims map[string]any, now time.Time) (*mcp.Principal,
 	if err != nil {
 		return nil, err
 	}
-	subject, err := c.subjectOf(claims)
-	if err != nil {
-		return nil, err
-	}
-	if issuer == "" {
-		issuer = c.otherIssuer
-	}
-	if c.check != nil {
-		if err := c.check(claims); err != nil {
+	p := &mcp.Principal{Issuer: cmp.Or(issuer, c.otherIssuer), Scopes: scopesOf(claims), Claims: claims, Expiry: expiry}
+	if c.identify != nil {
+		own, err := c.identify(ctx, claims)
+		if err != nil {
 			return nil, err
 		}
+		if own != nil {
+			return identified(*own, p)
+		}
 	}
-	return &mcp.Principal{Issuer: issuer, Subject: subject, Scopes: scopesOf(claims), Claims: claims, Expiry: expiry}, nil
+	if p.Subject, err = c.subjectOf(claims); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// identified completes the principal that Identify has returned with that of the token.
+func identified(own mcp.Principal, p *mcp.Principal) (*mcp.Principal, error) {
+	if own.Subject == "" {
+		return nil, Invalid("the token has no subject")
+	}
+	own.Issuer = cmp.Or(own.Issuer, p.Issuer)
+	if own.Scopes == nil {
+		own.Scopes = p.Scopes
+	}
+	own.Claims = p.Claims // cnf is read from them
+	if own.Expiry.IsZero() || !p.Expiry.IsZero() && p.Expiry.Before(own.Expiry) {
+		own.Expiry = p.Expiry
+	}
+	return &own, nil
 }
 
 // wrongIssuer returns the error for another issuer. The cause points out the most common
@@ -142,9 +161,6 @@ func (c *rules) subjectOf(claims map[string]any) (string, error) {
 		name = "client_id"
 	}
 	subject, err := text(claims, name)
-	if c.subject != nil {
-		subject, err = c.subject(claims), nil
-	}
 	if err == nil && subject == "" {
 		err = Invalid("the token has no subject")
 	}

@@ -38,8 +38,6 @@ const (
 
 // DPoPOptions configure a [DPoP]. Nil means the zero DPoPOptions.
 type DPoPOptions struct {
-	// Algorithms are the accepted signature algorithms, as in [JWTOptions].
-	Algorithms []string
 	// Window is the maximum age of a proof, according to its iat. 0 means 5 minutes, the
 	// maximum that MCP allows. To tolerate fast client clocks, iat may also be up to a
 	// minute in the future, but at most Window.
@@ -56,22 +54,25 @@ type DPoPOptions struct {
 	NonceKey     []byte
 
 	// Replay stores the used proofs of several replicas, so that each proof is accepted
-	// only once. Nil means that they are kept in the memory of this process.
-	//
-	// MaxReplay is the maximum number of proofs in the memory of this process. One key may
-	// have up to a sixteenth of them, and the number of keys is limited to an eighth of it.
-	// If more proofs arrive within Window, the oldest proofs of the keys with the most are
-	// dropped, and other proofs of those keys issued at that time or earlier are rejected.
-	// With Replay, new proofs of a key that has used up its sixteenth are rejected until its
-	// old ones expire, so that one caller cannot fill the store. 0 means 262,144, which
-	// takes less than 32 MB.
-	Replay    store.Values
-	MaxReplay int
+	// only once. Nil means that they are kept in the memory of this process. With Replay, new
+	// proofs of a key that has used up its share of 16,384 are rejected until its old ones
+	// expire, so that one caller cannot fill the store.
+	Replay store.Values
 }
+
+// maxProofs is the maximum number of used proofs in the memory of a process, which take less
+// than 32 MB: at one proof for each request, nearly a thousand requests per second. One key
+// may have up to a sixteenth of them, and the number of keys is limited to an eighth.
+const maxProofs = 1 << 18
 
 // A DPoP is a [Verifier] of access tokens that are bound to a key. The client proves with
 // each request that it has the key (RFC 9449), so a stolen token is useless without it. A
 // DPoP is safe for concurrent use. It must be created by [NewDPoP].
+//
+// A proof may be signed with RS, PS and ES with 256, 384 and 512 bits, and EdDSA. The memory
+// of a process holds 262,144 used proofs, and 16,384 of one key. If more arrive within the
+// window, the oldest proofs of the keys with the most are dropped, and other proofs of those
+// keys issued at that time or earlier are rejected.
 type DPoP struct {
 	tokens     TokenVerifier
 	origin     string // "https://mcp.example.com"
@@ -94,11 +95,10 @@ func NewDPoP(tokens TokenVerifier, resource string, opts *DPoPOptions) *DPoP {
 		o = *opts
 	}
 	setDefault(&o.Window, 5*time.Minute)
-	setDefault(&o.MaxReplay, 1<<18)
 	u := mustResource(resource)
-	used := newMemoryReplay(o.Window, o.MaxReplay)
+	used := newMemoryReplay(o.Window, maxProofs)
 	d := &DPoP{
-		tokens: tokens, origin: u.Scheme + "://" + u.Host, algorithms: mustAlgorithms(o.Algorithms),
+		tokens: tokens, origin: u.Scheme + "://" + u.Host, algorithms: asymmetric,
 		window: o.Window, url: o.URL, used: used,
 	}
 	if d.url == nil {

@@ -154,22 +154,23 @@ func TestDPoPAttacks(t *testing.T) {
 // A bound token cannot be used as a bearer token, and the challenge names both schemes.
 func TestDPoPDowngrade(t *testing.T) {
 	tokens := newJWT(auth.JWTOptions{})
-	both := auth.FirstOf(tokens, auth.NewDPoP(tokens, resource, &auth.DPoPOptions{Algorithms: []string{"ES256"}}))
+	both := auth.FirstOf(tokens, auth.NewDPoP(tokens, resource, nil))
 	tok := boundToken(otherKey())
 	if a := ask(both, nil, bearing(tok)); a.Code != http.StatusUnauthorized || !strings.HasPrefix(a.challenge(), `Bearer error="invalid_token"`) {
 		t.Errorf("got %d %s", a.Code, a.challenge())
 	}
+	const algs = `DPoP algs="RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA", `
 	const where = `resource_metadata="` + metadata + `"`
-	if a := ask(both, nil, request()); a.challenge() != `Bearer `+where+` | DPoP algs="ES256", `+where {
+	if a := ask(both, nil, request()); a.challenge() != `Bearer `+where+` | `+algs+where {
 		t.Errorf("got %s", a.challenge())
 	}
 	// The first problem determines the error.
-	if a := ask(both, nil, proving(tok)); !strings.HasPrefix(a.challenge(), `DPoP algs="ES256", error="invalid_dpop_proof", error_description="`) ||
+	if a := ask(both, nil, proving(tok)); !strings.HasPrefix(a.challenge(), algs+`error="invalid_dpop_proof", error_description="`) ||
 		!strings.HasSuffix(a.challenge(), ` | Bearer `+where) {
 		t.Errorf("got %s", a.challenge())
 	}
 	scoped := &auth.Options{Scopes: []string{"admin"}}
-	if a := ask(both, scoped, proving(tok, prove(otherKey(), tok, nil, nil))); a.Code != 403 || a.challenge() != `DPoP algs="ES256", error="insufficient_scope", scope="admin"` {
+	if a := ask(both, scoped, proving(tok, prove(otherKey(), tok, nil, nil))); a.Code != 403 || a.challenge() != algs+`error="insufficient_scope", scope="admin"` {
 		t.Errorf("got %d %s", a.Code, a.challenge())
 	}
 }
@@ -224,7 +225,7 @@ func TestDPoPReplayAtOnce(t *testing.T) {
 // The number of remembered proofs is bounded, and a forgotten proof is not accepted again.
 func TestDPoPReplayIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := newDPoP(auth.DPoPOptions{MaxReplay: 10})
+		v := auth.LimitProofs(newDPoP(auth.DPoPOptions{}), 10)
 		tok := boundToken(otherKey())
 		first := prove(otherKey(), tok, nil, nil)
 		if _, err := v.Verify(proving(tok, first)); err != nil {
@@ -355,7 +356,7 @@ func TestFindingS12ProofsOfTheFuture(t *testing.T) {
 	for name, attackers := range map[string]int{"one key": 1, "as many keys as fill all": 16, "more keys than fill all": 35} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				v := newDPoP(auth.DPoPOptions{MaxReplay: 320})
+				v := auth.LimitProofs(newDPoP(auth.DPoPOptions{}), 320)
 				victim := newProver()
 				used := victim.proofOf(0)
 				if err := victim.use(v, used); err != nil {
@@ -409,7 +410,7 @@ func TestFindingS12FastClock(t *testing.T) {
 // A busy caller's own oldest proofs are forgotten first, and the caller can continue.
 func TestFindingS12BusyCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v, busy := newDPoP(auth.DPoPOptions{MaxReplay: 640}), newProver() // 40 for each key
+		v, busy := auth.LimitProofs(newDPoP(auth.DPoPOptions{}), 640), newProver() // 40 for each key
 		var proofs []string
 		for range 100 {
 			proofs = append(proofs, busy.proofOf(0))
@@ -430,7 +431,7 @@ func TestFindingS12BusyCaller(t *testing.T) {
 // accepted again.
 func TestFindingS12ManyKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := newDPoP(auth.DPoPOptions{MaxReplay: 160}) // 20 keys
+		v := auth.LimitProofs(newDPoP(auth.DPoPOptions{}), 160) // 20 keys
 		type used struct {
 			by    *prover
 			proof string
@@ -464,7 +465,7 @@ func TestFindingS12ManyKeys(t *testing.T) {
 func TestFindingS12SharedStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := store.NewMemory(&store.MemoryOptions{MaxBytes: 16 << 10})
-		v := newDPoP(auth.DPoPOptions{Replay: shared, MaxReplay: 320}) // 20 for each key
+		v := auth.LimitProofs(newDPoP(auth.DPoPOptions{Replay: shared}), 320) // 20 for each key
 		attacker, victim := newProver(), newProver()
 		passed := 0
 		for range 200 {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 
+	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcphttp/auth"
 	"github.com/go-psi/psi/mcphttp/auth/authtest"
 )
@@ -67,16 +68,17 @@ func ExampleNewDPoP() {
 	// 401
 }
 
-// Tokens can be verified without an HTTP request. Check adds a requirement.
+// Tokens can be verified without an HTTP request. Identify adds a requirement, and may
+// return another caller.
 func ExampleJWT_VerifyToken() {
 	login := &authtest.Issuer{URL: "https://login.example.com", Audience: "https://mcp.example.com/mcp"}
 	tokens := auth.NewJWT(login.URL, login.Audience, &auth.JWTOptions{
 		Keys: login.JWKS(), // nil: the keys that the issuer publishes
-		Check: func(claims map[string]any) error {
+		Identify: func(ctx context.Context, claims map[string]any) (*mcp.Principal, error) {
 			if tenant, _ := claims["tenant"].(string); tenant != "" && tenant != "acme" {
-				return auth.Invalid("tenant %q is not served here", tenant)
+				return nil, auth.Invalid("tenant %q is not served here", tenant)
 			}
-			return nil
+			return nil, nil // the caller that the token names
 		},
 	})
 	p, err := tokens.VerifyToken(context.Background(), login.Token(authtest.Claims{"sub": "alice", "scope": "files:read files:list"}))

@@ -33,6 +33,29 @@ func (r Replay) Size() (proofs, keys int) {
 	return proofs, len(r.memory.keys)
 }
 
+// LimitProofs makes d remember at most n proofs in its memory, and returns d.
+func LimitProofs(d *DPoP, n int) *DPoP {
+	switch used := d.used.(type) {
+	case *memoryReplay:
+		d.used = newMemoryReplay(d.window, n)
+	case sharedReplay:
+		d.used = newSharedReplay(newMemoryReplay(d.window, n), used.values)
+	}
+	return d
+}
+
+// LimitLookups limits the requests of i in flight, and returns i.
+func LimitLookups(i *Introspection, n int) *Introspection {
+	i.turns.max = n
+	return i
+}
+
+// CacheFor makes j cache tokens for age, or not at all if it is negative, and returns j.
+func CacheFor(j *JWT, age time.Duration) *JWT {
+	j.cache, j.cacheAge = cacheFor[verified](age), age
+	return j
+}
+
 // DefaultJWTOptions returns o with defaults filled in.
 func DefaultJWTOptions(o *JWTOptions) JWTOptions { return o.withDefaults() }
 

@@ -74,7 +74,7 @@ func TestJWKSAgeBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork()
 		publish(n, map[string]crypto.PublicKey{"ec": ecKey().Public()})
-		j := remote(n, auth.JWTOptions{CacheAge: -1})
+		j := auth.CacheFor(remote(n, auth.JWTOptions{}), -1)
 		fetched := func() int {
 			if _, err := verify(t, j, token(nil)); err != nil {
 				t.Fatal(err)

@@ -24,6 +24,7 @@ import (
 
 const (
 	maxIntrospection = 256 << 10        // maximum length of a response in bytes
+	maxLookups       = 32               // maximum number of requests in flight; more would not be answered faster
 	maxPending       = 1024             // maximum number of waiting tokens, without proven ones
 	maxProven        = 16 << 10         // maximum number of proven tokens, which were valid before
 	provenAge        = time.Hour        // how long a token counts as proven
@@ -52,26 +53,18 @@ type IntrospectionOptions struct {
 	// only: otherwise any server that receives a user's token can impersonate the user
 	// here.
 	InsecureAnyAudience bool
-	// Leeway and Check are as in [JWTOptions].
-	Leeway time.Duration
-	Check  func(claims map[string]any) error
-	// Subject returns the [mcp.Principal.Subject], as in [JWTOptions]. Nil means the claim
-	// sub or, if there is neither sub nor username, client_id: many authorization servers
-	// report no user for a token that a client got for itself. Set Subject if yours reports
+	// Identify is as in [JWTOptions], except that the subject of a token is the claim sub or,
+	// if there is neither sub nor username, client_id: many authorization servers report no
+	// user for a token that a client got for itself. Return another subject if yours reports
 	// none for tokens of users, either, who would all be the same caller, or if clients can
 	// choose their client_id, which could be the sub of a user.
-	Subject func(claims map[string]any) string
+	Identify func(ctx context.Context, claims map[string]any) (*mcp.Principal, error)
 
 	// CacheAge is how long a positive response is cached by the token's hash, but never
 	// after the token has expired. A revocation takes effect within this time. Negative
 	// responses are cached for ten seconds. 0 means one minute, negative no caching.
 	CacheAge time.Duration
-	// MaxConcurrent is the maximum number of requests to the endpoint in flight. 0 means
-	// 32. Further requests are queued. Tokens that were valid in the last hour go first. Of
-	// the others, up to 1024 wait, and each source is served in turn. If more arrive, the
-	// last request of the source with the most waiting requests is rejected.
-	MaxConcurrent int
-	// Source returns the source of a request, used to share MaxConcurrent fairly. Nil means
+	// Source returns the source of a request, used to share the endpoint fairly. Nil means
 	// the remote address of the connection, or its first 64 bits for IPv6. Behind a reverse
 	// proxy, this address is the same for all callers: return the address that the proxy
 	// reports. All tokens passed to VerifyToken have the same source.
@@ -87,7 +80,13 @@ type IntrospectionOptions struct {
 // concurrent use. It must be created by [NewIntrospection].
 //
 // The response must state that the token is active, and contain its audience and subject or
-// client. exp, nbf and iat are checked. All claims are in [mcp.Principal.Claims].
+// client. exp, nbf and iat are checked, tolerating a clock skew of one minute. All claims are
+// in [mcp.Principal.Claims].
+//
+// Up to 32 requests to the endpoint are in flight. Further requests are queued. Tokens that
+// were valid in the last hour go first. Of the others, up to 1024 wait, and each source is
+// served in turn. If more arrive, the last request of the source with the most waiting
+// requests is rejected.
 type Introspection struct {
 	endpoint string
 	opts     IntrospectionOptions
@@ -109,11 +108,11 @@ func NewIntrospection(endpoint, audience string, opts *IntrospectionOptions) *In
 	i := &Introspection{
 		endpoint: endpoint, opts: o,
 		rules: rules{
-			issuer: o.Issuer, leeway: o.Leeway, orClient: true,
-			subject: o.Subject, check: o.Check, otherIssuer: u.Scheme + "://" + u.Host,
+			issuer: o.Issuer, leeway: defaultLeeway, orClient: true,
+			identify: o.Identify, otherIssuer: u.Scheme + "://" + u.Host,
 		},
 		fetch:  newFetcher(o.Client, maxIntrospection),
-		turns:  newTurns(o.MaxConcurrent, maxPending),
+		turns:  newTurns(maxLookups, maxPending),
 		good:   cacheFor[*mcp.Principal](o.CacheAge),
 		bad:    cacheFor[error](o.CacheAge),
 		proven: newCache[struct{}](maxProven),
@@ -140,12 +139,7 @@ func (o *IntrospectionOptions) withDefaults() IntrospectionOptions {
 	if o != nil {
 		opts = *o
 	}
-	setDefault(&opts.Leeway, time.Minute)
-	opts.Leeway = max(0, opts.Leeway)
 	setDefault(&opts.CacheAge, time.Minute)
-	if opts.MaxConcurrent <= 0 {
-		opts.MaxConcurrent = 32
-	}
 	if opts.Source == nil {
 		opts.Source = func(r *http.Request) string { return network.CallerPrefix(r.RemoteAddr) }
 	}
@@ -236,7 +230,7 @@ func (i *Introspection) introspect(ctx context.Context, token string) (*mcp.Prin
 	case i.rules.issuer != "" && issuer == nil:
 		claims["iss"] = i.rules.issuer // the endpoint is this issuer's
 	}
-	return i.rules.principal(claims, time.Now())
+	return i.rules.principal(ctx, claims, time.Now())
 }
 
 func (i *Introspection) request(ctx context.Context, token string) (*http.Request, error) {

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/internal/golden"
+	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcphttp/auth"
 )
 
@@ -128,8 +129,8 @@ func TestIntrospectionCredentials(t *testing.T) {
 // Positive answers are cached for a minute, negative ones for ten seconds.
 func TestIntrospectionCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		i := newInspector(map[string]claims{"good": usual(claims{"active": true}), "short": usual(claims{"active": true, "exp": time.Now().Unix() + 15})})
-		v := i.verifier(auth.IntrospectionOptions{Leeway: -1})
+		i := newInspector(map[string]claims{"good": usual(claims{"active": true}), "short": usual(claims{"active": true, "exp": time.Now().Unix() - 45})})
+		v := i.verifier(auth.IntrospectionOptions{})
 		refused := map[string]int{}
 		for range 59 {
 			for _, token := range []string{"good", "short", "bad"} {
@@ -158,7 +159,7 @@ func TestIntrospectionFlood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := newInspector(nil)
 		i.delay = time.Millisecond
-		v := i.verifier(auth.IntrospectionOptions{MaxConcurrent: 8})
+		v := auth.LimitLookups(i.verifier(auth.IntrospectionOptions{}), 8)
 		var wg sync.WaitGroup
 		var mu sync.Mutex
 		busy := 0
@@ -270,7 +271,7 @@ func TestFindingS24GarbageStarvesNobody(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				i := newInspector(map[string]claims{"good": usual(claims{"active": true, "exp": time.Now().Unix() + 7200})})
-				v := i.verifier(auth.IntrospectionOptions{MaxConcurrent: 4, CacheAge: time.Second})
+				v := auth.LimitLookups(i.verifier(auth.IntrospectionOptions{CacheAge: time.Second}), 4)
 				ask := func() error {
 					r := bearing("good")
 					r.RemoteAddr = test.from
@@ -306,7 +307,7 @@ func TestFindingS24Source(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := newInspector(map[string]claims{"good": usual(claims{"active": true})})
 		i.delay = 10 * time.Millisecond
-		v := i.verifier(auth.IntrospectionOptions{MaxConcurrent: 4, Source: func(r *http.Request) string { return r.Header.Get("X-Real-IP") }})
+		v := auth.LimitLookups(i.verifier(auth.IntrospectionOptions{Source: func(r *http.Request) string { return r.Header.Get("X-Real-IP") }}), 4)
 		var wg sync.WaitGroup
 		defer wg.Wait()
 		flood(&wg, v, 3000, 1)
@@ -323,7 +324,7 @@ func TestFindingS24Source(t *testing.T) {
 func TestFindingS24TurnsComeBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := newInspector(map[string]claims{"good": usual(claims{"active": true})})
-		v := i.verifier(auth.IntrospectionOptions{MaxConcurrent: 4, CacheAge: time.Second})
+		v := auth.LimitLookups(i.verifier(auth.IntrospectionOptions{CacheAge: time.Second}), 4)
 		i.answers["proven"] = i.answers["good"]
 		if _, err := v.Verify(bearing("proven")); err != nil {
 			t.Fatal(err)
@@ -360,7 +361,7 @@ func TestFindingS24TurnsComeBack(t *testing.T) {
 func TestFindingS24RevokedToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := newInspector(map[string]claims{"good": usual(claims{"active": true, "exp": time.Now().Unix() + 7200})})
-		v := i.verifier(auth.IntrospectionOptions{MaxConcurrent: 1, CacheAge: time.Second})
+		v := auth.LimitLookups(i.verifier(auth.IntrospectionOptions{CacheAge: time.Second}), 1)
 		if _, err := v.Verify(bearing("good")); err != nil {
 			t.Fatal(err)
 		}
@@ -410,10 +411,10 @@ func TestFindingZ6TokenOfAProgram(t *testing.T) {
 	if p, _ := verify(t, v, "program"); p != nil && p.Claims["sub"] != nil {
 		t.Errorf("the claims have a sub: %v", p.Claims)
 	}
-	// Subject decides alone, and a JWT must have a sub (RFC 9068).
-	own := newInspector(answers).verifier(auth.IntrospectionOptions{Subject: func(map[string]any) string { return "" }})
+	// Identify decides alone, and a JWT must have a sub (RFC 9068).
+	own := newInspector(answers).verifier(auth.IntrospectionOptions{Identify: func(context.Context, map[string]any) (*mcp.Principal, error) { return new(mcp.Principal), nil }})
 	if p, err := verify(t, own, "program"); err == nil {
-		t.Errorf("Subject is ignored: %v", p)
+		t.Errorf("Identify is ignored: %v", p)
 	}
 	if p, err := verify(t, newJWT(auth.JWTOptions{}), token(claims{"sub": nil, "client_id": "robot"})); err == nil {
 		t.Errorf("a JWT without sub: %v", p)

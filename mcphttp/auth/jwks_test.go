@@ -309,7 +309,7 @@ func TestJWTConcurrent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork()
 		n.put(keysURL, string(published()))
-		j := remote(n, auth.JWTOptions{CacheAge: 2 * time.Minute})
+		j := auth.CacheFor(remote(n, auth.JWTOptions{}), 2*time.Minute)
 		var tokens []string
 		for i := range 4 {
 			tokens = append(tokens, token(claims{"sub": fmt.Sprint(i), "exp": time.Now().Add(time.Hour).Unix()}))

@@ -42,22 +42,13 @@ type JWTOptions struct {
 	// Leeway is the tolerated clock skew. 0 means one minute, negative none. It is included
 	// in [mcp.Principal.Expiry].
 	Leeway time.Duration
-	// Subject returns the [mcp.Principal.Subject] for the claims. It must be unique per
-	// issuer. If it is empty, the token is rejected. Nil means the claim sub.
-	Subject func(claims map[string]any) string
-	// Check validates additional claims, such as the tenant. Its errors have the same
-	// meaning as the errors of a [Verifier]. Nil means no check.
-	Check func(claims map[string]any) error
-
-	// CacheAge is how long a verified token is cached by its hash, so that its signature is
-	// not verified with every request. It is dropped earlier if the token expires or the
-	// issuer's keys change. 0 means 5 minutes, negative no caching.
-	//
-	// A JWT cannot be revoked. If its key is withdrawn, it is rejected within half an hour,
-	// once the keys have been fetched again. While the issuer is unavailable, its keys
-	// remain in use for up to a day. If Check would now reject a token, that takes effect
-	// within CacheAge. If that is too late, use an [Introspection].
-	CacheAge time.Duration
+	// Identify returns the caller for the claims of a verified token, and can check further
+	// claims, such as the tenant. Its errors have the same meaning as the errors of a
+	// [Verifier]. If it returns nil, or is nil, the caller is the claim sub. A principal that
+	// it returns must have a Subject, unique per issuer, or the token is rejected. Its Claims
+	// and, if they are unset, its Issuer, Scopes and Expiry are set to those of the token,
+	// which also bounds Expiry. The result is cached with the token; see [JWT].
+	Identify func(ctx context.Context, claims map[string]any) (*mcp.Principal, error)
 
 	// Client fetches the keys. It does not follow redirects to other origins. Nil means a
 	// client with defaults. Each fetch is limited to 10 seconds and 1 MiB.
@@ -79,13 +70,27 @@ var asymmetric = []jose.SignatureAlgorithm{
 // issuer and the audience (but see JWTOptions.AudienceClaims), and have a subject and an
 // expiry (exp). nbf and iat are checked. Scopes come from the claims scope and scp. All
 // claims are in [mcp.Principal.Claims].
+//
+// A verified token is cached by its hash for 5 minutes, so that its signature is not verified
+// with every request. It is dropped earlier if the token expires or the issuer's keys change.
+// A JWT cannot be revoked. If its key is withdrawn, it is rejected within half an hour, once
+// the keys have been fetched again. While the issuer is unavailable, its keys remain in use
+// for up to a day. If Identify would now reject a token, that takes effect within 5 minutes.
+// If that is too late, use an [Introspection].
 type JWT struct {
 	rules      rules
 	algorithms []jose.SignatureAlgorithm
 	keys       *keySet
 	cache      *cache[verified]
-	cacheAge   time.Duration
+	cacheAge   time.Duration // jwtCacheAge, except in tests
 }
+
+// jwtCacheAge is how long a verified token is cached. A signature takes some tens of
+// microseconds to verify, so a longer time would save nothing.
+const jwtCacheAge = 5 * time.Minute
+
+// defaultLeeway is the tolerated clock skew.
+const defaultLeeway = time.Minute
 
 // verified is the result of verifying a token with one generation of keys.
 type verified struct {
@@ -104,12 +109,12 @@ func NewJWT(issuer, audience string, opts *JWTOptions) *JWT {
 	return &JWT{
 		rules: rules{
 			issuer: issuer, audiences: audienceList(audience, o.Audiences), mustExpire: true,
-			noAudience: mustAudienceClaims(o.AudienceClaims), leeway: o.Leeway, subject: o.Subject, check: o.Check,
+			noAudience: mustAudienceClaims(o.AudienceClaims), leeway: o.Leeway, identify: o.Identify,
 		},
 		algorithms: mustAlgorithms(o.Algorithms),
 		keys:       newKeySet(issuer, &o),
-		cache:      cacheFor[verified](o.CacheAge),
-		cacheAge:   o.CacheAge,
+		cache:      newCache[verified](cacheSize),
+		cacheAge:   jwtCacheAge,
 	}
 }
 
@@ -129,9 +134,8 @@ func (o *JWTOptions) withDefaults() JWTOptions {
 	if o != nil {
 		opts = *o
 	}
-	setDefault(&opts.Leeway, time.Minute)
+	setDefault(&opts.Leeway, defaultLeeway)
 	opts.Leeway = max(0, opts.Leeway)
-	setDefault(&opts.CacheAge, 5*time.Minute)
 	return opts
 }
 
@@ -197,7 +201,7 @@ func (j *JWT) VerifyToken(ctx context.Context, token string) (*mcp.Principal, er
 	if err != nil {
 		return nil, err
 	}
-	p, err := j.rules.principal(claims, now)
+	p, err := j.rules.principal(ctx, claims, now)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@
 package auth_test
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"crypto/x509"
@@ -20,6 +21,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 
 	"github.com/go-psi/psi/internal/golden"
+	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcphttp/auth"
 )
 
@@ -119,11 +121,11 @@ func TestJWTAttacks(t *testing.T) {
 		"claim that stands twice":     forgeTwice(),
 	} {
 		t.Run(name, func(t *testing.T) {
-			j := newJWT(auth.JWTOptions{Check: func(claims map[string]any) error {
+			j := newJWT(auth.JWTOptions{Identify: func(_ context.Context, claims map[string]any) (*mcp.Principal, error) {
 				if tenant, ok := claims["tenant"]; ok && tenant != "acme" {
-					return auth.Invalid("the token is of another tenant")
+					return nil, auth.Invalid("the token is of another tenant")
 				}
-				return nil
+				return nil, nil
 			}})
 			_, err := verify(t, j, bad)
 			if e, ok := errors.AsType[*auth.Error](err); !ok || e.Code != auth.CodeInvalidToken {
@@ -184,20 +186,50 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-func TestSubject(t *testing.T) {
-	j := newJWT(auth.JWTOptions{Subject: func(c map[string]any) string { s, _ := c["client_id"].(string); return s }})
-	if p, err := verify(t, j, token(claims{"client_id": "robot"})); err != nil || p.Subject != "robot" {
-		t.Errorf("got %v, %v", p, err)
-	}
-	if _, err := verify(t, j, token(nil)); err == nil {
-		t.Error("a token is good that has no subject")
+// Identify decides who the caller is. What it leaves open is that of the token.
+func TestIdentify(t *testing.T) {
+	expiry := time.Now().Add(time.Minute).Truncate(time.Second)
+	type key struct{}
+	for name, test := range map[string]struct {
+		returns *mcp.Principal
+		want    string // issuer, subject, scopes and whether the expiry is earlier than that of the token
+	}{
+		"nothing":        {nil, issuer + " alice [files:read] false"},
+		"a subject":      {&mcp.Principal{Subject: "robot"}, issuer + " robot [files:read] false"},
+		"all":            {&mcp.Principal{Issuer: "i", Subject: "robot", Scopes: []string{"a"}, Expiry: expiry}, "i robot [a] true"},
+		"no scopes":      {&mcp.Principal{Subject: "robot", Scopes: []string{}}, issuer + " robot [] false"},
+		"a later expiry": {&mcp.Principal{Subject: "robot", Expiry: expiry.Add(1000 * time.Hour)}, issuer + " robot [files:read] false"},
+		"other claims":   {&mcp.Principal{Subject: "robot", Claims: map[string]any{}}, issuer + " robot [files:read] false"},
+		"no subject":     {&mcp.Principal{Issuer: "i"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j := newJWT(auth.JWTOptions{Identify: func(ctx context.Context, claims map[string]any) (*mcp.Principal, error) {
+				if ctx.Value(key{}) != "v" || claims["sub"] != "alice" {
+					t.Errorf("the context is %v, the claims %v", ctx, claims)
+				}
+				return test.returns, nil
+			}})
+			p, err := j.VerifyToken(context.WithValue(t.Context(), key{}, "v"), token(claims{"sub": "alice", "scope": "files:read"}))
+			if test.want == "" {
+				if !isRefusal(err) {
+					t.Errorf("got %v, %v", p, err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := fmt.Sprint(p.Issuer, " ", p.Subject, " ", p.Scopes, " ", p.Expiry.Equal(expiry)); got != test.want || p.Claims["sub"] != "alice" {
+				t.Errorf("got %s with the claims %v, want %s with those of the token", got, p.Claims, test.want)
+			}
+		})
 	}
 }
 
 // A cached token is valid until it expires.
 func TestJWTCacheExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		j := newJWT(auth.JWTOptions{CacheAge: time.Hour, Leeway: -1})
+		j := auth.CacheFor(newJWT(auth.JWTOptions{Leeway: -1}), time.Hour)
 		tok := token(claims{"exp": time.Now().Unix() + 60})
 		for _, want := range []bool{true, true, false} {
 			if _, err := verify(t, j, tok); (err == nil) != want {
@@ -208,24 +240,18 @@ func TestJWTCacheExpires(t *testing.T) {
 	})
 }
 
-// CacheAge bounds how long a token is accepted without calling Check again.
+// A token is accepted for five minutes without calling Identify again.
 func TestJWTCacheAge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
-		j := newJWT(auth.JWTOptions{CacheAge: time.Minute, Check: func(map[string]any) error { asked++; return nil }})
+		j := newJWT(auth.JWTOptions{Identify: func(context.Context, map[string]any) (*mcp.Principal, error) { asked++; return nil, nil }})
 		tok := token(nil)
 		for range 13 {
 			_, _ = verify(t, j, tok)
-			pass(10 * time.Second)
+			pass(50 * time.Second)
 		}
 		if asked != 3 {
-			t.Errorf("the check was asked %d times in two minutes", asked)
-		}
-		none := newJWT(auth.JWTOptions{CacheAge: -1, Check: func(map[string]any) error { asked++; return nil }})
-		_, _ = verify(t, none, tok)
-		_, _ = verify(t, none, tok)
-		if asked != 5 {
-			t.Error("tokens are remembered without a cache")
+			t.Errorf("Identify was called %d times in ten minutes", asked)
 		}
 	})
 }

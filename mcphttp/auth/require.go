@@ -35,8 +35,6 @@ type Options struct {
 	// scopes. Nil means that the scopes must be equal. For MCP middleware, use
 	// RequireScopesBy.
 	Implies func(granted, needed string) bool
-	// Realm is shown to users by some clients. Empty means none.
-	Realm string
 	// Logger receives the reasons for rejections at level debug, and failures to verify
 	// credentials as warnings. Nil means slog.Default.
 	Logger *slog.Logger

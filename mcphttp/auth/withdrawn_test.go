@@ -21,7 +21,7 @@ func TestWithdrawnKeys(t *testing.T) {
 		cacheAge time.Duration
 		every    time.Duration // between two requests
 	}{
-		"a quiet server":                    {0, 31 * time.Minute},
+		"a quiet server":                    {5 * time.Minute, 31 * time.Minute},
 		"a quiet server with a long memory": {24 * time.Hour, 31 * time.Minute},
 		"a busy server with a long memory":  {24 * time.Hour, time.Minute},
 	} {
@@ -29,7 +29,7 @@ func TestWithdrawnKeys(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				n := newNetwork()
 				publish(n, map[string]crypto.PublicKey{"ec": ecKey().Public()})
-				j := remote(n, auth.JWTOptions{CacheAge: test.cacheAge})
+				j := auth.CacheFor(remote(n, auth.JWTOptions{}), test.cacheAge)
 				tok := token(claims{"exp": time.Now().Add(48 * time.Hour).Unix()})
 				if _, err := verify(t, j, tok); err != nil {
 					t.Fatal(err)
@@ -86,7 +86,7 @@ func TestOldKeysOfAnIssuerThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork()
 		publish(n, map[string]crypto.PublicKey{"ec": ecKey().Public()})
-		j := remote(n, auth.JWTOptions{CacheAge: -1})
+		j := auth.CacheFor(remote(n, auth.JWTOptions{}), -1)
 		tok := token(claims{"exp": time.Now().Add(48 * time.Hour).Unix()})
 		if _, err := verify(t, j, tok); err != nil {
 			t.Fatal(err)
@@ -112,7 +112,7 @@ func TestWithdrawnKeysTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork()
 		publish(n, map[string]crypto.PublicKey{"ec": ecKey().Public()})
-		j := remote(n, auth.JWTOptions{CacheAge: -1})
+		j := auth.CacheFor(remote(n, auth.JWTOptions{}), -1)
 		tok := token(claims{"exp": time.Now().Add(48 * time.Hour).Unix()})
 		if _, err := verify(t, j, tok); err != nil {
 			t.Fatal(err)
