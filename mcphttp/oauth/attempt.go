@@ -174,13 +174,17 @@ func (a *attempt) isQuiet() bool {
 	return a.req.Method == http.MethodDelete && !a.t.opts.Grant.isSilent()
 }
 
+// maxStepUps is the maximum number of times that one request may ask for more scopes. An
+// operation needs one, and a second if the server names its scopes one after the other.
+const maxStepUps = 2
+
 // stepUp obtains a token with more scopes.
 func (a *attempt) stepUp(d *demand, res *http.Response, cred *credential) (again bool, err error) {
 	t := a.t
 	// A step-up is useless if the token has the scopes, or if they have just been
 	// requested.
 	useless := covers(cred.Scopes, d.scopes) || a.stepUps > 0 && covers(cred.Wanted, d.scopes)
-	if a.stepUps >= t.opts.MaxStepUps || len(d.scopes) == 0 || useless || t.isFutile(d.scopes) {
+	if a.stepUps >= maxStepUps || len(d.scopes) == 0 || useless || t.isFutile(d.scopes) {
 		if a.stepUps > 0 || useless {
 			t.noteFutile(d.scopes)
 		}

@@ -35,9 +35,9 @@ type prover struct {
 	saved     []byte // private key as a JWK, if it was generated here
 }
 
-// newProver returns a prover for the user's key, or for a new key if key is nil.
+// newProver returns a prover for the user's key, or for a new key if key is nil or zero.
 func newProver(key *Key, accepted []string) (*prover, error) {
-	if key != nil {
+	if key != nil && *key != (Key{}) {
 		algorithm, err := key.algorithm(accepted)
 		if err != nil {
 			return nil, err
@@ -66,7 +66,7 @@ func provedBy(key crypto.Signer, algorithm string) (*prover, error) {
 
 // proverOf returns the prover for a stored token, or nil if its key is not available.
 func (t *Transport) proverOf(tok *token) *prover {
-	p, err := newProver(t.opts.DPoPKey, nil)
+	p, err := newProver(t.opts.DPoP, nil)
 	if len(tok.Key) > 0 {
 		p, err = savedProver(tok.Key)
 	}

@@ -98,9 +98,9 @@ func TestDPoP(t *testing.T) {
 		requests  int
 	}{
 		"asked for":      {`DPoP algs="ES256"`, oauth.Options{}, false, 3},
-		"wanted":         {`Bearer, DPoP algs="ES256"`, oauth.Options{DPoP: true}, false, 3},
+		"wanted":         {`Bearer, DPoP algs="ES256"`, oauth.Options{DPoP: new(oauth.Key)}, false, 3},
 		"with nonces":    {`DPoP algs="ES256"`, oauth.Options{}, true, 4},
-		"in the request": {`DPoP`, oauth.Options{DPoP: true}, true, 4},
+		"in the request": {`DPoP`, oauth.Options{DPoP: new(oauth.Key)}, true, 4},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBound(t)
@@ -137,9 +137,9 @@ func TestDPoPKeyStays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBound(t)
 			b.login.refresh = "r"
-			b.mustPost(b.transport(&oauth.Options{DPoPKey: test.first}), "", served)
+			b.mustPost(b.transport(&oauth.Options{DPoP: test.first}), "", served)
 			b.login.revoke()
-			b.mustPost(b.transport(&oauth.Options{DPoPKey: test.second}), "", served)
+			b.mustPost(b.transport(&oauth.Options{DPoP: test.second}), "", served)
 			if n := len(b.login.authorizations()); n != test.authorizations {
 				t.Errorf("%d authorizations, want %d", n, test.authorizations)
 			}
@@ -157,7 +157,7 @@ func TestDPoPInsteadOfStored(t *testing.T) {
 	b := newBound(t)
 	b.login.valid = w.login.valid
 	b.store = w.store
-	b.mustPost(b.transport(&oauth.Options{DPoP: true}), "", served)
+	b.mustPost(b.transport(&oauth.Options{DPoP: new(oauth.Key)}), "", served)
 	if n := len(b.login.authorizations()); n != 1 {
 		t.Errorf("%d authorizations, want 1", n)
 	}

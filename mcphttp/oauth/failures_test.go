@@ -100,9 +100,9 @@ func TestFailureSaysWhy(t *testing.T) {
 		"a curve that JWTs do not have":       {client(oauth.Client{ID: "id", Key: &oauth.Key{Signer: newKey(t, elliptic.P224())}}), only("private_key_jwt"), "neither RSA, ECDSA nor Ed25519"},
 		"an identifier that is no text":       {client(oauth.Client{ID: "\xff", Key: &oauth.Key{Signer: newKey(t, elliptic.P256())}}), only("private_key_jwt"), "UTF-8"},
 		"a key that does not sign":            {client(oauth.Client{ID: "id", Key: &oauth.Key{Signer: &failingKey{Signer: newKey(t, elliptic.P256())}}}), only("private_key_jwt"), "the key is unplugged"},
-		"no DPoP key":                         {opts: oauth.Options{DPoP: true, DPoPKey: &oauth.Key{}}, want: "neither RSA, ECDSA nor Ed25519"},
-		"a DPoP key that does not sign":       {opts: oauth.Options{DPoP: true, DPoPKey: &oauth.Key{Signer: &failingKey{Signer: newKey(t, elliptic.P256())}}}, want: "the key is unplugged"},
-		"a DPoP key that signs once": {oauth.Options{DPoP: true, DPoPKey: &oauth.Key{Signer: &failingKey{newKey(t, elliptic.P256()), 1}}}, func(w *world) {
+		"no DPoP key":                         {opts: oauth.Options{DPoP: &oauth.Key{ID: "k"}}, want: "neither RSA, ECDSA nor Ed25519"},
+		"a DPoP key that does not sign":       {opts: oauth.Options{DPoP: &oauth.Key{Signer: &failingKey{Signer: newKey(t, elliptic.P256())}}}, want: "the key is unplugged"},
+		"a DPoP key that signs once": {oauth.Options{DPoP: &oauth.Key{Signer: &failingKey{newKey(t, elliptic.P256()), 1}}}, func(w *world) {
 			w.login.answers = func(_ url.Values, answer map[string]any) { answer["token_type"] = "DPoP" }
 		}, "the key is unplugged"},
 		"no redirect":                          {opts: oauth.Options{Grant: &oauth.AuthorizationCode{Redirector: closedRedirector{}}}, want: "oauth: there is no browser"},
@@ -110,7 +110,7 @@ func TestFailureSaysWhy(t *testing.T) {
 		"no PKCE":                              {setup: metadata("code_challenge_methods_supported", nil), want: "does not promise PKCE"},
 		"no token endpoint":                    {setup: metadata("token_endpoint", ""), want: `"https://login.example" has no token_endpoint`},
 		"a malformed token endpoint":           {setup: metadata("token_endpoint", "https://["), want: `"https://[" is malformed`},
-		"a malformed token endpoint, and DPoP": {opts: oauth.Options{DPoP: true}, setup: metadata("token_endpoint", "https://["), want: `"https://[" is malformed`},
+		"a malformed token endpoint, and DPoP": {opts: oauth.Options{DPoP: new(oauth.Key)}, setup: metadata("token_endpoint", "https://["), want: `"https://[" is malformed`},
 		"a token endpoint of no host":          {setup: metadata("token_endpoint", "https://nowhere.example/token"), want: "no such host: https://nowhere.example"},
 		"a malformed authorization endpoint":   {setup: metadata("authorization_endpoint", "https://["), want: "authorization_endpoint: "},
 		"no authorization server":              {setup: func(w *world) { w.server.metadata["authorization_servers"] = []string{} }, want: "the server names no authorization server"},
@@ -128,7 +128,7 @@ func TestFailureSaysWhy(t *testing.T) {
 		"a token response without a token":     {setup: token(200, map[string]any{}), want: "no usable access_token"},
 		"a token response that is an error":    {setup: token(200, map[string]any{"access_token": "t", "error": "slow_down"}), want: `refused: "slow_down"`},
 		"a token of another type":              {setup: token(200, map[string]any{"access_token": "t", "token_type": "mac"}), want: `gave a token of type "mac", want Bearer`},
-		"a token of another type, and DPoP":    {opts: oauth.Options{DPoP: true}, setup: token(200, map[string]any{"access_token": "t", "token_type": "Bearer"}), want: `gave a token of type "Bearer", want DPoP`},
+		"a token of another type, and DPoP":    {opts: oauth.Options{DPoP: new(oauth.Key)}, setup: token(200, map[string]any{"access_token": "t", "token_type": "Bearer"}), want: `gave a token of type "Bearer", want DPoP`},
 		"a refusal of the token, described":    {setup: token(418, map[string]any{"error": "teapot", "error_description": "short and stout"}), want: `authorization server "https://login.example" refused: "teapot" ("short and stout")`},
 		"a refusal without a code":             {setup: token(503, map[string]any{}), want: `"https://login.example" answered with status 503`},
 		"a refused registration": {setup: func(w *world) {

@@ -421,7 +421,7 @@ func refuseRefresh(status int, answer any) func(http.ResponseWriter, *http.Reque
 func TestFindingR13RefreshWithoutToken(t *testing.T) {
 	text := func(body string) any { return json.RawMessage(body) }
 	for name, test := range map[string]struct {
-		dpop   bool
+		dpop   *oauth.Key
 		answer any
 	}{
 		"nothing":               {answer: text(`{}`)},
@@ -434,13 +434,13 @@ func TestFindingR13RefreshWithoutToken(t *testing.T) {
 		"a token of odd type":   {answer: text(`{"access_token":5}`)},
 		"not fit for a header":  {answer: text(`{"access_token":"a b"}`)},
 		"of another type":       {answer: text(`{"access_token":"t","token_type":"mac"}`)},
-		"not bound to the key":  {true, text(`{"access_token":"t","token_type":"Bearer"}`)},
+		"not bound to the key":  {new(oauth.Key), text(`{"access_token":"t","token_type":"Bearer"}`)},
 		"a member stands twice": {answer: text(`{"access_token":"t","access_token":"u"}`)},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
 			w.login.refresh = "r"
-			if test.dpop {
+			if test.dpop != nil {
 				w.login.answers = func(_ url.Values, answer map[string]any) { answer["token_type"] = "DPoP" }
 			}
 			rt := w.transport(&oauth.Options{DPoP: test.dpop, Base: bearing{w}})

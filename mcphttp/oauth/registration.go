@@ -142,7 +142,7 @@ func (g *tokenRequest) register(ctx context.Context, how *Registration, redirect
 	asked := &registrationRequest{
 		Name: how.Name, URI: how.URI, LogoURI: how.LogoURI,
 		RedirectURIs: []string{redirectURI}, GrantTypes: []string{grantCode, grantRefresh}, ResponseTypes: []string{"code"},
-		AuthMethod: registrationMethod(as.AuthMethods), ApplicationType: how.ApplicationType, DPoP: g.t.opts.DPoP,
+		AuthMethod: registrationMethod(as.AuthMethods), ApplicationType: how.ApplicationType, DPoP: g.t.opts.DPoP != nil,
 	}
 	if asked.Name == "" {
 		asked.Name = "MCP client"

@@ -26,12 +26,12 @@ import (
 func TestRegistrationRequest(t *testing.T) {
 	for name, test := range map[string]struct {
 		registration oauth.Registration
-		dpop         bool
+		dpop         *oauth.Key
 		want         map[string]any
 	}{
 		"nothing": {want: map[string]any{"client_name": "MCP client"}},
 		"all": {
-			oauth.Registration{Name: "app", URI: "https://app.example", LogoURI: "https://app.example/logo", ApplicationType: "native"}, true,
+			oauth.Registration{Name: "app", URI: "https://app.example", LogoURI: "https://app.example/logo", ApplicationType: "native"}, new(oauth.Key),
 			map[string]any{"client_name": "app", "client_uri": "https://app.example", "logo_uri": "https://app.example/logo", "application_type": "native", "dpop_bound_access_tokens": true},
 		},
 	} {

@@ -69,7 +69,11 @@ func (t *Transport) renew(ctx context.Context, used *credential, n *renewalReaso
 	return how, err
 }
 
-// replace replaces the token that was used. It is limited by LoginTimeout and canceled by
+// loginTimeout limits how long obtaining a token may take, including the time that the user
+// needs. Requests share a login, so the context of one of them cannot limit it.
+const loginTimeout = 5 * time.Minute
+
+// replace replaces the token that was used. It is limited by loginTimeout and canceled by
 // Close.
 func (t *Transport) replace(ctx context.Context, used *credential, n *renewalReason) (outcome, error) {
 	if t.current() != used {
@@ -81,7 +85,7 @@ func (t *Transport) replace(ctx context.Context, used *credential, n *renewalRea
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(t.life, func() { cancel(context.Cause(t.life)) })()
-	ctx, stop := context.WithTimeoutCause(ctx, t.opts.LoginTimeout, errors.New("oauth: authorization took longer than Options.LoginTimeout"))
+	ctx, stop := context.WithTimeoutCause(ctx, loginTimeout, fmt.Errorf("oauth: authorization took longer than %v", loginTimeout))
 	defer stop()
 	cred, how, err := t.obtainSafely(ctx, used, n)
 	if err != nil && ctx.Err() != nil {
@@ -356,7 +360,7 @@ func (t *Transport) adopt(ctx context.Context, where *site, used *credential) *c
 		if cred.proof = t.proverOf(&tok); cred.proof == nil {
 			return nil
 		}
-	} else if t.opts.DPoP {
+	} else if t.opts.DPoP != nil {
 		return nil
 	}
 	if trace := mcptrace.ClientTraceFromContext(ctx); trace != nil && trace.CacheHit != nil {

@@ -400,7 +400,7 @@ func TestNoncesOfOrigins(t *testing.T) {
 		}
 		w.hosts[as.url] = as
 	}
-	rt := w.transport(&oauth.Options{DPoP: true})
+	rt := w.transport(&oauth.Options{DPoP: new(oauth.Key)})
 	for i := range 8 {
 		use(rt, at(i), 2)
 	}

@@ -188,9 +188,9 @@ func (g *tokenRequest) bind(used *credential, n *renewalReason) error {
 	switch {
 	case used != nil && used.proof != nil:
 		g.proof = used.proof
-	case g.t.opts.DPoP || n.dpop || g.site.dpop:
+	case g.t.opts.DPoP != nil || n.dpop || g.site.dpop:
 		var err error
-		if g.proof, err = newProver(g.t.opts.DPoPKey, algorithms); err != nil {
+		if g.proof, err = newProver(g.t.opts.DPoP, algorithms); err != nil {
 			return err
 		}
 	default:

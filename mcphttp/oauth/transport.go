@@ -4,7 +4,6 @@
 package oauth
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -242,19 +241,11 @@ type Options struct {
 	// Store keeps tokens and registrations. Nil means a new [MemoryStore].
 	Store Store
 
-	// DPoP binds every token to a key (RFC 9449), and rejects other tokens. If the server
-	// requires bound tokens, they are bound even if DPoP is false.
-	DPoP bool
-	// DPoPKey is the key that tokens are bound to. Nil means a new key, which is stored
-	// with the token.
-	DPoPKey *Key
+	// DPoP binds every token to this key (RFC 9449), and rejects other tokens. The zero Key
+	// means a new key, which is stored with the token. Nil means that tokens are bound, to a
+	// new key, only if the server requires it.
+	DPoP *Key
 
-	// MaxStepUps is the maximum number of times that one request may ask for more scopes. 0
-	// means 2, negative never.
-	MaxStepUps int
-	// LoginTimeout limits how long obtaining a token may take, including the time that the
-	// user needs. It is independent of the request that needs the token. 0 means 5 minutes.
-	LoginTimeout time.Duration
 	// Logger receives diagnostic messages, without secrets. Nil means slog.Default.
 	Logger *slog.Logger
 }
@@ -286,8 +277,6 @@ func (o *Options) withDefaults() Options {
 	if opts.Logger == nil {
 		opts.Logger = slog.Default()
 	}
-	opts.MaxStepUps = cmp.Or(opts.MaxStepUps, 2)
-	opts.LoginTimeout = cmp.Or(opts.LoginTimeout, 5*time.Minute)
 	opts.Scopes = scopeSet(opts.Scopes)
 	return opts
 }

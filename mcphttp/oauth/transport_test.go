@@ -258,7 +258,7 @@ func TestLoginTimeoutAndClose(t *testing.T) {
 		rt := w.transport(nil)
 		start := time.Now()
 		_, err := post(t.Context(), rt, "", "hello")
-		if d := time.Since(start); d != 5*time.Minute || !errors.Is(err, mcp.ErrUnauthorized) || !strings.Contains(err.Error(), "longer than Options.LoginTimeout") {
+		if d := time.Since(start); d != 5*time.Minute || !errors.Is(err, mcp.ErrUnauthorized) || !strings.Contains(err.Error(), "longer than 5m0s") {
 			t.Errorf("gave up after %v: %v", d, err)
 		}
 		go func() {
