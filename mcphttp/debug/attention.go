@@ -15,7 +15,6 @@ const linger = 2 * time.Minute
 // attention observes the server while the page is in use.
 type attention struct {
 	start func() (stop func())
-	max   int // maximum number of watchers
 
 	mu       sync.Mutex
 	stop     func() // nil while not observing
@@ -33,8 +32,8 @@ type watcher struct {
 	events map[string]bool
 }
 
-func (a *attention) init(start func() (stop func()), limit int) {
-	a.start, a.max, a.watchers = start, limit, map[*watcher]struct{}{}
+func (a *attention) init(start func() (stop func())) {
+	a.start, a.watchers = start, map[*watcher]struct{}{}
 }
 
 // extend observes the server for at least linger from now on.
@@ -72,7 +71,7 @@ func (a *attention) stopIfIdle() {
 func (a *attention) watch() (*watcher, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if len(a.watchers) >= a.max {
+	if len(a.watchers) >= maxWatchers {
 		return nil, false
 	}
 	a.extendLocked()

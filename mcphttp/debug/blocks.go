@@ -33,24 +33,24 @@ const (
 var mediaTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp", "audio/wav", "audio/mpeg", "audio/ogg", "audio/mp4"}
 
 // blocksOf returns the blocks of a result.
-func blocksOf(res mcp.Result, limit int) (blocks []block) {
+func blocksOf(res mcp.Result) (blocks []block) {
 	switch res := res.(type) {
 	case *mcp.CallToolResult:
 		if res.StructuredContent != nil {
-			blocks = append(blocks, block{Kind: "json", Label: "structured content", Text: pretty(res.StructuredContent, limit)})
+			blocks = append(blocks, block{Kind: "json", Label: "structured content", Text: pretty(res.StructuredContent)})
 		}
 		for _, c := range first(res.Content) {
-			blocks = append(blocks, blockOf(c, limit))
+			blocks = append(blocks, blockOf(c))
 		}
 	case *mcp.GetPromptResult:
 		for _, m := range first(res.Messages) {
-			b := blockOf(m.Content, limit)
+			b := blockOf(m.Content)
 			b.Label = string(m.Role) + ": " + b.Label
 			blocks = append(blocks, b)
 		}
 	case *mcp.ReadResourceResult:
 		for _, c := range first(res.Contents) {
-			blocks = append(blocks, resourceBlock(c, limit))
+			blocks = append(blocks, resourceBlock(c))
 		}
 	}
 	return blocks
@@ -58,10 +58,10 @@ func blocksOf(res mcp.Result, limit int) (blocks []block) {
 
 func first[T any](list []T) []T { return list[:min(len(list), maxBlocks)] }
 
-func blockOf(c mcp.Content, limit int) block {
+func blockOf(c mcp.Content) block {
 	switch c := c.(type) {
 	case *mcp.TextContent:
-		return textBlock("text", c.Text, limit)
+		return textBlock("text", c.Text)
 	case *mcp.ImageContent:
 		return mediaBlock("image", c.MIMEType, c.Data)
 	case *mcp.AudioContent:
@@ -69,29 +69,29 @@ func blockOf(c mcp.Content, limit int) block {
 	case *mcp.ResourceLink:
 		return block{Kind: "link", Label: "resource", Text: cmp.Or(c.Title, c.Name), URI: c.URI}
 	case *mcp.EmbeddedResource:
-		return resourceBlock(c.Resource, limit)
+		return resourceBlock(c.Resource)
 	}
 	raw, err := json.Marshal(c)
 	if err != nil {
 		return block{Kind: "note", Text: "a block that cannot be shown"}
 	}
-	return block{Kind: "json", Label: "content", Text: pretty(raw, limit)}
+	return block{Kind: "json", Label: "content", Text: pretty(raw)}
 }
 
 // textBlock returns a block for a text, which is indented if it is JSON.
-func textBlock(label, text string, limit int) block {
+func textBlock(label, text string) block {
 	if raw := json.RawMessage(text); len(text) > 0 && (text[0] == '{' || text[0] == '[') && json.Valid(raw) {
-		return block{Kind: "json", Label: label, Text: pretty(raw, limit)}
+		return block{Kind: "json", Label: label, Text: pretty(raw)}
 	}
-	return block{Kind: "text", Label: label, Text: cut(text, limit)}
+	return block{Kind: "text", Label: label, Text: cut(text)}
 }
 
-func resourceBlock(c *mcp.ResourceContents, limit int) block {
+func resourceBlock(c *mcp.ResourceContents) block {
 	switch {
 	case c == nil:
 		return block{Kind: "note", Text: "no contents"}
 	case c.Blob == nil:
-		b := textBlock(label("resource", c.MIMEType), c.Text, limit)
+		b := textBlock(label("resource", c.MIMEType), c.Text)
 		b.URI = c.URI
 		return b
 	}

@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
-	"time"
 
 	"github.com/go-psi/psi/internal/redact"
 	"github.com/go-psi/psi/internal/seam"
@@ -31,8 +30,7 @@ type Endpoint interface {
 	Sessions() iter.Seq[*mcp.Session]
 }
 
-// Options configure [NewHandler]. Nil means the zero Options. For every number, 0 means the
-// default.
+// Options configure [NewHandler]. Nil means the zero Options.
 type Options struct {
 	// Endpoints are the endpoints that serve the handler. The page shows their sessions and
 	// streams.
@@ -68,18 +66,6 @@ type Options struct {
 	// Secret reports whether a member of arguments or results is a secret, in addition to members
 	// whose names indicate one. Nil means no additional names.
 	Secret func(member string) bool
-	// MaxRecent is the maximum number of completed requests that are remembered. 0 means 200.
-	MaxRecent int
-	// MaxValue is the maximum size of each value that is shown, in bytes. 0 means 64 KiB.
-	MaxValue int
-	// MaxWatchers is the maximum number of pages that are updated live at the same time. 0 means
-	// 32.
-	MaxWatchers int
-	// MaxCalls is the maximum number of concurrent calls made from the page. CallTimeout limits
-	// the duration of each call, including the time that the user needs to answer its questions.
-	// 0 means 16 calls and 10 minutes.
-	MaxCalls    int
-	CallTimeout time.Duration
 	// Logger receives diagnostic messages. Nil means slog.Default.
 	Logger *slog.Logger
 }
@@ -92,21 +78,8 @@ func (o *Options) withDefaults() Options {
 	opts.Endpoints = slices.Clone(opts.Endpoints)
 	opts.Tasks = slices.Clone(opts.Tasks)
 	opts.AllowedHosts = slices.Clone(opts.AllowedHosts)
-	opts.MaxRecent = atLeastOne(opts.MaxRecent, 200)
-	opts.MaxValue = atLeastOne(opts.MaxValue, 64<<10)
-	opts.MaxWatchers = atLeastOne(opts.MaxWatchers, 32)
-	opts.MaxCalls = atLeastOne(opts.MaxCalls, 16)
-	opts.CallTimeout = atLeastOne(opts.CallTimeout, 10*time.Minute)
 	opts.Logger = cmp.Or(opts.Logger, slog.Default())
 	return opts
-}
-
-// atLeastOne returns the value, or the default if it is not positive.
-func atLeastOne[T int | time.Duration](value, byDefault T) T {
-	if value <= 0 {
-		return byDefault
-	}
-	return value
 }
 
 // Handler returns a handler that serves the page about h with the default options. endpoints are
@@ -135,11 +108,11 @@ func NewHandler(h mcp.Handler, opts *Options) http.Handler {
 	o.Apps = originOfApps(o.Apps)
 	p := &page{
 		handler: h, opts: o, rules: redact.Rules{Name: o.Secret, Text: redact.Text},
-		recorder: newRecorder(&o),
+		recorder: newRecorder(o.Values),
+		runs:     runs{byID: map[string]*run{}},
 		guard:    web.Guard(&mcphttp.Options{AllowedHosts: o.AllowedHosts}),
 	}
-	p.runs.init(&o)
-	p.attention.init(p.startObserving, o.MaxWatchers)
+	p.attention.init(p.startObserving)
 	if o.Always {
 		p.attention.watchForever()
 	}

@@ -29,13 +29,14 @@ const (
 	heartbeat    = 5 * time.Second  // maximum interval between events
 	writeTimeout = 10 * time.Second // for one event; slower browsers are disconnected
 	retryDelay   = time.Second      // before a browser reconnects
+	maxWatchers  = 32               // pages that are updated live; each keeps a connection and a goroutine
 )
 
 // serveEvents sends events to a page until it is closed.
 func (p *page) serveEvents(w http.ResponseWriter, r *http.Request, caller *mcp.Principal) {
 	watcher, ok := p.attention.watch()
 	if !ok {
-		p.fail(w, r, failure{http.StatusServiceUnavailable, "too many pages are open (Options.MaxWatchers)"})
+		p.fail(w, r, failure{http.StatusServiceUnavailable, "too many pages are open"})
 		return
 	}
 	defer p.attention.removeWatcher(watcher)

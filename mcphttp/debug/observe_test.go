@@ -283,14 +283,14 @@ func TestAttention(t *testing.T) {
 // The number of recent requests is bounded.
 func TestMaxRecent(t *testing.T) {
 	mux := newMux(t)
-	s := serve(t, mux, &debug.Options{MaxRecent: 3})
+	s := serve(t, mux, nil)
 	s.page("")
-	for i := range 10 {
+	for i := range 210 {
 		_, _, _ = mcptest.Do(t, mux, mcptest.NewRequest(fmt.Sprintf("vendor/%d", i), nil))
 	}
 	o := decode[overview](s, "?format=json")
-	if len(o.Recent) != 3 || o.Recent[0].Method != "vendor/9" || o.Recent[2].Method != "vendor/7" {
-		t.Errorf("%+v", o.Recent)
+	if len(o.Recent) != 200 || o.Recent[0].Method != "vendor/209" || o.Recent[199].Method != "vendor/10" {
+		t.Errorf("%d requests: %+v", len(o.Recent), o.Recent)
 	}
 }
 
@@ -320,9 +320,12 @@ func (s *site) events() (next func(name string)) {
 
 func TestEvents(t *testing.T) {
 	mux := newMux(t)
-	s := serve(t, mux, &debug.Options{MaxWatchers: 1})
+	s := serve(t, mux, nil)
 	next := s.events()
 	next("open")
+	for range 31 {
+		s.events()("open")
+	}
 	if res, _ := s.do(s.request(http.MethodGet, "?events", nil)); res.StatusCode != http.StatusServiceUnavailable {
 		t.Error(res.Status)
 	}

@@ -22,11 +22,13 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 )
 
-// Limits on what is remembered about one request, in bytes: names chosen by clients, and error
-// texts.
+// Limits on what is remembered: completed requests, and for each of them, in bytes, names chosen
+// by clients, error texts, and arguments and results. All together are at most 26 MiB.
 const (
-	maxName  = 256
-	maxError = 4 << 10
+	maxRecent = 200
+	maxName   = 256
+	maxError  = 4 << 10
+	maxValue  = 64 << 10 // also of other values that are shown; a person reads no more
 )
 
 // A recorder records the requests in flight, the most recently completed requests, and the number
@@ -34,9 +36,7 @@ const (
 type recorder struct {
 	active    atomic.Bool // see whileActive
 	installed sync.Once   // installs whileActive on a connection
-	keep      int         // number of completed requests to keep
 	values    bool
-	maxValue  int
 	seed      maphash.Seed
 
 	mu       sync.Mutex
@@ -53,9 +53,9 @@ type recorder struct {
 // maxRounds is the maximum number of entries of rounds.
 const maxRounds = 1024
 
-func newRecorder(o *Options) *recorder {
+func newRecorder(values bool) *recorder {
 	return &recorder{
-		keep: o.MaxRecent, values: o.Values, maxValue: o.MaxValue, seed: maphash.MakeSeed(),
+		values: values, seed: maphash.MakeSeed(),
 		inFlight: map[uint64]*record{}, rounds: map[uint64]int{},
 	}
 }
@@ -151,7 +151,7 @@ func (r *recorder) startRecord(ctx context.Context, req *mcp.Request, cancel con
 	if hr := mcphttp.RequestFromContext(ctx); hr != nil {
 		rec.remote = hr.RemoteAddr
 	}
-	if r.values && len(req.Params()) <= r.maxValue {
+	if r.values && len(req.Params()) <= maxValue {
 		rec.arguments = bytes.Clone(req.Params())
 	}
 	state, name := stateOf(req), req.Name()
@@ -191,7 +191,7 @@ func (r *recorder) end(ctx context.Context, rec *record, res mcp.Result, err err
 	text := o.text(r.values)
 	var result json.RawMessage
 	if r.values && res != nil {
-		if raw, err := core.MarshalResult(res); err == nil && len(raw) <= r.maxValue {
+		if raw, err := core.MarshalResult(res); err == nil && len(raw) <= maxValue {
 			result = raw
 		}
 	}
@@ -211,12 +211,12 @@ func (r *recorder) end(ctx context.Context, rec *record, res mcp.Result, err err
 }
 
 func (r *recorder) rememberLocked(rec *record) {
-	if len(r.recent) < r.keep {
+	if len(r.recent) < maxRecent {
 		r.recent = append(r.recent, rec)
 		return
 	}
 	r.recent[r.oldest] = rec
-	r.oldest = (r.oldest + 1) % r.keep
+	r.oldest = (r.oldest + 1) % maxRecent
 }
 
 // noteRoundLocked records the round that the request with the given state begins.

@@ -18,9 +18,11 @@ import (
 
 // Limits on the calls made from the page.
 const (
-	maxRuns   = 64      // runs that are remembered
-	maxLogs   = 200     // log messages of one run
-	maxResult = 8 << 20 // bytes of one result
+	maxCalls    = 16               // in flight: a person looks at no more
+	callTimeout = 10 * time.Minute // of one call, including the time that the user needs to answer its questions
+	maxRuns     = 64               // runs that are remembered
+	maxLogs     = 200              // log messages of one run
+	maxResult   = 8 << 20          // bytes of one result
 )
 
 // A run is a call made from the page.
@@ -63,16 +65,9 @@ type answer struct {
 // runs are the calls made from the page. If there are more than maxRuns, the oldest completed run
 // is dropped.
 type runs struct {
-	limit   int // maximum number in flight
-	timeout time.Duration
-
 	mu    sync.Mutex
 	byID  map[string]*run
 	order []*run
-}
-
-func (rs *runs) init(o *Options) {
-	rs.limit, rs.timeout, rs.byID = o.MaxCalls, o.CallTimeout, map[string]*run{}
 }
 
 // add adds a run. It returns an error if too many runs are in flight.
@@ -85,8 +80,8 @@ func (rs *runs) add(r *run) error {
 			underWay++
 		}
 	}
-	if underWay >= rs.limit {
-		return failure{429, fmt.Sprintf("%d calls of this page are under way (Options.MaxCalls); cancel one first", underWay)}
+	if underWay >= maxCalls {
+		return failure{429, fmt.Sprintf("%d calls of this page are under way; cancel one first", underWay)}
 	}
 	rs.byID[r.id] = r
 	rs.order = append(rs.order, r)
@@ -151,7 +146,7 @@ func (p *page) start(caller *mcp.Principal, method, name string, params any) (*r
 // serve makes the call.
 func (r *run) serve(ctx context.Context, p *page, caller *mcp.Principal) {
 	defer r.cancel(nil)
-	ctx, stop := context.WithTimeoutCause(ctx, p.runs.timeout, fmt.Errorf("the call took longer than %v (Options.CallTimeout)", p.runs.timeout))
+	ctx, stop := context.WithTimeoutCause(ctx, callTimeout, fmt.Errorf("the call took longer than %v", callTimeout))
 	defer stop()
 	res, err := r.call(ctx, p, caller)
 	if err != nil && ctx.Err() != nil {

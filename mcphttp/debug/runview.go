@@ -91,43 +91,43 @@ func (p *page) runView(r *http.Request, _ *mcp.Principal) (string, any, error) {
 	if err != nil {
 		return "", nil, err
 	}
-	m := found.model(time.Now(), p.opts.MaxValue)
+	m := found.model(time.Now())
 	return m.Method + " " + m.Name, m, nil
 }
 
 var kindsByMethod = map[string]string{mcp.MethodCallTool: "tool", mcp.MethodGetPrompt: "prompt", mcp.MethodReadResource: "resource"}
 
-func (r *run) model(now time.Time, limit int) *runModel {
+func (r *run) model(now time.Time) *runModel {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m := &runModel{
-		runSummary: r.summaryLocked(now), Kind: kindsByMethod[r.method], IsDone: r.isDone(), Params: r.params, ParamsText: pretty(r.params, limit), Logs: r.logs,
+		runSummary: r.summaryLocked(now), Kind: kindsByMethod[r.method], IsDone: r.isDone(), Params: r.params, ParamsText: pretty(r.params), Logs: r.logs,
 	}
 	if r.progress != nil {
 		m.Progress = &progress{r.progress.Progress, r.progress.Total, r.progress.Message}
 	}
 	for _, q := range r.questions {
 		shown := questionModel{
-			Number: q.number, Method: q.method, Message: cut(q.message, limit), URL: q.url, Schema: q.schema,
+			Number: q.number, Method: q.method, Message: cut(q.message), URL: q.url, Schema: q.schema,
 			Fields: q.fields, IsSampling: q.method == mcp.MethodCreateMessage, RunID: r.id,
 		}
 		if shown.IsSampling {
-			shown.Message = pretty(json.RawMessage(q.message), limit)
+			shown.Message = pretty(json.RawMessage(q.message))
 		}
 		m.Questions = append(m.Questions, shown)
 	}
 	if r.err != nil {
-		m.Err, m.Code = cut(withCauses(r.err), limit), mcp.CodeOf(r.err)
+		m.Err, m.Code = cut(withCauses(r.err)), mcp.CodeOf(r.err)
 	}
 	if r.result != nil {
 		raw, err := core.MarshalResult(r.result)
 		if err == nil {
-			m.ResultText = pretty(raw, limit)
+			m.ResultText = pretty(raw)
 		}
-		if len(raw) <= limit {
+		if len(raw) <= maxValue {
 			m.Result = raw
 		}
-		m.Blocks = blocksOf(r.result, limit)
+		m.Blocks = blocksOf(r.result)
 	}
 	return m
 }

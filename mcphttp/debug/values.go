@@ -19,19 +19,19 @@ func isPlain(raw json.RawMessage) bool {
 	return len(raw) <= maxSize && jsonscan.Valid(raw, maxDepth) == nil
 }
 
-// pretty returns JSON, indented if it is plain, and truncated to limit bytes.
-func pretty(raw json.RawMessage, limit int) string {
+// pretty returns JSON, indented if it is plain, and truncated to maxValue bytes.
+func pretty(raw json.RawMessage) string {
 	var out bytes.Buffer
 	if !isPlain(raw) || json.Indent(&out, raw, "", "  ") != nil {
-		return cut(string(raw), limit)
+		return cut(string(raw))
 	}
-	return cut(out.String(), limit)
+	return cut(out.String())
 }
 
-// cut truncates a text to limit bytes and adds a note if it was longer.
-func cut(s string, limit int) string {
-	if len(s) <= limit {
+// cut truncates a text to maxValue bytes and adds a note if it was longer.
+func cut(s string) string {
+	if len(s) <= maxValue {
 		return s
 	}
-	return strings.ToValidUTF8(s[:limit], "") + fmt.Sprintf("… (%d bytes of %d; see Options.MaxValue)", limit, len(s))
+	return strings.ToValidUTF8(s[:maxValue], "") + fmt.Sprintf("… (%d bytes of %d)", maxValue, len(s))
 }

@@ -143,7 +143,7 @@ func (p *page) serverFor(r *http.Request, caller *mcp.Principal) server {
 	}
 	var info mcp.Implementation
 	said.Meta.Get(mcp.MetaServerInfo, &info)
-	s := server{Name: cmp.Or(info.Name, "unnamed"), Version: info.Version, Title: info.Title, Instructions: cut(said.Instructions, p.opts.MaxValue)}
+	s := server{Name: cmp.Or(info.Name, "unnamed"), Version: info.Version, Title: info.Title, Instructions: cut(said.Instructions)}
 	raw, err := json.Marshal(said.Capabilities)
 	var offers map[string]json.RawMessage
 	if err == nil && json.Unmarshal(raw, &offers) == nil {
@@ -272,7 +272,7 @@ func (p *page) itemView(r *http.Request, caller *mcp.Principal) (string, any, er
 	if err != nil {
 		return "", nil, err
 	}
-	m := &itemModel{item: it, InputText: pretty(it.Input, p.opts.MaxValue), OutputText: pretty(it.Output, p.opts.MaxValue), Verb: verbs[it.Kind]}
+	m := &itemModel{item: it, InputText: pretty(it.Input), OutputText: pretty(it.Output), Verb: verbs[it.Kind]}
 	m.CanCall = m.Verb != "" && !p.opts.ReadOnly
 	m.CanShow = m.CanCall && m.App != "" && p.opts.Apps != ""
 	return it.Name, m, nil
@@ -295,6 +295,6 @@ func (p *page) requestView(r *http.Request, _ *mcp.Principal) (string, any, erro
 		return "", nil, failure{http.StatusNotFound, "this request is not remembered, or no longer"}
 	}
 	m := &requestModel{request: p.show(rec, time.Now(), inFlight), InFlight: inFlight, ShowsValues: p.opts.Values}
-	m.ArgumentsText, m.ResultText = pretty(m.Arguments, p.opts.MaxValue), pretty(m.Result, p.opts.MaxValue)
+	m.ArgumentsText, m.ResultText = pretty(m.Arguments), pretty(m.Result)
 	return m.Method + " " + m.Name, m, nil
 }

@@ -44,9 +44,6 @@ type Options struct {
 	// AllowedHosts lists the host names, without ports, under which the handler can be
 	// reached, in addition to localhost and loopback addresses.
 	AllowedHosts []string
-	// MaxViews is the maximum number of open views. Beyond it, the oldest view is closed. 0
-	// means 100.
-	MaxViews int
 	// Logger receives diagnostic messages. Nil means slog.Default.
 	Logger *slog.Logger
 }
@@ -96,12 +93,10 @@ func New(conn *mcp.Conn, sandbox string, opts *Options) (*Host, error) {
 	}
 	h.opts.Name = cmp.Or(h.opts.Name, "psi")
 	h.opts.Version = cmp.Or(h.opts.Version, "v0.0.0")
-	h.opts.MaxViews = cmp.Or(max(h.opts.MaxViews, 0), 100)
 	if h.opts.Logger == nil {
 		h.opts.Logger = slog.Default()
 	}
 	h.send = apps.Client().Middleware(conn)(conn)
-	h.views.max = h.opts.MaxViews
 	h.Handler = h.routes()
 	return h, nil
 }

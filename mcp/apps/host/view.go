@@ -16,10 +16,12 @@ type view struct {
 	arguments json.RawMessage
 }
 
+// maxViews is the maximum number of open views. A view keeps the arguments of its tool; a user
+// looks at a few.
+const maxViews = 100
+
 // views holds the open views. When there are too many, the oldest is closed.
 type views struct {
-	max int
-
 	mu    sync.Mutex
 	byID  map[string]*view
 	order []string // oldest first
@@ -32,7 +34,7 @@ func (vs *views) open(tool string, arguments json.RawMessage) *view {
 	if vs.byID == nil {
 		vs.byID = map[string]*view{}
 	}
-	if len(vs.order) >= vs.max {
+	if len(vs.order) >= maxViews {
 		delete(vs.byID, vs.order[0])
 		vs.order = append([]string{}, vs.order[1:]...)
 	}
