@@ -9,6 +9,12 @@ func DefaultMuxOptions(o *MuxOptions) MuxOptions { return o.withDefaults() }
 // DefaultFileServerOptions returns o with defaults for unset fields.
 func DefaultFileServerOptions(o *FileServerOptions) FileServerOptions { return o.withDefaults() }
 
+// LimitPages makes the file server h list at most n files on a page, and returns h.
+func LimitPages(h Handler, n int) Handler {
+	h.(*fileServer).pageSize = n
+	return h
+}
+
 // DefaultClientOptions returns o with defaults for unset fields.
 func DefaultClientOptions(o *ClientOptions) ClientOptions { return NewClient("c", "v1", o).opts }
 

@@ -37,8 +37,6 @@ type FileServerOptions struct {
 	// MaxBytes is the maximum size of a file that can be read. Larger files are still listed.
 	// 0 means 16 MiB.
 	MaxBytes int64
-	// PageSize is the maximum number of files on a page of the list. 0 means 1000.
-	PageSize int
 	// Cache holds the cache hints of lists and files. The zero value means private and not
 	// cacheable.
 	Cache Cacheable
@@ -53,9 +51,6 @@ func (o *FileServerOptions) withDefaults() FileServerOptions {
 		opts.MaxBytes = 16 << 20
 	}
 	opts.MaxBytes = min(opts.MaxBytes, math.MaxInt-bytes.MinRead)
-	if opts.PageSize <= 0 {
-		opts.PageSize = 1000
-	}
 	return opts
 }
 
@@ -120,11 +115,12 @@ func FileServerRoot(root *os.Root, opts *FileServerOptions) Handler {
 type fileServer struct {
 	tree     fileTree
 	opts     FileServerOptions
+	pageSize int // maxPageFiles, except in tests
 	resource Resource
 }
 
 func newFileServer(opts *FileServerOptions) *fileServer {
-	s := &fileServer{opts: opts.withDefaults()}
+	s := &fileServer{opts: opts.withDefaults(), pageSize: maxPageFiles}
 	if s.opts.Resource != nil {
 		s.resource = *s.opts.Resource
 	}

@@ -85,7 +85,7 @@ func FuzzFileServerCursor(f *testing.F) {
 	}
 	files := fstest.MapFS{"a": {}, "sub/b": {}, "sub/.git/config": {}, "link": {Data: []byte("sub"), Mode: fs.ModeSymlink}, "z": {}}
 	f.Fuzz(func(t *testing.T, cursor string) {
-		h := mcp.FileServerFS(guarded{files, t}, &mcp.FileServerOptions{PageSize: 1}).(mcp.ResourceLister)
+		h := mcp.LimitPages(mcp.FileServerFS(guarded{files, t}, nil), 1).(mcp.ResourceLister)
 		seen, at := 0, &cursor
 		for range 10 {
 			page, err := h.ListResources(t.Context(), filesTemplate, at)

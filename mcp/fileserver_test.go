@@ -254,7 +254,7 @@ func TestFileServerPages(t *testing.T) {
 		return nil
 	})
 	for _, size := range []int{1, 2, 7, 25, 1000} {
-		mux := serveFiles(mcp.FileServerFS(files, &mcp.FileServerOptions{PageSize: size}), filesTemplate)
+		mux := serveFiles(mcp.LimitPages(mcp.FileServerFS(files, nil), size), filesTemplate)
 		listed, sizes := listPages(t, mux)
 		if got := namesOf(listed); !slices.Equal(got, want) {
 			t.Errorf("pages of %d: got %q, want %q", size, got, want)
@@ -268,7 +268,7 @@ func TestFileServerPages(t *testing.T) {
 // Files that are added or removed between two pages neither repeat nor hide others.
 func TestFileServerPagesWhileChanging(t *testing.T) {
 	files := fstest.MapFS{"b/1": {}, "b/2": {}, "d": {}, "e": {}}
-	mux := serveFiles(mcp.FileServerFS(files, &mcp.FileServerOptions{PageSize: 2}), filesTemplate)
+	mux := serveFiles(mcp.LimitPages(mcp.FileServerFS(files, nil), 2), filesTemplate)
 	page := listPage(t, mux, nil)
 	delete(files, "b/1")
 	delete(files, "b/2") // the file that the cursor names
@@ -638,7 +638,7 @@ func TestFileServerFaults(t *testing.T) {
 		for left := range 100 {
 			faulty := &faultyFS{FS: files, left: left}
 			mux := mcp.NewMux("files", "v1", quiet())
-			mux.Resource(filesTemplate, mcp.FileServerFS(faulty, &mcp.FileServerOptions{PageSize: 2}))
+			mux.Resource(filesTemplate, mcp.LimitPages(mcp.FileServerFS(faulty, nil), 2))
 			ctx, cancel := context.WithCancel(t.Context())
 			req := mcptest.NewRequest(s.method, json.RawMessage(s.params(eras[0].meta)))
 			var acknowledged string

@@ -226,6 +226,7 @@ func isServable(info fs.FileInfo) bool { return info.IsDir() || info.Mode().IsRe
 // Limits on the work that one request can cause.
 const (
 	maxEntries     = 65_536 // entries of one directory
+	maxPageFiles   = 1000   // files on a page of the list, of some 200 bytes each
 	maxPageEntries = 65_536 // directory entries read for a page, which visits at least one path
 )
 
@@ -311,7 +312,7 @@ func (w *fileWalk) resume(ctx context.Context, name string, e fs.DirEntry, after
 
 // visit lists one entry. Every page visits at least one entry, so that listing makes progress.
 func (w *fileWalk) visit(ctx context.Context, name string, e fs.DirEntry) {
-	if len(w.files) >= w.server.opts.PageSize || w.read > maxPageEntries && w.last != "" {
+	if len(w.files) >= w.server.pageSize || w.read > maxPageEntries && w.last != "" {
 		w.more = true
 		return
 	}

@@ -78,7 +78,7 @@ var exportedTypes = []reflect.Type{
 	of[oauth.Loopback](), of[oauth.MemoryStore](), of[oauth.Options](), of[oauth.Registration](), of[oauth.StoreKey](),
 	of[oauth.SubjectToken](), of[oauth.Transport](), of[oauth.WorkloadIdentity](),
 	of[recording.CompareOptions](), of[recording.DifferenceError](), of[recording.Direction](), of[recording.Entry](), of[recording.Era](),
-	of[recording.FailureKind](), of[recording.Failure](), of[recording.ReadOptions](), of[recording.RecorderOptions](),
+	of[recording.FailureKind](), of[recording.Failure](), of[recording.RecorderOptions](),
 	of[recording.Recorder](), of[recording.Recording](), of[recording.Redaction](), of[recording.ReplayOptions](), of[recording.Replay](),
 	of[skills.Catalog](), of[skills.File](), of[skills.Frontmatter](), of[skills.GetParams](), of[skills.GetResult](),
 	of[skills.ListResult](), of[skills.LoadOptions](), of[skills.Loaded](), of[skills.Options](),

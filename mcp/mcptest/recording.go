@@ -28,7 +28,7 @@ func Record(t transport.Transport, w io.Writer) transport.Transport {
 // test if a client sent something that is not in the recording. opts may be nil.
 func Replay(tb testing.TB, r io.Reader, opts *recording.ReplayOptions) *recording.Replay {
 	tb.Helper()
-	rec, err := recording.Read(r, nil)
+	rec, err := recording.Read(r)
 	if err != nil {
 		tb.Fatalf("mcptest: Replay: %v", err)
 	}
@@ -50,7 +50,7 @@ func Replay(tb testing.TB, r io.Reader, opts *recording.ReplayOptions) *recordin
 // opts may be nil.
 func Golden(tb testing.TB, file string, recorded []byte, opts *recording.CompareOptions) {
 	tb.Helper()
-	got, err := recording.Read(bytes.NewReader(recorded), nil)
+	got, err := recording.Read(bytes.NewReader(recorded))
 	if err != nil {
 		tb.Fatalf("mcptest: Golden: %v", err)
 	}
@@ -76,7 +76,7 @@ func readRecording(file string) (*recording.Recording, error) {
 	if err != nil {
 		return nil, err
 	}
-	return recording.Read(bytes.NewReader(data), nil)
+	return recording.Read(bytes.NewReader(data))
 }
 
 func writeGolden(file string, recorded []byte) error {

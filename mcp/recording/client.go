@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/mcp"
@@ -224,20 +225,24 @@ func text(raw json.RawMessage) string {
 	return jsonscan.Text(raw)
 }
 
+// driveWait is how long Drive waits for each server message. A server that answers later is
+// as good as one that does not, and the context of Drive can end it sooner.
+const driveWait = 10 * time.Second
+
 // await waits until a call is done.
 func (c *fakeClient) await(ctx context.Context, e *Entry, id transport.ID) (*fakeCall, error) {
 	call := c.calls[id.Canonical()]
 	if call == nil {
 		return nil, fmt.Errorf("recording: line %d: request %s is not before it", e.Line, id)
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.replay.opts.Wait)
+	ctx, cancel := context.WithTimeout(ctx, driveWait)
 	defer cancel()
 	select {
 	case <-call.done:
 		delete(c.calls, id.Canonical())
 		return call, nil
 	case <-ctx.Done():
-		return nil, &DifferenceError{Line: e.Line, Missing: fmt.Sprintf("the server does not answer request %s within %v", id, c.replay.opts.Wait)}
+		return nil, &DifferenceError{Line: e.Line, Missing: fmt.Sprintf("the server does not answer request %s within %v", id, driveWait)}
 	}
 }
 
@@ -295,7 +300,7 @@ func (c *fakeClient) compare(e *Entry, got *transport.Message) error {
 // expectMessage waits for a request or notification from the server. Messages on different
 // streams may arrive in any order.
 func (c *fakeClient) expectMessage(ctx context.Context, e *Entry) error {
-	ctx, cancel := context.WithTimeout(ctx, c.replay.opts.Wait)
+	ctx, cancel := context.WithTimeout(ctx, driveWait)
 	defer cancel()
 	for {
 		c.mu.Lock()
@@ -311,7 +316,7 @@ func (c *fakeClient) expectMessage(ctx context.Context, e *Entry) error {
 			if nearest != nil {
 				return nearest
 			}
-			return &DifferenceError{Line: e.Line, Missing: fmt.Sprintf("the server does not send %s within %v", e.summary(), c.replay.opts.Wait)}
+			return &DifferenceError{Line: e.Line, Missing: fmt.Sprintf("the server does not send %s within %v", e.summary(), driveWait)}
 		}
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
@@ -165,7 +164,7 @@ func TestMiddleware(t *testing.T) {
 		if strings.Contains(recorded, "hunter2") {
 			t.Error("the recording has a secret")
 		}
-		if err := mcptest.Replay(t, strings.NewReader(recorded), &recording.ReplayOptions{Wait: time.Second}).Drive(t.Context(), mcp.InProcess(newMux())); err != nil {
+		if err := mcptest.Replay(t, strings.NewReader(recorded), nil).Drive(t.Context(), mcp.InProcess(newMux())); err != nil {
 			t.Errorf("%v\n%s", err, recorded)
 		}
 	})
@@ -204,7 +203,7 @@ func TestNotConnectedGoesOn(t *testing.T) {
 		`"direction":"to-server","failure":{"id":1,"kind":"closed"}`,
 	} {
 		line := `{"time":"2026-11-23T12:00:01Z","era":"modern","session":"1",` + next + "}"
-		rec, err := recording.Read(strings.NewReader(failed+"\n"+line), nil)
+		rec, err := recording.Read(strings.NewReader(failed + "\n" + line))
 		if err != nil {
 			t.Fatal(err)
 		}

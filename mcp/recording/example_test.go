@@ -33,7 +33,7 @@ func recordAddition() (*recording.Recording, error) {
 	if _, err := mcp.Call[int](ctx, conn, "add", map[string]int{"A": 1, "B": 2}); err != nil {
 		return nil, err
 	}
-	return recording.Read(&file, nil)
+	return recording.Read(&file)
 }
 
 // The messages that pass a transport are written to a file, here in memory.

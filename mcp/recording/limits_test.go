@@ -23,23 +23,25 @@ const line = `{"time":"2026-11-23T00:00:00Z","direction":"to-server","era":"mode
 func TestReadErrors(t *testing.T) {
 	for name, test := range map[string]struct {
 		text string
-		opts *recording.ReadOptions
 		want string
 	}{
-		"no JSON":                {line + "hello\n", nil, "recording: line 2: it is not an entry of a recording"},
-		"cut off":                {line + line[:60], nil, "recording: line 2: it is not an entry of a recording"},
-		"another type":           {`{"time":"2026-11-23T00:00:00Z","direction":7}`, nil, "recording: line 1: it is not an entry of a recording: /direction must not be a JSON number"},
-		"no direction":           {`{"time":"2026-11-23T00:00:00Z","message":{"jsonrpc":"2.0","method":"x"}}`, nil, `recording: line 1: the direction is "", not "to-server" or "to-client"`},
-		"no message":             {strings.Replace(line, "message", "massage", 1), nil, "recording: line 1: it must have either a message or a failure"},
-		"a message that is none": {strings.Replace(line, "2.0", "3.0", 1), nil, "recording: line 1: "},
-		"a long line":            {line + line, &recording.ReadOptions{MaxLine: 100}, "recording: line 1: it is longer than 100 bytes; see ReadOptions.MaxLine"},
-		"many lines":             {line + "\n" + line + line, &recording.ReadOptions{MaxSize: 2 * len(line)}, "recording: line 4: the recording is larger than"},
+		"no JSON":                {line + "hello\n", "recording: line 2: it is not an entry of a recording"},
+		"cut off":                {line + line[:60], "recording: line 2: it is not an entry of a recording"},
+		"another type":           {`{"time":"2026-11-23T00:00:00Z","direction":7}`, "recording: line 1: it is not an entry of a recording: /direction must not be a JSON number"},
+		"no direction":           {`{"time":"2026-11-23T00:00:00Z","message":{"jsonrpc":"2.0","method":"x"}}`, `recording: line 1: the direction is "", not "to-server" or "to-client"`},
+		"no message":             {strings.Replace(line, "message", "massage", 1), "recording: line 1: it must have either a message or a failure"},
+		"a message that is none": {strings.Replace(line, "2.0", "3.0", 1), "recording: line 1: "},
+		"a long line":            {strings.Repeat("x", 32<<20+1), "recording: line 1: it is longer than 33554432 bytes"},
 	} {
-		if _, err := recording.Read(strings.NewReader(test.text), test.opts); err == nil || !strings.HasPrefix(err.Error(), test.want) {
+		if _, err := recording.Read(strings.NewReader(test.text)); err == nil || !strings.HasPrefix(err.Error(), test.want) {
 			t.Errorf("%s: got %v, want %s", name, err, test.want)
 		}
 	}
-	rec, err := recording.Read(strings.NewReader("\n"+line+"\n"), &recording.ReadOptions{MaxSize: len(line)})
+	const large = "recording: line 4: the recording is larger than"
+	if _, err := recording.ReadUpTo(strings.NewReader(line+"\n"+line+line), 2*len(line)); err == nil || !strings.HasPrefix(err.Error(), large) {
+		t.Errorf("many lines: got %v, want %s", err, large)
+	}
+	rec, err := recording.ReadUpTo(strings.NewReader("\n"+line+"\n"), len(line))
 	if err != nil || len(rec.Entries()) != 1 || rec.Entries()[0].Line != 2 {
 		t.Errorf("a recording within the limits: %v, %v", rec, err)
 	}
@@ -48,7 +50,7 @@ func TestReadErrors(t *testing.T) {
 // A message that exceeds the limit is omitted, and a replay that reaches it reports that.
 func TestMaxMessage(t *testing.T) {
 	var file lockedBuffer
-	recorder := recording.NewRecorder(&file, &recording.RecorderOptions{MaxMessage: 1000})
+	recorder := recording.LimitMessages(recording.NewRecorder(&file, nil), 1000)
 	echo := func(to transport.Transport, text string) error {
 		c, err := mcp.NewClient("c", "v1", nil).Connect(t.Context(), to)
 		if err != nil {
@@ -65,7 +67,7 @@ func TestMaxMessage(t *testing.T) {
 	if strings.Contains(file.String(), "long") {
 		t.Error("a message over the limit is in the recording")
 	}
-	want := "line 3: the message was too long to be recorded; see RecorderOptions.MaxMessage"
+	want := "line 3: the message was too long to be recorded"
 	rec := read(t, file.String())
 	if err := echo(recording.NewReplay(rec, nil).Transport(), long); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("as a server: got %v", err)

@@ -6,7 +6,6 @@ package recording
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -15,22 +14,12 @@ import (
 	"github.com/go-psi/psi/internal/strictjson"
 )
 
-// ReadOptions configure [Read]. Nil means the zero ReadOptions.
-type ReadOptions struct {
-	// MaxLine and MaxSize limit the length of a line and the size of the whole recording in
-	// bytes, because a recording is held in memory. 0 or less means 32 MiB and 512 MiB.
-	MaxLine, MaxSize int
-}
-
-func (o *ReadOptions) withDefaults() ReadOptions {
-	var opts ReadOptions
-	if o != nil {
-		opts = *o
-	}
-	opts.MaxLine = cmp.Or(max(opts.MaxLine, 0), 32<<20)
-	opts.MaxSize = cmp.Or(max(opts.MaxSize, 0), 512<<20)
-	return opts
-}
+// A recording is held in memory. These limits, in bytes, are for files that are none: a
+// Recorder writes no line that is longer.
+const (
+	maxLine = 2 * maxMessage
+	maxSize = 512 << 20
+)
 
 // A Recording is a recorded conversation. It is created by [Read] and does not change. The
 // zero Recording is empty.
@@ -41,20 +30,21 @@ type Recording struct{ entries []Entry }
 func (r *Recording) Entries() []Entry { return slices.Clone(r.entries) }
 
 // Read reads a recording. Its error names the line that could not be read. Blank lines are
-// skipped. Opts may be nil.
-func Read(r io.Reader, opts *ReadOptions) (*Recording, error) {
+// skipped. A line of more than 32 MiB is an error, as is a recording of more than 512 MiB.
+func Read(r io.Reader) (*Recording, error) { return read(r, maxSize) }
+
+func read(r io.Reader, limit int) (*Recording, error) {
 	if r == nil {
 		return nil, errors.New("recording: Read: the reader is nil")
 	}
-	o := opts.withDefaults()
 	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, o.MaxLine)
+	lines.Buffer(nil, maxLine)
 	rec, size, number := new(Recording), 0, 0
 	for lines.Scan() {
 		number++
 		line := bytes.TrimSpace(lines.Bytes())
-		if size += len(line); size > o.MaxSize {
-			return nil, fmt.Errorf("recording: line %d: the recording is larger than %d bytes; see ReadOptions.MaxSize", number, o.MaxSize)
+		if size += len(line); size > limit {
+			return nil, fmt.Errorf("recording: line %d: the recording is larger than %d bytes", number, limit)
 		}
 		if len(line) == 0 {
 			continue
@@ -66,7 +56,7 @@ func Read(r io.Reader, opts *ReadOptions) (*Recording, error) {
 		rec.entries = append(rec.entries, entry)
 	}
 	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
-		return nil, fmt.Errorf("recording: line %d: it is longer than %d bytes; see ReadOptions.MaxLine", number+1, o.MaxLine)
+		return nil, fmt.Errorf("recording: line %d: it is longer than %d bytes", number+1, maxLine)
 	} else if err != nil {
 		return nil, fmt.Errorf("recording: line %d: %w", number+1, err)
 	}

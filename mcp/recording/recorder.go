@@ -5,7 +5,6 @@ package recording
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"io"
 	"strconv"
@@ -49,23 +48,21 @@ func (r *Redaction) rules() *redact.Rules {
 	return rules
 }
 
-// defaultMaxMessage is the default for RecorderOptions.MaxMessage.
-const defaultMaxMessage = 16 << 20
+// maxMessage is the maximum size of a recorded message in bytes, as long as an endpoint
+// accepts by default.
+const maxMessage = 16 << 20
 
 // RecorderOptions configure a [Recorder]. Nil means the zero RecorderOptions.
 type RecorderOptions struct {
 	// Redaction adds rules for secrets. Nil means no further rules.
 	Redaction *Redaction
-	// MaxMessage is the maximum size of a recorded message in bytes; see [Entry].Omitted. 0
-	// or less means 16 MiB.
-	MaxMessage int
 }
 
 // A Recorder writes conversations to an [io.Writer]. It is safe for concurrent use. It must
 // be created by [NewRecorder].
 type Recorder struct {
-	opts  RecorderOptions
-	rules *redact.Rules
+	rules      *redact.Rules
+	maxMessage int // the constant, except in tests
 
 	connections, requests atomic.Int64
 
@@ -75,19 +72,17 @@ type Recorder struct {
 }
 
 // NewRecorder returns a Recorder that writes to w, with one Write for each line. A message
-// is passed on after it has been written, so a slow writer delays it. A write error ends
-// the recording, but not the conversation. Opts may be nil. NewRecorder panics if w is nil.
+// is passed on after it has been written, so a slow writer delays it. Messages of more than
+// 16 MiB are omitted; see [Entry].Omitted. A write error ends the recording, but not the
+// conversation. Opts may be nil. NewRecorder panics if w is nil.
 func NewRecorder(w io.Writer, opts *RecorderOptions) *Recorder {
 	if w == nil {
 		panic("recording: NewRecorder: the writer is nil")
 	}
-	r := &Recorder{w: w}
-	if opts != nil {
-		r.opts = *opts
+	if opts == nil {
+		opts = new(RecorderOptions)
 	}
-	r.opts.MaxMessage = cmp.Or(max(r.opts.MaxMessage, 0), defaultMaxMessage)
-	r.rules = r.opts.Redaction.rules()
-	return r
+	return &Recorder{w: w, rules: opts.Redaction.rules(), maxMessage: maxMessage}
 }
 
 // mustBeMade panics unless the Recorder was created by NewRecorder.
@@ -105,7 +100,7 @@ func (r *Recorder) Err() error {
 
 // write writes an entry with the message m, redacted. M may be nil.
 func (r *Recorder) write(e Entry, m []byte) {
-	if size := len(m); size > r.opts.MaxMessage {
+	if size := len(m); size > r.maxMessage {
 		e.Omitted, m = size, withoutContent(m)
 	}
 	if m != nil {

@@ -122,7 +122,7 @@ func record(t *testing.T, p mcptest.Path, version string) (recorded, outcome str
 
 func read(t *testing.T, recorded string) *recording.Recording {
 	t.Helper()
-	rec, err := recording.Read(strings.NewReader(recorded), nil)
+	rec, err := recording.Read(strings.NewReader(recorded))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,11 +4,9 @@
 package recording
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/go-psi/psi/internal/made"
 	"github.com/go-psi/psi/internal/redact"
@@ -30,9 +28,6 @@ type ReplayOptions struct {
 	// Redaction are the rules with which the conversation was recorded. Received messages
 	// are redacted before they are compared. Nil means only the rules that always apply.
 	Redaction *Redaction
-	// Wait is how long [Replay.Drive] waits for each server message. 0 or less means 10
-	// seconds.
-	Wait time.Duration
 }
 
 // A Replay takes the place of one side of a recorded conversation. It is safe for
@@ -61,7 +56,6 @@ func NewReplay(rec *Recording, opts *ReplayOptions) *Replay {
 	if opts != nil {
 		r.opts = *opts
 	}
-	r.opts.Wait = cmp.Or(max(r.opts.Wait, 0), 10*time.Second)
 	r.rules = r.opts.Redaction.rules()
 	byName := map[string]*session{}
 	for i := range rec.entries {
@@ -118,4 +112,4 @@ func (r *Replay) redacted(message []byte) (transport.Message, error) {
 }
 
 // errOmitted is the error for a message whose content was not recorded.
-var errOmitted = errors.New("the message was too long to be recorded; see RecorderOptions.MaxMessage")
+var errOmitted = errors.New("the message was too long to be recorded")

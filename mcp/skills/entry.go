@@ -18,16 +18,14 @@ func (s *Skill) directory() string { return strings.TrimSuffix(s.URI, "/"+manife
 // Validate returns an error if an entry that came from a server is invalid: if its URI does
 // not end in the name of the skill and SKILL.md, if files are listed twice, have no digest
 // or are outside the directory, or if the skill exceeds [MaxFiles] or [MaxBytes].
-func (s *Skill) Validate() error { return s.validate(MaxFiles, MaxBytes) }
-
-func (s *Skill) validate(maxFiles int, maxBytes int64) error {
-	if err := s.check(maxFiles, maxBytes); err != nil {
+func (s *Skill) Validate() error {
+	if err := s.check(); err != nil {
 		return fmt.Errorf("skills: the entry of %.200q is not valid: %w", s.URI, err)
 	}
 	return nil
 }
 
-func (s *Skill) check(maxFiles int, maxBytes int64) error {
+func (s *Skill) check() error {
 	scheme, rest, ok := strings.Cut(s.directory(), "://")
 	if !ok || scheme == "" || s.directory() == s.URI {
 		return fmt.Errorf("its URI does not end in /%s, as skill://refunds/%[1]s does", manifest)
@@ -42,14 +40,14 @@ func (s *Skill) check(maxFiles int, maxBytes int64) error {
 	if s.Dynamic {
 		return nil
 	}
-	_, err = s.names(maxFiles, maxBytes)
+	_, err = s.names()
 	return err
 }
 
 // names returns the files of the skill by their paths in its directory.
-func (s *Skill) names(maxFiles int, maxBytes int64) (map[string]File, error) {
-	if len(s.Files) > maxFiles {
-		return nil, fmt.Errorf("it has %d files, and the limit is %d", len(s.Files), maxFiles)
+func (s *Skill) names() (map[string]File, error) {
+	if len(s.Files) > MaxFiles {
+		return nil, fmt.Errorf("it has %d files, and the limit is %d", len(s.Files), MaxFiles)
 	}
 	files := make(map[string]File, len(s.Files))
 	size := int64(0)
@@ -61,8 +59,8 @@ func (s *Skill) names(maxFiles int, maxBytes int64) (map[string]File, error) {
 		if _, twice := files[name]; twice {
 			return nil, fmt.Errorf("the file %q is listed twice", name)
 		}
-		if f.Size > maxBytes-size {
-			return nil, fmt.Errorf("its files are larger than %d bytes", maxBytes)
+		if f.Size > MaxBytes-size {
+			return nil, fmt.Errorf("its files are larger than %d bytes", MaxBytes)
 		}
 		files[name], size = f, size+f.Size
 	}

@@ -4,7 +4,6 @@
 package skills
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,10 +32,6 @@ func (e *VerificationError) Error() string {
 
 // LoadOptions configure [Load]. Nil means the zero LoadOptions.
 type LoadOptions struct {
-	// MaxFiles and MaxBytes limit the size of the skill. 0 means the constants [MaxFiles]
-	// and [MaxBytes], which every server may use in full.
-	MaxFiles int
-	MaxBytes int64
 	// AllowDynamic allows skills whose files are generated. Their files cannot be verified:
 	// only the front matter is compared.
 	AllowDynamic bool
@@ -71,14 +66,12 @@ func Load(ctx context.Context, c *mcp.Conn, skill *Skill, opts *LoadOptions) (*L
 	if opts != nil {
 		l.opts = *opts
 	}
-	l.opts.MaxFiles = cmp.Or(l.opts.MaxFiles, MaxFiles)
-	l.opts.MaxBytes = cmp.Or(l.opts.MaxBytes, MaxBytes)
-	if err := skill.validate(l.opts.MaxFiles, l.opts.MaxBytes); err != nil {
+	if err := skill.Validate(); err != nil {
 		return nil, err
 	}
 	switch {
 	case !skill.Dynamic:
-		l.files, _ = skill.names(l.opts.MaxFiles, l.opts.MaxBytes)
+		l.files, _ = skill.names()
 	case !l.opts.AllowDynamic:
 		return nil, fmt.Errorf("skills: the files of %q are generated, so that they cannot be verified; see LoadOptions.AllowDynamic", skill.URI)
 	}
@@ -171,8 +164,8 @@ func (l *Loaded) keep(name string, data []byte) error {
 	if _, kept := l.kept[name]; kept {
 		return nil
 	}
-	if int64(len(data)) > l.opts.MaxBytes-l.size || len(l.kept) >= l.opts.MaxFiles {
-		return fmt.Errorf("skills: the files of %q that were read are more than %d, or larger than %d bytes", l.skill.URI, l.opts.MaxFiles, l.opts.MaxBytes)
+	if int64(len(data)) > MaxBytes-l.size || len(l.kept) >= MaxFiles {
+		return fmt.Errorf("skills: the files of %q that were read are more than %d, or larger than %d bytes", l.skill.URI, MaxFiles, MaxBytes)
 	}
 	l.kept[name] = append([]byte{}, data...)
 	l.size += int64(len(data))

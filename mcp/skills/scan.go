@@ -152,7 +152,7 @@ func (s *snapshot) addSkill(fsys fs.FS, prefix, dir string, paths []string, read
 		}
 		skill.Files = append(skill.Files, read[name].File)
 	}
-	if err := skill.check(MaxFiles, MaxBytes); err != nil {
+	if err := skill.check(); err != nil {
 		return err
 	}
 	name := skill.Frontmatter.Name()

@@ -62,6 +62,6 @@ func readRecording(path string) (*recording.Recording, error) {
 	if err != nil {
 		return nil, err
 	}
-	rec, err := recording.Read(f, nil)
+	rec, err := recording.Read(f)
 	return rec, errors.Join(err, f.Close())
 }
