@@ -106,7 +106,7 @@ func TestAdvisoryGHSA_6prh_2h8m_c8cw(t *testing.T) {
 		when: func(*http.Request) bool { return gone.Load() },
 	})
 	t.Cleanup(server.Close)
-	w, err := mcphttp.NewTransport(server.URL, &mcphttp.TransportOptions{Logger: quiet, ReconnectAttempts: 1}).Connect(t.Context(), func(transport.Message, mcp.ID) {})
+	w, err := mcphttp.NewTransport(server.URL, &mcphttp.TransportOptions{Logger: quiet}).Connect(t.Context(), func(transport.Message, mcp.ID) {})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,9 +33,6 @@ type TransportOptions struct {
 	// MaxMessage is the maximum size of a message from the server, in bytes. A longer
 	// response fails its call with [ErrMessageTooLong]. 0 means 64 MiB, negative no limit.
 	MaxMessage int64
-	// ReconnectAttempts is the maximum number of consecutive attempts to reconnect to a
-	// stream of the legacy era that deliver nothing new. 0 means 5, negative none.
-	ReconnectAttempts int
 	// Logger receives diagnostic messages. Nil means slog.Default.
 	Logger *slog.Logger
 }
@@ -47,7 +44,6 @@ func (o *TransportOptions) withDefaults() TransportOptions {
 	}
 	opts.Header = withoutProtocol(opts.Header)
 	opts.MaxMessage = withDefault(opts.MaxMessage, 64<<20, unlimited64)
-	opts.ReconnectAttempts = withDefault(opts.ReconnectAttempts, 5, 0)
 	if opts.Logger == nil {
 		opts.Logger = slog.Default()
 	}

@@ -94,7 +94,7 @@ func TestTransportReleasesResponses(t *testing.T) {
 // releases makes a call and sends a notification over each transport of a version.
 func releases(t *testing.T, s *site, version string) {
 	tracker := &openBodies{RoundTripper: s.client.Transport}
-	opts := &mcphttp.TransportOptions{Client: &http.Client{Transport: tracker}, MaxMessage: 4000, ReconnectAttempts: 1}
+	opts := &mcphttp.TransportOptions{Client: &http.Client{Transport: tracker}, MaxMessage: 4000}
 	for _, open := range []func(string, *mcphttp.TransportOptions) transport.Transport{mcphttp.NewTransport, mcphttp.NewSSETransport} {
 		parent, cancel := context.WithTimeout(t.Context(), time.Minute)
 		ctx := &watchedContext{Context: parent, done: make(chan struct{})}

@@ -57,10 +57,10 @@ func (w *sessionWire) streamError(s *clientSession, refusal *StatusError, want m
 	return fmt.Errorf("mcphttp: there is no stream: %w: %w", io.ErrUnexpectedEOF, refusal)
 }
 
-// reconnect resumes a stream that has broken off. It gives up after ReconnectAttempts
-// consecutive attempts that deliver nothing new.
+// reconnect resumes a stream that has broken off. It gives up after
+// reconnectAttempts consecutive attempts that deliver nothing new.
 func (w *sessionWire) reconnect(scope *callScope, s *clientSession, want, about mcp.ID, pos *streamPosition, broken error) (*transport.Message, error) {
-	for errors.Is(broken, errBrokenOff) && pos.waitToReconnect(scope.ctx, w.peer.opts.ReconnectAttempts) {
+	for errors.Is(broken, errBrokenOff) && pos.waitToReconnect(scope.ctx) {
 		if t := mcptrace.ClientTraceFromContext(scope.ctx); t != nil && t.Reconnect != nil {
 			t.Reconnect(mcptrace.ReconnectInfo{Kind: "stream", Err: broken})
 		}
@@ -73,6 +73,10 @@ func (w *sessionWire) reconnect(scope *callScope, s *clientSession, want, about 
 	return nil, broken
 }
 
+// reconnectAttempts is how often in a row a client reconnects to a stream that delivers nothing
+// new: for a quarter of a minute at least, which is longer than a server takes to restart.
+const reconnectAttempts = 5
+
 // The delay before reconnecting starts at the delay requested by the server, but at least
 // firstDelay, and doubles after each failure, up to maxDelay or what the server requested.
 // After streams without a message, it is at least firstDelay, doubled for each of them, up to
@@ -84,8 +88,8 @@ const (
 )
 
 // waitToReconnect waits before the next attempt. It returns false if no attempt may follow.
-func (pos *streamPosition) waitToReconnect(ctx context.Context, attempts int) bool {
-	if pos.failures >= attempts {
+func (pos *streamPosition) waitToReconnect(ctx context.Context) bool {
+	if pos.failures >= reconnectAttempts {
 		return false
 	}
 	asked := max(pos.retry, firstDelay)

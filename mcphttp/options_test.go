@@ -29,7 +29,7 @@ func TestNegativeOptions(t *testing.T) {
 		if got := whole(t, s.post(body, with(h, header{"Accept": "text/event-stream"}))); got.status != http.StatusOK {
 			t.Errorf("a stream: %d %s", got.status, got.body)
 		}
-		opts := s.options(&mcphttp.TransportOptions{MaxMessage: -1, ReconnectAttempts: -1, Logger: quiet})
+		opts := s.options(&mcphttp.TransportOptions{MaxMessage: -1, Logger: quiet})
 		conn, err := mcp.NewClient("c", "v1", nil).Connect(t.Context(), mcphttp.NewTransport("http://localhost/mcp", opts))
 		if err != nil {
 			t.Fatal(err)
