@@ -27,12 +27,6 @@ type ListenerOptions struct {
 	// MaxMessage is the maximum length of a message in bytes. 0 means
 	// [DefaultMaxMessage], negative no limit.
 	MaxMessage int
-	// WriteTimeout is how long a client may leave what is written to it unread before its
-	// connection is closed. 0 or less means 10 seconds.
-	WriteTimeout time.Duration
-	// HandshakeTimeout is how long a client may take to send its first message. After that
-	// it may be silent indefinitely. 0 or less means 10 seconds.
-	HandshakeTimeout time.Duration
 	// InsecureTCP allows a listener on a TCP address, which ServeListener otherwise
 	// refuses. TCP does not authenticate clients: on a loopback address, every user and
 	// program of the machine can connect, and so can any program that can be made to
@@ -43,6 +37,15 @@ type ListenerOptions struct {
 	// Stream configures each connection. Nil means the defaults of [ServeStream].
 	Stream *StreamOptions
 }
+
+// The clients of a socket are programs of the same machine, which answer within milliseconds.
+const (
+	// handshakeTimeout is how long a client may take to send its first message. After that it
+	// may be silent indefinitely.
+	handshakeTimeout = 10 * time.Second
+	// writeTimeout is how long a client may leave what is written to it unread.
+	writeTimeout = 10 * time.Second
+)
 
 // ServeListener serves h to the clients that connect to a listener, for example on a Unix
 // domain socket, until ctx is done or the listener fails. It then closes the listener, lets
@@ -57,6 +60,8 @@ type ListenerOptions struct {
 // The first line of a connection must be a JSON message. A connection that begins with
 // anything else, such as an HTTP request from a web page, is closed at the first byte,
 // other than white space, that cannot begin a message. Nothing after that byte is processed.
+// A connection without a first message, or whose client does not read what is written to it,
+// is closed after 10 seconds.
 func ServeListener(ctx context.Context, l net.Listener, h mcp.Handler, opts *ListenerOptions) error {
 	if l == nil {
 		return errors.New("mcpstdio: ServeListener: the listener is nil; make one with net.Listen")
@@ -73,9 +78,10 @@ func ServeListener(ctx context.Context, l net.Listener, h mcp.Handler, opts *Lis
 		_ = l.Close()
 		return fmt.Errorf("mcpstdio: %v is a TCP address, which does not say who connects: listen on a Unix socket, or set ListenerOptions.InsecureTCP", addr)
 	}
-	s.opts.WriteTimeout = positive(s.opts.WriteTimeout, 10*time.Second)
-	s.opts.HandshakeTimeout = positive(s.opts.HandshakeTimeout, 10*time.Second)
-	s.slots = make(chan struct{}, positive(s.opts.MaxConns, 256))
+	if s.opts.MaxConns <= 0 {
+		s.opts.MaxConns = 256
+	}
+	s.slots = make(chan struct{}, s.opts.MaxConns)
 	if s.opts.Stream != nil && s.opts.Stream.Logger != nil {
 		s.log = s.opts.Stream.Logger
 	}
@@ -87,14 +93,6 @@ func ServeListener(ctx context.Context, l net.Listener, h mcp.Handler, opts *Lis
 	_ = l.Close()
 	s.conns.Wait()
 	return context.Cause(ctx)
-}
-
-// positive returns the value of an option, or the default if it is not positive.
-func positive[T int | time.Duration](option, byDefault T) T {
-	if option > 0 {
-		return option
-	}
-	return byDefault
 }
 
 type listenerServer struct {
@@ -135,12 +133,12 @@ func (s *listenerServer) accept(ctx context.Context, l net.Listener) error {
 
 func (s *listenerServer) serve(ctx context.Context, conn net.Conn) {
 	defer conn.Close()
-	in := newOpeningReader(conn, s.opts.HandshakeTimeout)
-	stream := newStream(in, &timeoutWriter{conn, s.opts.WriteTimeout}, &LineOptions{
+	in := newOpeningReader(conn, handshakeTimeout)
+	stream := newStream(in, &timeoutWriter{conn, writeTimeout}, &LineOptions{
 		MaxMessage: s.opts.MaxMessage,
 		Close:      conn.Close,
 	})
-	stream.isPatient = true // for WriteTimeout
+	stream.isPatient = true // for writeTimeout
 	err := ServeStream(ctx, s.handler, stream, s.opts.Stream)
 	switch {
 	case err == nil || ctx.Err() != nil:

@@ -15,7 +15,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -65,7 +64,7 @@ func listenAndServe(t *testing.T, h mcp.Handler, opts *mcpstdio.ListenerOptions)
 func TestSocket(t *testing.T) {
 	t.Run("defaults", func(t *testing.T) { testSocket(t, nil) })
 	t.Run("negative options", func(t *testing.T) {
-		testSocket(t, &mcpstdio.ListenerOptions{MaxConns: -1, MaxMessage: -1, WriteTimeout: -1, HandshakeTimeout: -1})
+		testSocket(t, &mcpstdio.ListenerOptions{MaxConns: -1, MaxMessage: -1})
 	})
 }
 
@@ -167,24 +166,32 @@ func TestListenerBound(t *testing.T) {
 
 // A client that does not read its responses is disconnected.
 func TestListenerSlowReader(t *testing.T) {
-	mcptest.NoLeaks(t)
-	address, _ := listenAndServe(t, server(nil), &mcpstdio.ListenerOptions{
-		WriteTimeout: 50 * time.Millisecond,
-		Stream:       &mcpstdio.StreamOptions{Logger: slog.New(slog.DiscardHandler), DrainTimeout: -1},
+	synctest.Test(t, func(t *testing.T) {
+		l := memnet.Listen()
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() {
+			ended <- mcpstdio.ServeListener(ctx, l, server(nil), &mcpstdio.ListenerOptions{
+				InsecureTCP: true, Stream: &mcpstdio.StreamOptions{Logger: slog.New(slog.DiscardHandler), DrainTimeout: -1},
+			})
+		}()
+		conn, err := l.Dial(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ask := request(1, "tools/call", `"name":"echo","arguments":{"text":"`+strings.Repeat("x", 1<<20)+`"},`) + "\n"
+		begin := time.Now()
+		_ = conn.SetWriteDeadline(begin.Add(time.Minute))
+		for err == nil {
+			_, err = io.WriteString(conn, ask)
+		}
+		if lasted := time.Since(begin); lasted != 10*time.Second {
+			t.Errorf("the connection lasted %v: %v", lasted, err)
+		}
+		conn.Close()
+		stop()
+		<-ended
 	})
-	conn, err := net.Dial("unix", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	ask := request(1, "tools/call", `"name":"echo","arguments":{"text":"`+strings.Repeat("x", 1<<20)+`"},`) + "\n"
-	_ = conn.SetWriteDeadline(time.Now().Add(20 * time.Second))
-	for err == nil {
-		_, err = io.WriteString(conn, ask)
-	}
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Error("the connection lasts")
-	}
 }
 
 // flakyListener first returns errors from Accept.

@@ -61,7 +61,7 @@ func newServer(s store.Store, maxRunning int) (*mcp.Mux, *tasks.Manager) {
 	mux := mcp.NewMux("cluster", "1", nil)
 	manager := tasks.New("cluster", &tasks.Options{
 		Store: s, Lease: time.Second, PollInterval: 100 * time.Millisecond, MaxRunning: maxRunning, MaxAttempts: 1000,
-		MaxAnonymous: 1 << 20, Logger: slog.New(slog.DiscardHandler),
+		MaxPerCaller: 1 << 20, Logger: slog.New(slog.DiscardHandler),
 	})
 	manager.Register(mux)
 	return mux, manager

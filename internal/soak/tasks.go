@@ -18,7 +18,7 @@ import (
 func (s *server) addTasks(mux *mcp.Mux) *tasks.Manager {
 	manager := tasks.New("soak", &tasks.Options{
 		Store: s.tasks, TTL: 2 * patience, PollInterval: 200 * time.Millisecond, Lease: 3 * time.Second,
-		MaxAnonymous: 1 << 20, Logger: slog.New(&s.logged),
+		MaxPerCaller: 1 << 20, Logger: slog.New(&s.logged),
 	})
 	manager.Register(mux)
 	mux.With(manager.Background(nil)).Tool("task", s.counted(task))

@@ -18,44 +18,21 @@ import (
 
 // MemoryOptions configures a [Memory]. A zero field means the default.
 type MemoryOptions struct {
-	// MaxBytes bounds the memory of values: their keys, their data and a
-	// fixed overhead for each. The default is 64 MiB.
+	// MaxBytes bounds the memory of values: their keys, their data and a fixed overhead for
+	// each. The default is 64 MiB.
 	MaxBytes int
-
-	// MaxValue bounds a single value. The default is 1 MiB.
-	MaxValue int
-
-	// MaxSubscriptions bounds the subscriptions to all topics. The default is 65536.
-	MaxSubscriptions int
-
-	// MaxMessage bounds a single message. The default is 64 KiB.
-	MaxMessage int
-
-	// MaxQueue is the number of messages that may be queued in one subscription before it
-	// overflows. The default is 64.
-	MaxQueue int
 }
 
-func (o *MemoryOptions) withDefaults() MemoryOptions {
-	if o == nil {
-		o = &MemoryOptions{}
-	}
-	return MemoryOptions{
-		MaxBytes:         cmp.Or(o.MaxBytes, 64<<20),
-		MaxValue:         cmp.Or(o.MaxValue, 1<<20),
-		MaxSubscriptions: cmp.Or(o.MaxSubscriptions, 1<<16),
-		MaxMessage:       cmp.Or(o.MaxMessage, 64<<10),
-		MaxQueue:         cmp.Or(o.MaxQueue, 64),
-	}
-}
+// maxValue bounds a single value. Larger data is stored in parts.
+const maxValue = 1 << 20
 
 // Memory is a [Store] in the memory of one process. It starts no goroutines, so there is
 // nothing to close: expired entries are removed by later calls, a few at a time. It must be
 // created by [NewMemory].
 type Memory struct {
-	options MemoryOptions
-	topics  topics
-	start   time.Time
+	maxBytes int
+	topics   topics
+	start    time.Time
 
 	mu       sync.Mutex
 	last     uint64 // the last version that was assigned
@@ -69,15 +46,14 @@ var _ Store = (*Memory)(nil)
 // NewMemory returns an empty store. A nil options means the defaults. NewMemory panics if
 // an option is negative.
 func NewMemory(options *MemoryOptions) *Memory {
-	o := options.withDefaults()
-	if min(o.MaxBytes, o.MaxValue, o.MaxSubscriptions, o.MaxMessage, o.MaxQueue) < 0 {
-		panic(fmt.Sprintf("store: NewMemory with a negative option: %+v", o))
+	m := &Memory{start: time.Now(), values: map[string]*memoryValue{}, maxBytes: 64 << 20}
+	if options != nil {
+		m.maxBytes = cmp.Or(options.MaxBytes, m.maxBytes)
 	}
-	return &Memory{
-		options: o,
-		start:   time.Now(),
-		values:  map[string]*memoryValue{},
+	if m.maxBytes < 0 {
+		panic(fmt.Sprintf("store: NewMemory with a negative option: %+v", *options))
 	}
+	return m
 }
 
 // mustBeMade panics unless the Memory was created by NewMemory.
@@ -180,8 +156,8 @@ func (m *Memory) checkData(size int, ttl time.Duration) error {
 	if ttl < 0 {
 		return fmt.Errorf("%w: negative TTL %v", ErrInvalid, ttl)
 	}
-	if size > m.options.MaxValue {
-		return fmt.Errorf("%w: %d bytes, at most %d are allowed", ErrTooLarge, size, m.options.MaxValue)
+	if size > maxValue {
+		return fmt.Errorf("%w: %d bytes, at most %d are allowed", ErrTooLarge, size, maxValue)
 	}
 	return nil
 }
@@ -201,9 +177,9 @@ func (m *Memory) value(key string, now time.Duration) *memoryValue {
 
 // reserve accounts for more memory or, if growth is negative, for less.
 func (m *Memory) reserve(growth int, now time.Duration) error {
-	if growth > 0 && m.bytes+growth > m.options.MaxBytes {
+	if growth > 0 && m.bytes+growth > m.maxBytes {
 		m.sweep(now, sweepAll)
-		if m.bytes+growth > m.options.MaxBytes {
+		if m.bytes+growth > m.maxBytes {
 			return ErrFull
 		}
 	}

@@ -102,14 +102,14 @@ func fill(t *testing.T, m *store.Memory) int {
 }
 
 func TestMemoryTooLarge(t *testing.T) {
-	m := store.NewMemory(&store.MemoryOptions{MaxValue: 10, MaxMessage: 5})
-	_, err := m.Put(t.Context(), "key", make([]byte, 11), 0, 0)
+	m := store.NewMemory(nil)
+	_, err := m.Put(t.Context(), "key", make([]byte, 1<<20+1), 0, 0)
 	wantError(t, "Put", err, store.ErrTooLarge)
-	wantError(t, "Publish", m.Publish(t.Context(), "key", make([]byte, 6)), store.ErrTooLarge)
+	wantError(t, "Publish", m.Publish(t.Context(), "key", make([]byte, 64<<10+1)), store.ErrTooLarge)
 }
 
 func TestMemoryOverflowIsReportedInPlace(t *testing.T) {
-	m := store.NewMemory(&store.MemoryOptions{MaxQueue: 2})
+	m := store.NewMemory(nil)
 	s, err := m.Subscribe(t.Context(), "topic")
 	wantError(t, "Subscribe", err, nil)
 	publish := func(message string) {
@@ -122,12 +122,15 @@ func TestMemoryOverflowIsReportedInPlace(t *testing.T) {
 			t.Fatalf("Next returned %q, %v, want %q, %v", message, err, want, wantErr)
 		}
 	}
-	publish("a")
-	publish("b")
+	for i := range 64 {
+		publish(fmt.Sprint(i))
+	}
 	publish("lost")
-	expect("a", nil)
+	expect("0", nil)
 	publish("lost too, or it would come before the report")
-	expect("b", nil)
+	for i := range 63 {
+		expect(fmt.Sprint(i+1), nil)
+	}
 	expect("", store.ErrOverflow)
 	publish("c")
 	expect("c", nil)
@@ -135,8 +138,19 @@ func TestMemoryOverflowIsReportedInPlace(t *testing.T) {
 	expect("", store.ErrClosed)
 }
 
+// nearlyFull returns a store that has room for n more subscriptions.
+func nearlyFull(t *testing.T, n int) *store.Memory {
+	t.Helper()
+	m := store.NewMemory(nil)
+	for range 1<<16 - n {
+		_, err := m.Subscribe(t.Context(), "others")
+		wantError(t, "Subscribe", err, nil)
+	}
+	return m
+}
+
 func TestMemoryMaxSubscriptions(t *testing.T) {
-	m := store.NewMemory(&store.MemoryOptions{MaxSubscriptions: 1})
+	m := nearlyFull(t, 1)
 	first, err := m.Subscribe(t.Context(), "topic")
 	wantError(t, "Subscribe", err, nil)
 	_, err = m.Subscribe(t.Context(), "other")
@@ -149,7 +163,7 @@ func TestMemoryMaxSubscriptions(t *testing.T) {
 
 // Closing a subscription more than once frees only one place.
 func TestMemoryClosedTwice(t *testing.T) {
-	m := store.NewMemory(&store.MemoryOptions{MaxSubscriptions: 2})
+	m := nearlyFull(t, 2)
 	var all []store.Subscription
 	for range 2 {
 		s, err := m.Subscribe(t.Context(), "topic")

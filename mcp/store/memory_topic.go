@@ -11,6 +11,14 @@ import (
 	"sync"
 )
 
+// Limits of topics. A message says that something has changed, and which; a subscriber that
+// falls behind learns from one overflow as much as from many messages.
+const (
+	maxSubscriptions = 1 << 16 // to all topics
+	maxMessage       = 64 << 10
+	maxQueue         = 64 // messages of one subscription, shared with others
+)
+
 // topics holds the subscriptions of a Memory by topic.
 type topics struct {
 	mu    sync.RWMutex
@@ -23,7 +31,6 @@ type topics struct {
 type memorySubscription struct {
 	topics *topics
 	topic  string
-	limit  int
 	ready  chan struct{} // has an element if Next should look again
 
 	mu     sync.Mutex
@@ -41,8 +48,8 @@ func (m *Memory) Publish(ctx context.Context, topic string, message []byte) erro
 	if err := CheckKey(topic); err != nil {
 		return err
 	}
-	if len(message) > m.options.MaxMessage {
-		return fmt.Errorf("%w: message of %d bytes, at most %d are allowed", ErrTooLarge, len(message), m.options.MaxMessage)
+	if len(message) > maxMessage {
+		return fmt.Errorf("%w: message of %d bytes, at most %d are allowed", ErrTooLarge, len(message), maxMessage)
 	}
 	message = bytes.Clone(message)
 	m.topics.mu.RLock()
@@ -66,10 +73,10 @@ func (m *Memory) Subscribe(ctx context.Context, topic string) (Subscription, err
 	t := &m.topics
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.count >= m.options.MaxSubscriptions {
+	if t.count >= maxSubscriptions {
 		return nil, fmt.Errorf("%w: %d subscriptions", ErrFull, t.count)
 	}
-	s := &memorySubscription{topics: t, topic: strings.Clone(topic), limit: m.options.MaxQueue, ready: make(chan struct{}, 1)}
+	s := &memorySubscription{topics: t, topic: strings.Clone(topic), ready: make(chan struct{}, 1)}
 	if t.named == nil {
 		t.named = map[string]map[*memorySubscription]struct{}{}
 	}
@@ -86,7 +93,7 @@ func (m *Memory) Subscribe(ctx context.Context, topic string) (Subscription, err
 func (s *memorySubscription) put(message []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.lost || len(s.queue) >= s.limit {
+	if s.lost || len(s.queue) >= maxQueue {
 		s.lost = true
 	} else {
 		s.queue = append(s.queue, message)

@@ -22,7 +22,7 @@ func newBench(b testing.TB, withTasks bool) (mux *mcp.Mux, ended chan struct{}) 
 	mux, ended = mcp.NewMux("bench", "1", nil), make(chan struct{}, 1)
 	var m *tasks.Manager
 	if withTasks {
-		m = tasks.New("bench", &tasks.Options{Store: store.NewMemory(&store.MemoryOptions{MaxBytes: 1 << 30}), TTL: 2 * time.Second, MaxAnonymous: 1 << 30})
+		m = tasks.New("bench", &tasks.Options{Store: store.NewMemory(&store.MemoryOptions{MaxBytes: 1 << 30}), TTL: 2 * time.Second, MaxPerCaller: 1 << 30})
 		m.Register(mux)
 		b.Cleanup(func() { _ = m.Shutdown(context.Background()) })
 	}
@@ -96,7 +96,7 @@ func TestBudget(t *testing.T) {
 func BenchmarkWaiting(b *testing.B) {
 	const count = 10_000
 	for b.Loop() {
-		r := newReplica(b, store.NewMemory(&store.MemoryOptions{MaxBytes: 1 << 30}), &tasks.Options{MaxAnonymous: 1 << 30}, nil)
+		r := newReplica(b, store.NewMemory(&store.MemoryOptions{MaxBytes: 1 << 30}), &tasks.Options{MaxPerCaller: 1 << 30}, nil)
 		var asked atomic.Int64
 		r.tool("ask", func(ctx context.Context) (string, error) {
 			c, err := mcp.Elicit[codec](ctx, "codec", "Which codec?")

@@ -57,10 +57,10 @@ func TestMaxPerCaller(t *testing.T) {
 	})
 }
 
-// The tasks of all unauthenticated callers have a separate limit.
+// The tasks of all unauthenticated callers have a separate limit, ten times that of one caller.
 func TestMaxAnonymous(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		r := newReplica(t, store.NewMemory(nil), &tasks.Options{MaxPerCaller: 1, MaxAnonymous: 320, TTL: time.Hour}, nil)
+		r := newReplica(t, store.NewMemory(nil), &tasks.Options{MaxPerCaller: 32, TTL: time.Hour}, nil)
 		r.tool("quick", func(context.Context) (string, error) { return "", nil })
 		anonymous, ada := r.connect(t), r.connectAs(t, &mcp.Principal{Subject: "ada"})
 		begun := 0
@@ -85,7 +85,7 @@ func TestMaxAnonymous(t *testing.T) {
 // that wait for answers, are not rejected.
 func TestMaxWorking(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		r := newReplica(t, store.NewMemory(nil), &tasks.Options{MaxWorking: 64, MaxRunning: 8}, nil)
+		r := newReplicaWithin(t, store.NewMemory(nil), &tasks.Options{MaxRunning: 8}, nil, 64)
 		gate := make(chan struct{})
 		r.tool("quick", func(context.Context) (string, error) { <-gate; return "", nil })
 		c := r.connectAs(t, &mcp.Principal{Subject: "ada"})
@@ -229,7 +229,7 @@ func TestCallsWithoutTaskDoNotCount(t *testing.T) {
 	})
 	inBubble(t, func(t *testing.T) {
 		opts := &tasks.Options{MaxRunning: 1, MaxPerCaller: 2, TTL: time.Hour}
-		r := newReplica(t, store.NewMemory(&store.MemoryOptions{MaxValue: 64 << 10}), opts, nil)
+		r := newReplica(t, smallStore{store.NewMemory(nil)}, opts, nil)
 		r.tool("wait", func(ctx context.Context) (string, error) {
 			<-ctx.Done()
 			return "", context.Cause(ctx)
@@ -242,6 +242,16 @@ func TestCallsWithoutTaskDoNotCount(t *testing.T) {
 		}
 		start(t, c, "wait")
 	})
+}
+
+// A smallStore refuses values of more than 64 KiB.
+type smallStore struct{ store.Store }
+
+func (s smallStore) Put(ctx context.Context, key string, value []byte, version uint64, ttl time.Duration) (uint64, error) {
+	if len(value) > 64<<10 {
+		return 0, store.ErrTooLarge
+	}
+	return s.Store.Put(ctx, key, value, version, ttl)
 }
 
 // The state of a caller is kept as long as the tasks of any tool, not only of tools with

@@ -91,7 +91,7 @@ type abandoned struct {
 // late, so the sweeper repeats the removal for the duration of a lease.
 func (m *Manager) abandon(ctx context.Context, rec *record) {
 	m.mu.Lock()
-	if len(m.abandoned) < m.opts.MaxWorking {
+	if len(m.abandoned) < m.maxWorking {
 		m.abandoned[rec.Task.ID] = abandoned{rec, time.Now()}
 	}
 	m.mu.Unlock()

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"hash/crc32"
 	"iter"
+	"math"
 	"strconv"
 	"time"
 
@@ -209,11 +210,15 @@ func (s shards) change(ctx context.Context, st store.Values, id string, ttl time
 }
 
 func (m *Manager) working() shards {
-	return shardsFor(m.opts.MaxWorking, workingShards, func(shard int) string { return m.key("working", strconv.Itoa(shard)) })
+	return shardsFor(m.maxWorking, workingShards, func(shard int) string { return m.key("working", strconv.Itoa(shard)) })
 }
 
+// anonymousFor returns the maximum number of tasks kept for all unauthenticated callers, given
+// that for an authenticated one: they are many, and cannot be told apart.
+func anonymousFor(maxPerCaller int) int { return 10 * min(maxPerCaller, math.MaxInt/10) }
+
 func (m *Manager) anonymous() shards {
-	return shardsFor(m.opts.MaxAnonymous, anonymousShards, func(shard int) string { return m.key("caller", "/"+strconv.Itoa(shard)) })
+	return shardsFor(anonymousFor(m.opts.MaxPerCaller), anonymousShards, func(shard int) string { return m.key("caller", "/"+strconv.Itoa(shard)) })
 }
 
 // list adds a working task to the list, with its round. A round ends when the task waits

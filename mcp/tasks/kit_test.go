@@ -158,6 +158,13 @@ type replica struct {
 // newReplica returns a replica of a server. Nil options mean short intervals.
 func newReplica(t testing.TB, shared store.Store, o *tasks.Options, b *tasks.BackgroundOptions) *replica {
 	t.Helper()
+	return newReplicaWithin(t, shared, o, b, 0)
+}
+
+// newReplicaWithin is newReplica with a limit on the number of working tasks. 0 means the
+// constant.
+func newReplicaWithin(t testing.TB, shared store.Store, o *tasks.Options, b *tasks.BackgroundOptions, working int) *replica {
+	t.Helper()
 	opts := tasks.Options{PollInterval: 100 * time.Millisecond, Lease: 3 * time.Second}
 	if o != nil {
 		opts = *o
@@ -169,7 +176,7 @@ func newReplica(t testing.TB, shared store.Store, o *tasks.Options, b *tasks.Bac
 	mux := mcp.NewMux("farm", "1", &mcp.MuxOptions{Logger: opts.Logger, StateKeys: [][]byte{key[:]}, StateStore: shared})
 	r := &replica{mux: mux, link: &link{shared: shared}, key: key[:]}
 	opts.Store = r.link
-	r.manager = tasks.New("farm", &opts)
+	r.manager = tasks.NewWithin("farm", &opts, working)
 	r.manager.Register(r.mux)
 	r.background = r.mux.With(r.manager.Background(b))
 	t.Cleanup(func() { r.shutdown(t) })

@@ -43,25 +43,16 @@ type Options struct {
 	// together, get at most three times as many as are free for others: three quarters, if
 	// no one else has any. 0 means 64.
 	MaxRunning int
-	// MaxWorking is the approximate maximum number of tasks, across all replicas, that are
-	// running or waiting to run. Beyond it, a call that would have to wait is rejected. 0
-	// means 10,000. Tasks that wait for answers are not counted, and go on once they have them.
-	MaxWorking int
 	// MaxPerCaller is the maximum number of tasks kept for one authenticated caller,
-	// including finished tasks. 0 means 1000.
+	// including finished tasks. For all unauthenticated callers together, about ten times as
+	// many are kept. 0 means 1000.
 	MaxPerCaller int
-	// MaxAnonymous is the approximate maximum number of tasks kept for all unauthenticated
-	// callers together, including finished tasks. 0 means 10,000.
-	MaxAnonymous int
 	// MaxBytes is the maximum size, in bytes, of the tasks kept for one authenticated
 	// caller, and for all unauthenticated callers together: their requests, results,
 	// answers, and values of Once. Tasks of up to 2 KiB do not count. Beyond it, calls are
-	// rejected, and a task whose result does not fit fails. 0 means 12 MiB, less than a
-	// quarter of a [store.Memory] with default options, or MaxResult if that is more.
+	// rejected, and a task whose result does not fit fails. A single result may have at most
+	// 16 MiB. 0 means 12 MiB, less than a quarter of a [store.Memory] with default options.
 	MaxBytes int
-	// MaxResult is the maximum size of a result, in bytes of JSON. 0 means 16 MiB, or
-	// MaxBytes if that is less.
-	MaxResult int
 	// Logger receives diagnostic messages. Nil means slog.Default.
 	Logger *slog.Logger
 }
@@ -79,16 +70,24 @@ func (o *Options) withDefaults() Options {
 	opts.Lease = cmp.Or(opts.Lease, 30*time.Second)
 	opts.MaxAttempts = cmp.Or(opts.MaxAttempts, 5)
 	opts.MaxRunning = cmp.Or(opts.MaxRunning, 64)
-	opts.MaxWorking = cmp.Or(opts.MaxWorking, 10_000)
 	opts.MaxPerCaller = cmp.Or(opts.MaxPerCaller, 1000)
-	opts.MaxAnonymous = cmp.Or(opts.MaxAnonymous, 10_000)
-	opts.MaxBytes = cmp.Or(opts.MaxBytes, max(12<<20, opts.MaxResult))
-	opts.MaxResult = cmp.Or(opts.MaxResult, min(16<<20, opts.MaxBytes))
+	opts.MaxBytes = cmp.Or(opts.MaxBytes, 12<<20)
 	if opts.Logger == nil {
 		opts.Logger = slog.Default()
 	}
 	return opts
 }
+
+const (
+	// maxWorking is the approximate maximum number of tasks, across all replicas, that are
+	// running or waiting to run. Each replica reads their list, of some 50 bytes for each, when
+	// it sweeps.
+	maxWorking = 10_000
+
+	// maxResult is the maximum size of a result, in bytes of JSON. A response of that size
+	// is as much as clients accept by default, with what is around it.
+	maxResult = 16 << 20
+)
 
 // A Manager stores tasks, runs them and serves requests about them. It must be created by
 // [New] and is safe for concurrent use.
@@ -99,6 +98,8 @@ type Manager struct {
 	opts  Options
 	store store.Store
 	owner string // identifies this process
+
+	maxWorking int // the constant, except in tests
 
 	ctx    context.Context // of running tasks; cancelled by Shutdown
 	cancel context.CancelCauseFunc
@@ -124,11 +125,11 @@ type Manager struct {
 // use the same store must use another one. New panics if an option is negative.
 func New(name string, opts *Options) *Manager {
 	o := opts.withDefaults()
-	if min(o.TTL, o.PollInterval, o.Lease) < 0 || min(o.MaxAttempts, o.MaxRunning, o.MaxWorking, o.MaxPerCaller, o.MaxAnonymous, o.MaxBytes, o.MaxResult) < 0 {
+	if min(o.TTL, o.PollInterval, o.Lease) < 0 || min(o.MaxAttempts, o.MaxRunning, o.MaxPerCaller, o.MaxBytes) < 0 {
 		panic("tasks: New with a negative option")
 	}
 	m := &Manager{
-		name: name, opts: o, store: bound(o.Store, o.Lease/3), owner: rand.Text(), longest: o.TTL,
+		name: name, opts: o, maxWorking: maxWorking, store: bound(o.Store, o.Lease/3), owner: rand.Text(), longest: o.TTL,
 		running: map[string]*run{}, slotsOf: map[string]int{}, watchers: map[string]map[*watcher]struct{}{},
 		abandoned: map[string]abandoned{}, seen: map[string]sighting{},
 	}

@@ -149,8 +149,8 @@ func (m *Manager) runLater(ctx context.Context, rec *record) {
 // record.
 func (r *run) complete(ctx context.Context, res mcp.Result) error {
 	raw, err := r.encode(ctx, res)
-	if err == nil && len(raw) > r.manager.opts.MaxResult {
-		err = mcp.Errorf(mcp.CodeTooLarge, "the result of the task has %d bytes; the limit is %d", len(raw), r.manager.opts.MaxResult)
+	if limit := min(maxResult, r.manager.opts.MaxBytes); err == nil && len(raw) > limit {
+		err = mcp.Errorf(mcp.CodeTooLarge, "the result of the task has %d bytes; the limit is %d", len(raw), limit)
 	}
 	if err != nil {
 		return r.settle(ctx, func(rec *record) error { rec.fail(nil, err); return nil })

@@ -88,7 +88,7 @@ func oneFailure(t *testing.T, n int, f fault) (reached bool) {
 // the limit, the task ends with a clear error.
 func TestTooLarge(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		opts := &tasks.Options{MaxResult: 3 << 20, Lease: 5 * time.Second}
+		opts := &tasks.Options{MaxBytes: 3 << 20, Lease: 5 * time.Second}
 		r := newReplica(t, store.NewMemory(nil), opts, nil)
 		size := 0
 		r.tool("result", func(context.Context) (string, error) { return strings.Repeat("x", size), nil })

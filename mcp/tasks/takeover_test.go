@@ -187,7 +187,7 @@ func newBusyReplica(t *testing.T, shared store.Store) *replica {
 func TestListingOutlivesShortTasks(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		shared := store.NewMemory(nil)
-		opts := &tasks.Options{TTL: time.Minute, Lease: 10 * time.Second, MaxWorking: 10_000}
+		opts := &tasks.Options{TTL: time.Minute, Lease: 10 * time.Second}
 		day := &tasks.BackgroundOptions{TTL: 24 * time.Hour}
 		first, second := newReplica(t, shared, opts, day), newReplica(t, shared, opts, day)
 		first.tool("long", func(ctx context.Context) (string, error) { <-ctx.Done(); return "", context.Cause(ctx) })

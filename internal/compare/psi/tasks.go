@@ -17,7 +17,7 @@ import (
 // addTasks adds a task manager and a tool that elicits input. It returns the mux for the
 // measured tools: mux itself, or one behind the manager.
 func addTasks(mux *mcp.Mux, where string) *mcp.Mux {
-	manager := tasks.New("compare", &tasks.Options{Store: store.NewMemory(&store.MemoryOptions{MaxBytes: 1 << 30}), MaxAnonymous: 1 << 30})
+	manager := tasks.New("compare", &tasks.Options{Store: store.NewMemory(&store.MemoryOptions{MaxBytes: 1 << 30}), MaxPerCaller: 1 << 30})
 	manager.Register(mux)
 	mux.With(manager.Background(nil)).Tool("ask", mcp.ToolFunc(ask, nil))
 	if where == "behind" { // ended tasks expire soon

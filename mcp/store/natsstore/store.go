@@ -37,9 +37,6 @@ type Options struct {
 	InMemory bool
 	// MaxBytes limits the size of the stream when it is created. 0 means 1 GiB.
 	MaxBytes int64
-	// MaxQueue is the number of messages that may be queued in one subscription before it
-	// overflows. 0 means 1024.
-	MaxQueue int
 	// Timeout bounds every operation, including the time to reconnect. It is at most 30
 	// seconds. 0 means 10 seconds.
 	Timeout time.Duration
@@ -48,6 +45,10 @@ type Options struct {
 // duplicates is how long a server recognizes a repeated write. It bounds Options.Timeout.
 const duplicates = 30 * time.Second
 
+// maxQueue is the number of messages that may be queued in one subscription. It is more than
+// in memory, because they arrive in bursts.
+const maxQueue = 1024
+
 var namespacePattern = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 func (o *Options) withDefaults() (Options, error) {
@@ -55,7 +56,7 @@ func (o *Options) withDefaults() (Options, error) {
 	if o != nil {
 		opts = *o
 	}
-	if opts.Replicas < 0 || opts.MaxBytes < 0 || opts.MaxQueue < 0 || opts.Timeout < 0 {
+	if opts.Replicas < 0 || opts.MaxBytes < 0 || opts.Timeout < 0 {
 		return opts, fmt.Errorf("natsstore: an option is negative: %+v", opts)
 	}
 	opts.Namespace = cmp.Or(opts.Namespace, "psi")
@@ -66,7 +67,6 @@ func (o *Options) withDefaults() (Options, error) {
 		return opts, fmt.Errorf("natsstore: Options.Timeout is %v, at most %v are possible", opts.Timeout, duplicates)
 	}
 	opts.MaxBytes = cmp.Or(opts.MaxBytes, 1<<30)
-	opts.MaxQueue = cmp.Or(opts.MaxQueue, 1024)
 	opts.Timeout = cmp.Or(opts.Timeout, 10*time.Second)
 	return opts, nil
 }

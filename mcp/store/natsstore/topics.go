@@ -57,7 +57,7 @@ func (s *Store) Subscribe(ctx context.Context, topic string) (store.Subscription
 	if err := s.check(ctx, topic); err != nil {
 		return nil, err
 	}
-	sub := &subscription{Queue: hints.NewQueue(s.opts.MaxQueue), store: s}
+	sub := &subscription{Queue: hints.NewQueue(maxQueue), store: s}
 	incoming, err := s.nc.Subscribe(s.topicSubject(topic), func(m *nats.Msg) { sub.Put(m.Data) })
 	if err != nil {
 		return nil, fmt.Errorf("natsstore: subscribe: %w", err)

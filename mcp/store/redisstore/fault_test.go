@@ -116,11 +116,11 @@ func TestNamespaces(t *testing.T) {
 
 // A full store rejects new values, but values can still be taken from it.
 func TestFullStore(t *testing.T) {
-	s := open(t, connect(t, start(t, "--maxmemory", "8mb").address()), &redisstore.Options{MaxValue: 100_000, Timeout: time.Second})
+	s := open(t, connect(t, start(t, "--maxmemory", "8mb").address()), &redisstore.Options{Timeout: time.Second})
 	ctx := t.Context()
-	_, err := s.Put(ctx, "key", make([]byte, 100_001), 0, 0)
+	_, err := s.Put(ctx, "key", make([]byte, 1<<20+1), 0, 0)
 	wantError(t, "Put of a large value", err, store.ErrTooLarge)
-	wantError(t, "Publish of a large message", s.Publish(ctx, "topic", make([]byte, 100_001)), store.ErrTooLarge)
+	wantError(t, "Publish of a large message", s.Publish(ctx, "topic", make([]byte, 1<<20+1)), store.ErrTooLarge)
 
 	keys := 0
 	for err = nil; err == nil; keys++ {
@@ -148,7 +148,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		want string
 	}{
 		"namespace": {redisstore.Options{Namespace: "{a}"}, `the namespace "{a}" must have 1 to 64 letters`},
-		"negative":  {redisstore.Options{MaxQueue: -1}, "an option is negative"},
+		"negative":  {redisstore.Options{Timeout: -1}, "an option is negative"},
 		"eviction":  {redisstore.Options{}, "maxmemory-policy allkeys-lru): set it to noeviction"},
 	} {
 		t.Run(name, func(t *testing.T) {

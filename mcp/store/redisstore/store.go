@@ -26,14 +26,14 @@ type Options struct {
 	// Namespace separates servers that share one Redis. All replicas of a server must use
 	// the same one. It has up to 64 letters, digits, dashes and underscores. "" means "psi".
 	Namespace string
-	// MaxValue bounds a value or message, in bytes. 0 means 1 MiB.
-	MaxValue int
-	// MaxQueue is the number of messages that may be queued in one subscription before it
-	// overflows. 0 means 1024.
-	MaxQueue int
 	// Timeout bounds every operation, including the time to reconnect. 0 means 10 seconds.
 	Timeout time.Duration
 }
+
+const (
+	maxValue = 1 << 20 // bytes of a value or message, as in store.Memory
+	maxQueue = 1024    // messages in one subscription: more than in memory, because they arrive in bursts
+)
 
 var namespacePattern = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
@@ -42,15 +42,13 @@ func (o *Options) withDefaults() (Options, error) {
 	if o != nil {
 		opts = *o
 	}
-	if min(opts.MaxValue, opts.MaxQueue) < 0 || opts.Timeout < 0 {
+	if opts.Timeout < 0 {
 		return opts, fmt.Errorf("redisstore: an option is negative: %+v", opts)
 	}
 	opts.Namespace = cmp.Or(opts.Namespace, "psi")
 	if !namespacePattern.MatchString(opts.Namespace) {
 		return opts, fmt.Errorf("redisstore: the namespace %q must have 1 to 64 letters, digits, dashes and underscores", opts.Namespace)
 	}
-	opts.MaxValue = cmp.Or(opts.MaxValue, 1<<20)
-	opts.MaxQueue = cmp.Or(opts.MaxQueue, 1024)
 	opts.Timeout = cmp.Or(opts.Timeout, 10*time.Second)
 	return opts, nil
 }
@@ -207,8 +205,8 @@ func (s *Store) check(ctx context.Context, key string, size int) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if size > s.opts.MaxValue {
-		return fmt.Errorf("%w: %d bytes, at most %d are allowed", store.ErrTooLarge, size, s.opts.MaxValue)
+	if size > maxValue {
+		return fmt.Errorf("%w: %d bytes, at most %d are allowed", store.ErrTooLarge, size, maxValue)
 	}
 	return store.CheckKey(key)
 }

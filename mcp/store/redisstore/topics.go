@@ -76,7 +76,7 @@ func (s *Store) join(channel string) *subscription {
 		s.topics[channel] = t
 		go t.run(ctx)
 	}
-	sub := &subscription{Queue: hints.NewQueue(s.opts.MaxQueue), topic: t}
+	sub := &subscription{Queue: hints.NewQueue(maxQueue), topic: t}
 	t.subscriptions[sub] = struct{}{}
 	return sub
 }
