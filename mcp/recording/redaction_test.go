@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/recording"
+	"github.com/go-psi/psi/mcp/transport"
 )
 
 // The program's own rules redact further secrets, in addition to those that are always
@@ -42,5 +43,29 @@ func TestRedaction(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A recording with rules of its own is replayed with the same rules.
+func TestReplayRedaction(t *testing.T) {
+	rules := &recording.Redaction{Text: func(text string) string { return strings.ReplaceAll(text, "555-1234", "(phone)") }}
+	call := func(to transport.Transport, text string) error {
+		c, err := mcp.NewClient("c", "v1", nil).Connect(t.Context(), to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		_, err = mcp.Call[any](t.Context(), c, "echo", map[string]any{"text": text})
+		return err
+	}
+	var file lockedBuffer
+	if err := call(recording.NewRecorder(&file, &recording.RecorderOptions{Redaction: rules}).Transport(mcp.InProcess(newMux())), "call 555-1234"); err != nil {
+		t.Fatal(err)
+	}
+	for _, opts := range []*recording.ReplayOptions{{Redaction: rules}, nil} {
+		replay := recording.NewReplay(read(t, file.String()), opts)
+		if err := call(replay.Transport(), "call 555-1234"); (err == nil) != (opts != nil) {
+			t.Errorf("with the options %+v: %v", opts, err)
+		}
 	}
 }
