@@ -36,7 +36,7 @@ func TestKilledProcesses(t *testing.T) {
 	default:
 		count = 60
 	}
-	shared := store.NewMemory(&store.MemoryOptions{MaxBytes: 1 << 30, MaxValue: 1 << 28})
+	shared := store.NewMemory(&store.MemoryOptions{MaxBytes: 1 << 30})
 	c := &killed{address: serveStore(t, shared), shared: shared}
 	observer := c.observe(t)
 	ctx, cancel := context.WithCancel(t.Context())
