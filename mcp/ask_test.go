@@ -414,12 +414,17 @@ func TestMissingCapabilities(t *testing.T) {
 // Questions in an InputRequired result are validated before they are sent.
 func TestQuestionsByHand(t *testing.T) {
 	state := "s"
+	tooMany := &mcp.InputRequired{InputRequests: map[string]mcp.InputRequest{}}
+	for i := range 17 {
+		tooMany.InputRequests[fmt.Sprint(i)] = mcp.InputRequest{Method: mcp.MethodElicit, Params: json.RawMessage(`{"message":"?","requestedSchema":{"type":"object","properties":{}}}`)}
+	}
 	for want, asked := range map[string]*mcp.InputRequired{
-		"asked for input without a question or a state": {},
-		`a client cannot be asked "tools/list"`:         {InputRequests: map[string]mcp.InputRequest{"k": {Method: mcp.MethodListTools}}},
-		`the params of the question "k"`:                {InputRequests: map[string]mcp.InputRequest{"k": {Method: mcp.MethodElicit, Params: json.RawMessage(`[]`)}}},
-		`the params of the question "j"`:                {InputRequests: map[string]mcp.InputRequest{"j": {Method: mcp.MethodElicit, Params: json.RawMessage(`{"a":}`)}}},
-		"":                                              {RequestState: &state},
+		"asked for input without a question or a state":  {},
+		`a client cannot be asked "tools/list"`:          {InputRequests: map[string]mcp.InputRequest{"k": {Method: mcp.MethodListTools}}},
+		`the params of the question "k"`:                 {InputRequests: map[string]mcp.InputRequest{"k": {Method: mcp.MethodElicit, Params: json.RawMessage(`[]`)}}},
+		`the params of the question "j"`:                 {InputRequests: map[string]mcp.InputRequest{"j": {Method: mcp.MethodElicit, Params: json.RawMessage(`{"a":}`)}}},
+		`asks 17 questions at once; a client answers up`: tooMany,
+		"": {RequestState: &state},
 	} {
 		mux := mcp.NewMux("m", "v1", quiet())
 		mux.Tool("ask", mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) { return asked, nil }))

@@ -148,6 +148,21 @@ func TestFindingX7ToolsOfOlderListsAreForgotten(t *testing.T) {
 	}
 }
 
+// A schema without annotations for headers is not kept, so it may have any size.
+func TestLargeInputSchemaIsNotKept(t *testing.T) {
+	schema := json.RawMessage(`{"type":"object","description":"` + strings.Repeat("x", 9<<20) + `"}`)
+	server := &pager{page: func(string) *mcp.ListToolsResult {
+		return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "t", InputSchema: schema}}}
+	}}
+	list, err := connect(t, server, nil).ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(list.Tools) != 1 {
+		t.Error("the tool was dropped")
+	}
+}
+
 // An output schema that is too large to be compiled makes the result unvalidated, as any
 // schema that cannot be compiled does.
 func TestFindingX7LargeOutputSchema(t *testing.T) {

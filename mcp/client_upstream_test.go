@@ -398,6 +398,16 @@ func TestUpstreamListen(t *testing.T) {
 			if err != nil || len(s.Accepted.ResourceSubscriptions) != 1 {
 				t.Errorf("accepted %+v, %v", s, err)
 			}
+			server.become(nil, errors.New("gone"))
+			server.crash()
+			synctest.Wait()
+			time.AfterFunc(time.Minute, func() { server.become(withTools("t"), nil) })
+			s, err = u.Listen(t.Context(), mcp.SubscriptionFilter{ // waits for the server
+				ResourceSubscriptions: []string{"r:r"}, Extra: mcp.Extra{"extension/x": json.RawMessage("true")},
+			}, func(mcp.Change) {})
+			if err != nil || len(s.Accepted.ResourceSubscriptions) != 1 {
+				t.Errorf("accepted %+v, %v", s, err)
+			}
 		})
 	}
 }

@@ -285,5 +285,8 @@ func TestContentHasOneType(t *testing.T) {
 		if extra := res.Content[0].(*mcp.ResourceLink).Extra; len(extra) != 1 || extra["x"] == nil {
 			t.Errorf("got %s", extra)
 		}
+		if len(foreign.Extra) != 2 { // the same for the next call
+			t.Errorf("the handler's content has %s", foreign.Extra)
+		}
 	})
 }

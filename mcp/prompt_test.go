@@ -174,6 +174,7 @@ func TestPromptFuncPanics(t *testing.T) {
 	wantPanic(t, func() {
 		mcp.PromptFunc(func(context.Context, none) (int, error) { return 0, nil }, nil)
 	}, "prompt_test.go:", "int")
+	wantPanic(t, func() { mcp.PromptFunc[none, string](nil, nil) }, "prompt_test.go:", "the function is nil")
 }
 
 func TestCompletion(t *testing.T) {
@@ -220,6 +221,10 @@ func TestCompletion(t *testing.T) {
 		}
 		res, err := complete("length", "v", nil)
 		if err != nil || len(res.Completion.Values) != 100 || !res.Completion.HasMore || *res.Completion.Total != 250 {
+			t.Errorf("got %+v, %v", res, err)
+		}
+		res, err = complete("length", "v0", nil) // as many as fit
+		if err != nil || len(res.Completion.Values) != 100 || res.Completion.HasMore || res.Completion.Total != nil {
 			t.Errorf("got %+v, %v", res, err)
 		}
 		_, err = complete("draft", "", nil)

@@ -72,14 +72,21 @@ func TestFindingU18ErrorsInsteadOfPanics(t *testing.T) {
 		"a bad schema": {func(m *mcp.Mux) {
 			m.Tool("b", mcp.Describe(anything, &mcp.Tool{InputSchema: []byte(`{"type":"objekt"}`)}))
 		}, "InputSchema"},
-		"typed, too":     {func(m *mcp.Mux) { m.Tool("b", mcp.ToolFunc(run, &mcp.Tool{InputSchema: []byte(`{"type":[]}`)})) }, "ToolFunc at registration_test.go:"},
-		"a bad template": {func(m *mcp.Mux) { m.Resource("r:{", reads("")) }, `resource template "r:{"`},
-		"two templates":  {func(m *mcp.Mux) { m.Resource("r:{x}", reads("")); m.Resource("r:{y}", reads("")) }, "neither is more specific"},
-		"two mounts":     {func(m *mcp.Mux) { m.Mount("x_", says("")); m.Mount("x_", says("")) }, "something is mounted there"},
-		"of a mount":     {func(m *mcp.Mux) { m.Mount("c_", child); m.Resource("mount:c_:x", reads("")) }, `belong to the mount`},
-		"a method":       {func(m *mcp.Mux) { m.Handle("tools/call", says("")) }, "it is served by the mux itself"},
-		"in a group":     {func(m *mcp.Mux) { m.Group(func(g *mcp.Mux) { g.With().Tool("a", says("")) }) }, "is registered at"},
-		"in an update":   {func(m *mcp.Mux) { must(m.Update(func(m *mcp.Mux) { m.Tool("a", says("")) })) }, "is registered at"},
+		"typed, too": {func(m *mcp.Mux) { m.Tool("b", mcp.ToolFunc(run, &mcp.Tool{InputSchema: []byte(`{"type":[]}`)})) }, "ToolFunc at registration_test.go:"},
+		"a bad output schema": {func(m *mcp.Mux) {
+			out := func(context.Context, none) (point, error) { return point{}, nil }
+			m.Tool("b", mcp.ToolFunc(out, &mcp.Tool{OutputSchema: []byte(`{"type":[]}`)}))
+		}, "ToolFunc at registration_test.go:"},
+		"another kind":      {func(m *mcp.Mux) { m.Resource("s:s", mcp.Describe(reads(""), new(mcp.Prompt))) }, "describes itself as a *mcp.Prompt"},
+		"an unknown name":   {func(m *mcp.Mux) { m.Prompt("b", completed("topik", "topic", "tone")) }, `no such name in Prompt.Arguments, which has topic, tone`},
+		"no name to choose": {func(m *mcp.Mux) { m.Prompt("b", completed("topic")) }, "no such name in Prompt.Arguments, which has none"},
+		"a bad template":    {func(m *mcp.Mux) { m.Resource("r:{", reads("")) }, `resource template "r:{"`},
+		"two templates":     {func(m *mcp.Mux) { m.Resource("r:{x}", reads("")); m.Resource("r:{y}", reads("")) }, "neither is more specific"},
+		"two mounts":        {func(m *mcp.Mux) { m.Mount("x_", says("")); m.Mount("x_", says("")) }, "something is mounted there"},
+		"of a mount":        {func(m *mcp.Mux) { m.Mount("c_", child); m.Resource("mount:c_:x", reads("")) }, `belong to the mount`},
+		"a method":          {func(m *mcp.Mux) { m.Handle("tools/call", says("")) }, "it is served by the mux itself"},
+		"in a group":        {func(m *mcp.Mux) { m.Group(func(g *mcp.Mux) { g.With().Tool("a", says("")) }) }, "is registered at"},
+		"in an update":      {func(m *mcp.Mux) { must(m.Update(func(m *mcp.Mux) { m.Tool("a", says("")) })) }, "is registered at"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			mux := mcp.NewMux("m", "v1", quiet())
@@ -109,6 +116,15 @@ func TestFindingU18ErrorsInsteadOfPanics(t *testing.T) {
 			child.RemoveTool("later")
 		})
 	}
+}
+
+// completed returns a prompt with arguments, and a completer for one that it may not have.
+func completed(completes string, arguments ...string) mcp.Handler {
+	p := &mcp.Prompt{Completers: map[string]mcp.Completer{completes: mcp.CompleteFrom("a")}}
+	for _, name := range arguments {
+		p.Arguments = append(p.Arguments, &mcp.PromptArgument{Name: name})
+	}
+	return mcp.Describe(promptSays(""), p)
 }
 
 // must panics on an unexpected error.

@@ -63,6 +63,7 @@ func TestResourceOutputs(t *testing.T) {
 	}, nil))
 	resource("empty", mcp.ResourceFunc(func(context.Context, none) ([]byte, error) { return nil, nil }, nil))
 	resource("neither", mcp.ResourceFunc(func(context.Context, none) (*mcp.ReadResourceResult, error) { return nil, nil }, nil))
+	resource("no part", mcp.ResourceFunc(func(context.Context, none) (*mcp.ResourceContents, error) { return nil, nil }, nil))
 	resource("gone", mcp.ResourceFunc(func(context.Context, none) (string, error) { return "", fmt.Errorf("open: %w", fs.ErrNotExist) }, nil))
 	resource("broken", mcp.ResourceFunc(func(context.Context, none) (string, error) { return "", errors.New("disk") }, nil))
 	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
@@ -96,8 +97,12 @@ func TestResourceOutputs(t *testing.T) {
 		}
 		_, err = read("broken")
 		wantCode(t, err, mcp.CodeInternalError)
-		_, err = read("neither")
-		wantCode(t, err, mcp.CodeInternalError)
+		for _, name := range []string{"neither", "no part"} {
+			_, err = read(name)
+			if mcp.CodeOf(err) != mcp.CodeInternalError || !strings.Contains(err.Error(), "returned neither contents nor an error") {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
 	})
 }
 
@@ -163,6 +168,25 @@ func TestResourceLister(t *testing.T) {
 			t.Errorf("listed %s", got)
 		}
 	})
+}
+
+// A list of resources that is answered with something else is left out and logged.
+func TestResourceListerOfAnotherType(t *testing.T) {
+	mux, log := logged()
+	mux.Resource("note://own", reads(""))
+	odd := mux.With(func(next mcp.Handler) mcp.Handler {
+		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+			if req.Method == mcp.MethodListResources {
+				return &mcp.EmptyResult{}, nil
+			}
+			return next.ServeMCP(ctx, req)
+		})
+	})
+	odd.Resource("note://{id}", notebook{reads("")})
+	list, err := mcptest.Connect(t, mux).ListResources(t.Context(), nil)
+	if err != nil || len(list.Resources) != 1 || !strings.Contains(log.String(), "was answered with a *mcp.EmptyResult") {
+		t.Errorf("listed %+v, %v; logged %s", list, err, log)
+	}
 }
 
 // Resource.List (U19) lists matching resources without a custom type.
