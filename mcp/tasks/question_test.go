@@ -243,6 +243,24 @@ func TestAnswersReadInATask(t *testing.T) {
 	})
 }
 
+// A call that could not become a task tries again after the poll interval. Its outcome is then
+// that of the task, even if it is an error.
+func TestAfterTriesAgain(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newReplica(t, store.NewMemory(nil), nil, &tasks.BackgroundOptions{After: time.Second})
+		r.background.Tool("fail", mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
+			<-time.After(5 * time.Second)
+			return nil, mcp.Errorf(mcp.CodeInvalidParams, "no such codec")
+		}))
+		r.link.cut()
+		time.AfterFunc(1500*time.Millisecond, func() { r.link.set(nil) })
+		h := start(t, r.connect(t), "fail")
+		if d := until(t, h, tasks.Failed); d.Error == nil || d.Error.Message != "no such codec" {
+			t.Errorf("the error is %v", d.Error)
+		}
+	})
+}
+
 // A call that cannot become a task because the store fails stays an ordinary call and keeps
 // everything that it remembers.
 func TestAfterWithoutAStore(t *testing.T) {

@@ -45,6 +45,25 @@ func TestFairUnderAConstantStream(t *testing.T) {
 	})
 }
 
+// A queued task starts as soon as a slot is free, even if the list of working tasks has been
+// swept in the meantime.
+func TestQueuedTaskOutlastsASweep(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newReplica(t, store.NewMemory(nil), &tasks.Options{MaxRunning: 1, Lease: time.Hour}, nil)
+		const sweep = 30*time.Minute + time.Second // one has ended by then, a second has not begun
+		r.tool("slow", func(context.Context) (string, error) { <-time.After(sweep); return "", nil })
+		r.tool("quick", func(context.Context) (string, error) { return "", nil })
+		c := r.connect(t)
+		start(t, c, "slow")
+		h := start(t, c, "quick")
+		<-time.After(sweep)
+		synctest.Wait()
+		if d := state(t, h); d.Status != tasks.Completed {
+			t.Errorf("the task is %s", d.Status)
+		}
+	})
+}
+
 // The cost of releasing a slot does not depend on how many tasks wait for it.
 func TestLongQueueCostsNothingMore(t *testing.T) {
 	perTask := func(waiting int) (ops float64) {

@@ -187,6 +187,13 @@ func TestCancel(t *testing.T) {
 			if d := until(t, h, tasks.Completed); text(t, d) != "done" {
 				t.Error(d)
 			}
+			before, _ := r.link.counts()
+			if err := h.Cancel(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if after, _ := r.link.counts(); after["task"] != before["task"] {
+				t.Error("a task that has ended is written again")
+			}
 		})
 	})
 }
@@ -263,17 +270,22 @@ func TestFindingV9TwoManagersOnOneMux(t *testing.T) {
 // because it is hardly intended.
 func TestFindingV10NotRegistered(t *testing.T) {
 	var logged strings.Builder
-	logger := slog.New(slog.NewTextHandler(&logged, nil))
-	mux := mcp.NewMux("farm", "1", &mcp.MuxOptions{Logger: slog.New(slog.DiscardHandler)})
-	background := mux.With(tasks.New("films", &tasks.Options{Logger: logger}).Background(nil))
-	background.Tool("quick", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "done", nil }, nil))
-	c := (&mcptest.Client{Options: *options()}).Connect(t, mux)
-	for range 2 {
-		if got, err := mcp.Call[string](t.Context(), c, "quick", struct{}{}); got != "done" || err != nil {
-			t.Errorf("%q, %v", got, err)
+	logger, before := slog.New(slog.NewTextHandler(&logged, nil)), slog.Default()
+	slog.SetDefault(logger)
+	defer slog.SetDefault(before)
+	for name, opts := range map[string]*tasks.Options{"its own logger": {Logger: logger}, "the default logger": nil} {
+		logged.Reset()
+		mux := mcp.NewMux("farm", "1", &mcp.MuxOptions{Logger: slog.New(slog.DiscardHandler)})
+		background := mux.With(tasks.New("films", opts).Background(nil))
+		background.Tool("quick", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "done", nil }, nil))
+		c := (&mcptest.Client{Options: *options()}).Connect(t, mux)
+		for range 2 {
+			if got, err := mcp.Call[string](t.Context(), c, "quick", struct{}{}); got != "done" || err != nil {
+				t.Errorf("%s: %q, %v", name, got, err)
+			}
 		}
-	}
-	if lines := strings.Count(logged.String(), "\n"); lines != 1 || !strings.Contains(logged.String(), "level=ERROR") || !strings.Contains(logged.String(), "Manager.Register") {
-		t.Errorf("logged: %s", logged.String())
+		if lines := strings.Count(logged.String(), "\n"); lines != 1 || !strings.Contains(logged.String(), "level=ERROR") || !strings.Contains(logged.String(), "Manager.Register") {
+			t.Errorf("%s: logged: %s", name, logged.String())
+		}
 	}
 }

@@ -175,6 +175,41 @@ func TestMaxAttempts(t *testing.T) {
 	})
 }
 
+// A task that has ended but could not be taken off the list of working tasks is taken off later,
+// by a sweep of any process.
+func TestStaleEntryIsRemoved(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var logged strings.Builder
+		opts := &tasks.Options{PollInterval: time.Second, Lease: 10 * time.Second, Logger: slog.New(slog.NewTextHandler(&logged, nil))}
+		shared := store.NewMemory(nil)
+		r, other := newReplica(t, shared, opts, nil), newReplica(t, shared, nil, nil)
+		r.tool("slow", func(context.Context) (string, error) { <-time.After(time.Second); return "done", nil })
+		var working []byte // the only shard in use
+		see := func(key string, value []byte) {
+			if kindOf(key) == "working" {
+				working = value
+			}
+		}
+		r.link.hook(nil, see)
+		other.link.hook(nil, see)
+		h := start(t, r.connect(t), "slow")
+		r.link.set(func(op, key string) fault {
+			if op == "put" && kindOf(key) == "working" {
+				return fails
+			}
+			return works
+		})
+		until(t, h, tasks.Completed)
+		if synctest.Wait(); len(working) == 0 || !strings.Contains(logged.String(), "a task was not taken off the list of working ones") {
+			t.Errorf("listed are %q; logged: %s", working, &logged)
+		}
+		<-time.After(time.Minute)
+		if synctest.Wait(); len(working) != 0 {
+			t.Errorf("still listed are %q", working)
+		}
+	})
+}
+
 // newBusyReplica returns a replica that serves clients but has no free slot for a task.
 func newBusyReplica(t *testing.T, shared store.Store) *replica {
 	r := newReplica(t, shared, &tasks.Options{MaxRunning: 1, Lease: time.Minute}, nil)
