@@ -206,6 +206,31 @@ func TestTransportClosesConnections(t *testing.T) {
 	}
 }
 
+// If the program has replaced the default transport by one that cannot be cloned, it is shared
+// with other clients, so its network connections stay open.
+func TestTransportLeavesSharedConnections(t *testing.T) {
+	before := http.DefaultTransport
+	defer func() { http.DefaultTransport = before }()
+	shared := &closable{RoundTripper: before}
+	http.DefaultTransport = shared
+	wire, err := mcphttp.NewTransport("http://localhost/mcp", nil).Connect(t.Context(), func(transport.Message, mcp.ID) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := wire.Close(); err != nil || shared.isClosed {
+		t.Errorf("%v; closed %t", err, shared.isClosed)
+	}
+}
+
+// closable records whether its network connections were closed.
+type closable struct {
+	http.RoundTripper
+
+	isClosed bool
+}
+
+func (c *closable) CloseIdleConnections() { c.isClosed = true }
+
 // A transport without its own http.Client does not change the default transport of the
 // program.
 func TestTransportLeavesDefaultClient(t *testing.T) {

@@ -324,7 +324,7 @@ func TestSSETransportStream(t *testing.T) {
 }
 
 // On this transport, too, an error without an ID belongs to the only pending call: a server
-// that could not read the request does not know its ID.
+// that could not read the request does not know its ID. Other responses belong to no call.
 func TestSSETransportErrorWithoutID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		said := make(chan string, 1)
@@ -335,7 +335,11 @@ func TestSSETransportErrorWithoutID(t *testing.T) {
 				return
 			}
 			stream(w, "event: endpoint\ndata: /messages\n\n")
-			stream(w, "data: "+<-said+"\n\n")
+			failed := <-said
+			for _, other := range []string{`"id":8,"error":{"code":1,"message":"of another call"}`, `"id":8,"result":{}`, `"id":null,"result":{}`} {
+				stream(w, `data: {"jsonrpc":"2.0",`+other+"}\n\n")
+			}
+			stream(w, "data: "+failed+"\n\n")
 			<-r.Context().Done()
 		}))
 		l, err := s.connect(mcphttp.NewSSETransport("http://localhost/sse", s.options(nil)))
@@ -349,6 +353,54 @@ func TestSSETransportErrorWithoutID(t *testing.T) {
 		}
 		_ = l.Close()
 	})
+}
+
+// A response that is too long fails the call that it answers, and no other: its ID is found at
+// either end, on whichever line of the event it is.
+func TestSSETransportResponseTooLong(t *testing.T) {
+	long := `{"a":"` + strings.Repeat("x", 1<<20) + `"}`
+	for name, event := range map[string]string{
+		"on one line":         `data: {"jsonrpc":"2.0","id":7,"result":` + long + "}",
+		"at the end":          `data: {"jsonrpc":"2.0","result":` + long + `,"id":7}`,
+		"on the first line":   `data: {"jsonrpc":"2.0","id":7,"result":` + "\ndata: " + long + "}",
+		"on the first of two": `data: {"jsonrpc":"2.0","id":7,"result":` + "\ndata: " + long + "\ndata: }",
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				posted := make(chan struct{}, 2)
+				s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if r.Method == http.MethodPost {
+						w.WriteHeader(http.StatusAccepted)
+						posted <- struct{}{}
+						return
+					}
+					stream(w, "event: endpoint\ndata: /messages\n\n")
+					<-posted
+					<-posted
+					stream(w, event+"\n\n"+`data: {"jsonrpc":"2.0","id":8,"result":{}}`+"\n\n")
+					<-r.Context().Done()
+				}))
+				l, err := s.connect(mcphttp.NewSSETransport("http://localhost/sse", s.options(&mcphttp.TransportOptions{MaxMessage: 1 << 10})))
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				other := make(chan error, 1)
+				go func() {
+					_, err := l.Call(ctx, toolCall(8, "2024-11-05", "b"))
+					other <- err
+				}()
+				if _, err := l.Call(ctx, toolCall(7, "2024-11-05", "a")); !errors.Is(err, mcphttp.ErrMessageTooLong) {
+					t.Errorf("the call returned %v", err)
+				}
+				if err := <-other; err != nil {
+					t.Errorf("the other call returned %v", err)
+				}
+				_ = l.Close()
+			})
+		})
+	}
 }
 
 // Some servers return the ID of a request as a string.

@@ -37,7 +37,7 @@ type overview struct {
 	}
 	Subscriptions []struct{ Covers, Waiting int }
 	Tasks         []struct {
-		Running        []struct{ ID, Tool, Message string }
+		Running        []struct{ ID, Tool, Message, Caller string }
 		Waiting, Slots int
 	}
 }
@@ -68,7 +68,9 @@ type shownRequest struct {
 func endpoint(t *testing.T, mux *mcp.Mux, opts *debug.Options) (url string, s *site) {
 	t.Helper()
 	h := mcphttp.NewHandler(mux, &mcphttp.Options{Logger: quiet})
-	server := httptest.NewServer(h)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.ServeHTTP(w, mcphttp.WithPrincipal(r, &mcp.Principal{Issuer: "test", Subject: "desk"}))
+	}))
 	t.Cleanup(server.Close)
 	opts.Endpoints = []debug.Endpoint{h}
 	return server.URL, serve(t, mux, opts)
@@ -163,7 +165,7 @@ func TestTasks(t *testing.T) {
 	if len(o.Tasks) != 1 || o.Tasks[0].Slots != 3 || len(o.Tasks[0].Running) != 1 {
 		t.Fatalf("%+v", o.Tasks)
 	}
-	if got := o.Tasks[0].Running[0]; got.Tool != "render" || got.Message != "the first frame (1 of 2)" || got.ID == "" {
+	if got := o.Tasks[0].Running[0]; got.Tool != "render" || got.Message != "the first frame (1 of 2)" || got.ID == "" || got.Caller != "desk" {
 		t.Errorf("%+v", got)
 	}
 	if page := s.page(""); !strings.Contains(page, "the first frame") || !strings.Contains(page, "tasks/get") || strings.Contains(page, h.ID) {
