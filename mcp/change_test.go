@@ -94,6 +94,21 @@ func listenFor(ctx context.Context, mux *mcp.Mux, s *sink, f mcp.SubscriptionFil
 	<-s.got // acknowledged
 }
 
+// The debug page shows subscriptions, which then go on as before.
+func TestSubscriptionsAreShown(t *testing.T) {
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Resource("r:r", reads(""))
+	s := &sink{got: make(chan string, 1)}
+	listenFor(t.Context(), mux, s, mcp.SubscriptionFilter{ResourceSubscriptions: []string{"r:r"}})
+	for range 2 {
+		if shown := core.Subscriptions(mux); len(shown) != 1 || shown[0].Covers != 1 || shown[0].Waiting != 0 {
+			t.Errorf("shown are %+v", shown)
+		}
+		mux.ResourceUpdated("r:r")
+		<-s.got
+	}
+}
+
 // T52: a dead listener does not delay the others.
 func TestDeadListener(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

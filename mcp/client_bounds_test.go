@@ -474,6 +474,32 @@ func TestDeclaredCapabilities(t *testing.T) {
 	}
 }
 
+// A gateway declares its own extensions beside what its client declares.
+func TestForwardedCapabilities(t *testing.T) {
+	elicit := func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) { return nil, nil }
+	for name, extensions := range map[string][]mcp.ClientExtension{"one": {named("example.com/x")}, "none": nil} {
+		mux := mcp.NewMux("m", "v1", quiet())
+		mux.Tool("caps", mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
+			caps := req.ClientCapabilities()
+			return mcp.TextResult(fmt.Sprint(caps.Elicitation != nil, caps.HasExtension("example.com/x"))), nil
+		}))
+		gw := connect(t, mux, &mcp.ClientOptions{Version: mcp.LatestVersion, Forward: true, Extensions: extensions})
+		got := mustCall(t, connect(t, gw, &mcp.ClientOptions{Version: mcp.LatestVersion, Elicit: elicit}), "caps", "")
+		if want := fmt.Sprint(true, extensions != nil); got != want {
+			t.Errorf("%s: got %s, want %s", name, got, want)
+		}
+	}
+}
+
+// named is an extension that does nothing.
+type named string
+
+func (n named) ID() string                { return string(n) }
+func (n named) Settings() json.RawMessage { return nil }
+func (n named) Middleware(*mcp.Conn) mcp.Middleware {
+	return func(next mcp.Handler) mcp.Handler { return next }
+}
+
 // A server may have 16 questions open for each call, of which four are being answered. While it
 // does not read the rejections, 2048 questions are kept and those beyond are dropped.
 func TestQuestionBounds(t *testing.T) {
