@@ -19,7 +19,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-psi/psi/internal/serving"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
 	"github.com/go-psi/psi/mcp/mcptrace"
@@ -83,7 +82,7 @@ func TestFindingCM16SlowListener(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			defer cancel(mcp.ErrClosed)
 			stuck, heard := make(chan struct{}), make(chan string, 8)
-			listen := func(n serving.Notifier) {
+			listen := func(n notifierFunc) {
 				req, err := mcp.NewRequest(mcp.MethodListen, &mcp.ListenParams{Notifications: mcp.SubscriptionFilter{ToolsListChanged: true}})
 				if err != nil {
 					t.Error(err)

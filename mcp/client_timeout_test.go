@@ -15,8 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-psi/psi/internal/legacyserver"
-	"github.com/go-psi/psi/internal/serving"
+	"github.com/go-psi/psi/internal/server"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcpstdio"
@@ -166,7 +165,7 @@ func TestPingTimeout(t *testing.T) {
 
 // pinged is a legacy client with configurable answers to pings.
 type pinged struct {
-	session *legacyserver.Session
+	session *server.Session
 	answer  func(n int) string // returns the member of the response to the nth ping, or "" for none
 	pings   int
 }
@@ -215,8 +214,8 @@ func TestKeepAlive(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var log lockedBuffer
 				mux := mcp.NewMux("m", "v1", quiet())
-				server := legacyserver.NewServer(mux, &legacyserver.Options{KeepAlive: time.Minute, Logger: slog.New(slog.NewTextHandler(&log, nil))})
-				l := server.NewSession(legacyserver.Details{}, nil)
+				srv := server.New(mux, &server.Options{KeepAlive: time.Minute, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+				l := srv.NewSession(server.Details{}, nil)
 				client := &pinged{session: l, answer: test.answer}
 				open, err := transport.ParseMessage([]byte(eras[1].open[0]))
 				if err != nil {
@@ -226,7 +225,7 @@ func TestKeepAlive(t *testing.T) {
 				if test.listen {
 					ctx, cancel := context.WithCancel(t.Context())
 					defer cancel()
-					go l.Listen(ctx, serving.Origin{}, client, nil)
+					go l.Listen(ctx, server.Origin{}, client, nil)
 				}
 				<-time.After(time.Hour)
 				synctest.Wait()

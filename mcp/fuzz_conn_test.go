@@ -18,7 +18,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-psi/psi/internal/legacyserver"
+	"github.com/go-psi/psi/internal/server"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
 	"github.com/go-psi/psi/mcp/transport"
@@ -264,7 +264,7 @@ func forwardedCall(ctx context.Context, _ *testing.T, c *mcp.Conn) (mcp.Result, 
 func gatewayCalls(ctx context.Context, t *testing.T, c *mcp.Conn) (mcp.Result, error) {
 	mux := mcp.NewMux("gateway", "v1", quiet())
 	mux.Mount("gw_", c)
-	session := legacyserver.NewServer(mux, &legacyserver.Options{Logger: quiet().Logger}).NewSession(legacyserver.Details{}, nil)
+	session := server.New(mux, &server.Options{Logger: quiet().Logger}).NewSession(server.Details{}, nil)
 	defer session.Close()
 	p := &legacyPeer{script: newScript(nil, 0), t: t, ctx: ctx, session: session, forgiving: true}
 	p.feed([]byte(sample{"initialize", `"protocolVersion":"2024-11-05","capabilities":` + allCaps + `,"clientInfo":{"name":"c","version":"1"}`}.message(1, `"_meta":{}`)))

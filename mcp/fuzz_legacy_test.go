@@ -14,8 +14,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/go-psi/psi/internal/legacyserver"
-	"github.com/go-psi/psi/internal/serving"
+	"github.com/go-psi/psi/internal/server"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/transport"
 )
@@ -61,7 +60,8 @@ type legacyPeer struct {
 	*script
 	t         *testing.T
 	ctx       context.Context
-	session   *legacyserver.Session
+	server    *server.Server
+	session   *server.Session
 	forgiving bool // the peer's answers may fail a request
 }
 
@@ -79,7 +79,8 @@ func (p *legacyPeer) play() {
 func (p *legacyPeer) feed(line []byte) (m transport.Message) {
 	if transport.IsBatch(line) {
 		if p.session.Batches() {
-			batch := p.session.AcceptBatch(p.ctx, line, serving.Origin{})
+			batch := p.server.Accept(line, server.Origin{})
+			p.session.Enter(p.ctx, batch)
 			batch.Serve(p)
 			p.checkBatch(batch.Append(nil))
 		}
@@ -282,12 +283,13 @@ func FuzzLegacy(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte, seed uint64) {
 		synctest.Test(t, func(t *testing.T) {
-			session := legacyserver.NewServer(mux, &legacyserver.Options{Logger: logger}).NewSession(legacyserver.Details{}, nil)
+			srv := server.New(mux, &server.Options{Logger: logger})
+			session := srv.NewSession(server.Details{}, nil)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			p := &legacyPeer{script: newScript(text, seed), t: t, ctx: ctx, session: session}
+			p := &legacyPeer{script: newScript(text, seed), t: t, ctx: ctx, server: srv, session: session}
 			var listening sync.WaitGroup
-			listening.Go(func() { session.Listen(ctx, serving.Origin{}, silent{t}, nil) })
+			listening.Go(func() { session.Listen(ctx, server.Origin{}, silent{t}, nil) })
 			synctest.Wait()
 			p.play()
 			mux.ResourceUpdated("test://fixed")

@@ -23,7 +23,7 @@ import (
 
 	jsonv2 "github.com/go-json-experiment/json"
 
-	"github.com/go-psi/psi/internal/legacyserver"
+	"github.com/go-psi/psi/internal/server"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
 	"github.com/go-psi/psi/mcp/transport"
@@ -479,7 +479,7 @@ func TestFindingCL1PauseBetweenRounds(t *testing.T) {
 			runs++
 			return &mcp.InputRequired{RequestState: &state}, nil
 		}))
-		session := legacyserver.NewServer(mux, &legacyserver.Options{MaxRounds: 100, Logger: quiet().Logger}).NewSession(legacyserver.Details{}, nil)
+		session := server.New(mux, &server.Options{MaxRounds: 100, Logger: quiet().Logger}).NewSession(server.Details{}, nil)
 		for _, m := range []string{eras[1].open[0], eras[1].request("1", "tools/call", `"name":"again"`)} {
 			parsed, err := transport.ParseMessage([]byte(m))
 			if err != nil {

@@ -15,9 +15,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-psi/psi/internal/legacyserver"
 	"github.com/go-psi/psi/internal/seam"
-	"github.com/go-psi/psi/internal/serving"
+	"github.com/go-psi/psi/internal/server"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
 	"github.com/go-psi/psi/mcp/mcptrace"
@@ -188,8 +187,8 @@ func requestOf(tb testing.TB, m transport.Message) *mcp.Request {
 }
 
 // play lets a session serve one message, and returns the response.
-func play(ctx context.Context, s *legacyserver.Session, m transport.Message, out serving.Sender) []byte {
-	c := s.Accept(ctx, m, serving.Origin{})
+func play(ctx context.Context, s *server.Session, m transport.Message, out server.Sender) []byte {
+	c := s.Accept(ctx, m, server.Origin{})
 	c.Serve(out)
 	return c.Append(nil)
 }

@@ -13,8 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-psi/psi/internal/legacyserver"
-	"github.com/go-psi/psi/internal/serving"
+	"github.com/go-psi/psi/internal/server"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcpstdio"
@@ -210,11 +209,11 @@ func TestQuestionsThatCannotAllBeAsked(t *testing.T) {
 func TestSubscriptionBounds(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Resource("test://{n}", reads("x"))
-	kept := legacyserver.State{Version: "2025-11-25"}
+	kept := server.State{Version: "2025-11-25"}
 	for n := range 999 {
 		kept.Subscriptions = append(kept.Subscriptions, fmt.Sprintf("test://%d", n))
 	}
-	session := legacyserver.NewServer(mux, nil).NewSession(legacyserver.Details{}, &kept)
+	session := server.New(mux, nil).NewSession(server.Details{}, &kept)
 	defer session.Close()
 	say := func(method string, n int) string {
 		m, err := transport.ParseMessage([]byte(eras[1].request("1", method, fmt.Sprintf(`"uri":"test://%d"`, n))))
@@ -325,10 +324,10 @@ func TestSubscribeWhileListenBegins(t *testing.T) {
 				return next.ServeMCP(ctx, req)
 			})
 		})
-		session := legacyserver.NewServer(mux, nil).NewSession(legacyserver.Details{}, &legacyserver.State{Version: "2025-11-25"})
+		session := server.New(mux, nil).NewSession(server.Details{}, &server.State{Version: "2025-11-25"})
 		defer session.Close()
 		events := make(eventSender, 4)
-		go session.Listen(t.Context(), serving.Origin{}, events, func() { events <- "ready" })
+		go session.Listen(t.Context(), server.Origin{}, events, func() { events <- "ready" })
 		synctest.Wait()
 		subscribe, err := transport.ParseMessage([]byte(`{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"res://a"}}`))
 		if err != nil {

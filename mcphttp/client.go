@@ -13,10 +13,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-psi/psi/internal/header"
 	"github.com/go-psi/psi/internal/redact"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/transport"
-	"github.com/go-psi/psi/mcphttp/internal/header"
 )
 
 // TransportOptions configure a client's connection. Nil means the zero TransportOptions.

@@ -18,10 +18,10 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/internal/drain"
+	"github.com/go-psi/psi/internal/header"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptrace"
 	"github.com/go-psi/psi/mcp/transport"
-	"github.com/go-psi/psi/mcphttp/internal/header"
 )
 
 // closeTimeout bounds the time to close a connection.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/go-chi/cors"
 
-	"github.com/go-psi/psi/mcphttp/internal/header"
+	"github.com/go-psi/psi/internal/header"
 )
 
 // CORS returns HTTP middleware that lets web pages from other origins use a [Handler] or an

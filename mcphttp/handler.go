@@ -8,11 +8,8 @@ import (
 
 	"github.com/go-psi/psi/internal/made"
 	"github.com/go-psi/psi/internal/seam"
-	"github.com/go-psi/psi/internal/serving"
 	"github.com/go-psi/psi/mcp"
-	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcphttp/internal/endpoint"
-	"github.com/go-psi/psi/mcphttp/internal/header"
 	"github.com/go-psi/psi/mcphttp/internal/legacyhttp"
 )
 
@@ -75,37 +72,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // servePost serves one message of either era, or a batch.
 func (h *Handler) servePost(w http.ResponseWriter, r *http.Request, body []byte) {
-	if transport.IsBatch(body) {
-		h.legacy.ServeBatch(w, r, body)
-		return
-	}
-	modern, legacy := parsePost(w, r, body)
+	c := h.endpoint.Server.Accept(body, endpoint.OriginOf(r))
 	switch {
-	case modern != nil:
-		serveModern(h.endpoint, w, r, modern)
-	case legacy != nil:
-		h.legacy.ServePost(w, r, body, legacy)
+	case c.Err() != nil:
+		endpoint.WriteRefusal(w, http.StatusBadRequest, c)
+	case c.IsModern():
+		serveModern(h.endpoint, w, r, c)
+	default:
+		h.legacy.ServePost(w, r, body, c)
 	}
-}
-
-// parsePost parses a message and returns it as a modern or a legacy one. If the message
-// cannot be read, parsePost writes the response and returns neither. It is a separate
-// function to keep the stacks of goroutines blocked in servePost small.
-func parsePost(w http.ResponseWriter, r *http.Request, body []byte) (modern *mcp.Request, legacy *legacyhttp.Call) {
-	m, err := transport.ParseMessage(body)
-	if err == nil && m.IsResponse() {
-		return nil, &legacyhttp.Call{Message: m}
-	}
-	var req *mcp.Request
-	if err == nil {
-		req, err = endpoint.OriginOf(r).NewRequest(&m)
-	}
-	switch {
-	case err != nil:
-		endpoint.WriteMessage(w, http.StatusBadRequest, core.AppendError(nil, m.ID, err))
-		return nil, nil
-	case serving.IsModern(req, r.Header.Get(header.Version), r.Header.Get(header.Session) != ""):
-		return req, nil
-	}
-	return nil, &legacyhttp.Call{Message: m, Request: req}
 }

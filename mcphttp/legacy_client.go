@@ -13,10 +13,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-psi/psi/internal/header"
 	"github.com/go-psi/psi/internal/revision"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/transport"
-	"github.com/go-psi/psi/mcphttp/internal/header"
 )
 
 // The methods of the handshake.

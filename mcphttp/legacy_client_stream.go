@@ -11,11 +11,11 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/go-psi/psi/internal/header"
 	"github.com/go-psi/psi/internal/pause"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptrace"
 	"github.com/go-psi/psi/mcp/transport"
-	"github.com/go-psi/psi/mcphttp/internal/header"
 )
 
 // openStream opens the standalone stream of a session, or resumes a stream that has broken

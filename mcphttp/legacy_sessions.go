@@ -19,7 +19,7 @@ import (
 func (o *Options) legacy() legacyhttp.Options {
 	s := &o.Sessions
 	opts := legacyhttp.Options{
-		Stateless: s.Stateless, Idle: s.Idle, Max: s.Max, MaxPerCaller: s.MaxPerCaller, KeepAlive: s.KeepAlive, AskTimeout: s.AskTimeout, Replay: s.Replay, Logger: o.Logger,
+		Stateless: s.Stateless, Idle: s.Idle, Max: s.Max, MaxPerCaller: s.MaxPerCaller, Replay: s.Replay, Logger: o.Logger,
 	}
 	if s.Shared != nil {
 		shared := legacyhttp.Shared(*s.Shared)

@@ -160,7 +160,8 @@ func (o *Options) withDefaults() Options {
 func (o *Options) endpoint(h mcp.Handler) *endpoint.Endpoint {
 	g := newGuard(o)
 	return endpoint.New(h, endpoint.Options{
-		MaxBody: o.MaxBody, Heartbeat: o.Heartbeat, WriteTimeout: o.WriteTimeout, BodyTimeout: o.BodyTimeout, Logger: o.Logger,
+		MaxBody: o.MaxBody, Heartbeat: o.Heartbeat, WriteTimeout: o.WriteTimeout, BodyTimeout: o.BodyTimeout,
+		AskTimeout: o.Sessions.AskTimeout, KeepAlive: o.Sessions.KeepAlive, Logger: o.Logger,
 	}, g.refusal)
 }
 

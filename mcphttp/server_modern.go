@@ -9,26 +9,20 @@ import (
 	"net/http"
 
 	"github.com/go-psi/psi/internal/bufpool"
-	"github.com/go-psi/psi/internal/serving"
+	"github.com/go-psi/psi/internal/server"
 	"github.com/go-psi/psi/mcp"
-	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcphttp/internal/endpoint"
-	"github.com/go-psi/psi/mcphttp/internal/header"
 )
 
-// serveModern serves one request of the modern era, which is independent of all others.
-func serveModern(e *endpoint.Endpoint, w http.ResponseWriter, r *http.Request, req *mcp.Request) {
-	if err := checkModern(req); err != nil {
-		endpoint.WriteMessage(w, http.StatusBadRequest, core.AppendError(nil, req.ID, err))
-		return
-	}
-	if req.IsNotification() {
-		ctx := endpoint.WithValues(r.Context(), &endpoint.Values{HTTP: r})
-		serving.NewCall(ctx, e.MCP, req, e.Logger).Serve(nil) // a notification has no response
+// serveModern serves one message of the modern era, which is independent of all others.
+func serveModern(e *endpoint.Endpoint, w http.ResponseWriter, r *http.Request, c *server.Call) {
+	if !c.IsRequest() {
+		c.Enter(endpoint.WithValues(r.Context(), &endpoint.Values{HTTP: r}), nil)
+		c.Serve(nil) // a notification has no response
 		endpoint.WriteAccepted(w)
 		return
 	}
-	isListen := req.Method == mcp.MethodListen
+	isListen := c.IsListen()
 	accepted, ok := endpoint.ChooseFormats(w, r, endpoint.Formats{JSON: !isListen, Stream: true})
 	if !ok {
 		return
@@ -39,13 +33,13 @@ func serveModern(e *endpoint.Endpoint, w http.ResponseWriter, r *http.Request, r
 	if isListen {
 		defer endpoint.AfterExpiry(r, func() { cancel(context.DeadlineExceeded) })()
 	}
-	c := &modernReply{EventWriter: endpoint.EventWriter{Writer: w, Request: r, Timeout: e.WriteTimeout, Logger: e.Logger}, accepted: accepted}
+	re := &modernReply{EventWriter: endpoint.EventWriter{Writer: w, Request: r, Timeout: e.WriteTimeout, Logger: e.Logger}, accepted: accepted}
 	if accepted.Stream {
-		defer e.StartHeartbeat(c).Stop()
+		defer e.StartHeartbeat(re).Stop()
 	}
-	call := serving.NewCall(ctx, e.MCP, req, e.Logger)
-	call.Serve(c)
-	c.finish(ctx, call)
+	c.Enter(ctx, nil)
+	c.Serve(re)
+	re.finish(ctx, c)
 }
 
 // modernContext returns the part of a modern request's context that depends on the server:
@@ -75,14 +69,14 @@ func disconnectCause(r *http.Request) error {
 }
 
 // modernReply is the response to one modern request: a JSON message or, if a notification
-// or a heartbeat is sent before it, an event stream. It implements [serving.Sender].
+// or a heartbeat is sent before it, an event stream. It implements [server.Sender].
 type modernReply struct {
 	endpoint.EventWriter
 
 	accepted endpoint.Formats
 }
 
-// Send implements [serving.Sender].
+// Send implements [server.Sender].
 func (c *modernReply) Send(ctx context.Context, message []byte) error {
 	if !c.accepted.Stream {
 		return mcp.ErrNotDelivered
@@ -95,7 +89,7 @@ func (c *modernReply) Send(ctx context.Context, message []byte) error {
 
 // finish writes the response, unless the client has disconnected. If the server ended the
 // request, the client may still be connected.
-func (c *modernReply) finish(ctx context.Context, call *serving.ModernCall) {
+func (c *modernReply) finish(ctx context.Context, call *server.Call) {
 	defer c.Close()
 	err := call.Err()
 	if errors.Is(err, mcp.ErrAbortHandler) {
@@ -135,67 +129,4 @@ func statusOf(err error) int {
 	default:
 		return http.StatusOK
 	}
-}
-
-// checkModern validates a modern request as the specification requires: the headers and the
-// metadata must be present and agree, and the version must be supported.
-func checkModern(req *mcp.Request) error {
-	checks := []func(*mcp.Request) error{requireHeaders, core.CheckMeta, compareHeaders, core.CheckVersion}
-	if req.IsNotification() {
-		checks = []func(*mcp.Request) error{compareVersion}
-	}
-	for _, check := range checks {
-		if err := check(req); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func requireHeaders(req *mcp.Request) error {
-	keys := []string{header.Version, header.Method, header.Name}
-	if !core.IsNamed(req.Method) {
-		keys = keys[:2]
-	}
-	for _, key := range keys {
-		switch n := len(req.Header[key]); {
-		case n == 0:
-			return mcp.Errorf(mcp.CodeHeaderMismatch, "the header %s is missing; requests of %s must have it", key, mcp.LatestVersion)
-		case n > 1:
-			return mcp.Errorf(mcp.CodeHeaderMismatch, "the header %s appears %d times", key, n)
-		}
-	}
-	return nil
-}
-
-func compareHeaders(req *mcp.Request) error {
-	if err := compareVersion(req); err != nil {
-		return err
-	}
-	if method := req.Header[header.Method][0]; method != req.Method {
-		return headerMismatch(header.Method, method, "method", req.Method)
-	}
-	if !core.IsNamed(req.Method) {
-		return nil
-	}
-	name, err := transport.DecodeHeaderValue(req.Header[header.Name][0])
-	if err != nil {
-		return mcp.Errorf(mcp.CodeHeaderMismatch, "the header %s: %w", header.Name, err)
-	}
-	if name != req.Name() {
-		return headerMismatch(header.Name, name, "name or URI", req.Name())
-	}
-	return nil
-}
-
-func compareVersion(req *mcp.Request) error {
-	values := req.Header[header.Version]
-	if len(values) == 0 || req.Version() == "" || values[0] == req.Version() {
-		return nil
-	}
-	return headerMismatch(header.Version, values[0], "version", req.Version())
-}
-
-func headerMismatch(key, value, member, body string) error {
-	return mcp.Errorf(mcp.CodeHeaderMismatch, "the header %s is %.80q, but the %s in the body is %.80q", key, value, member, body)
 }

@@ -7,38 +7,19 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/go-psi/psi/internal/legacyserver"
-	"github.com/go-psi/psi/internal/revision"
-	"github.com/go-psi/psi/internal/serving"
-	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/internal/server"
 )
 
 // legacySession is the session of a stream. A client that speaks an older revision opens it.
 type legacySession struct {
-	*legacyserver.Session
-	server   *streamServer
+	*server.Session
+	stream   *streamServer
 	listened atomic.Bool // Listen has been called
 }
 
 func newLegacySession(s *streamServer) *legacySession {
-	server := legacyserver.NewServer(s.handler, &legacyserver.Options{
-		MaxInFlight: s.opts.MaxInFlight, MaxRounds: s.opts.MaxRounds,
-		AskTimeout: s.opts.AskTimeout, KeepAlive: s.opts.KeepAlive, Logger: s.opts.Logger,
-	})
-	return &legacySession{server: s, Session: server.NewSession(legacyserver.Details{Principal: s.opts.Principal}, nil)}
-}
-
-// acceptBatch accepts a batch, which only one of the older revisions supports.
-func (l *legacySession) acceptBatch(data []byte) serving.Call {
-	if !l.Batches() {
-		return serving.Refusal(mcp.ID{}, mcp.Errorf(mcp.CodeInvalidRequest, "a message must be an object, not an array"))
-	}
-	return l.AcceptBatch(l.server.ctx, data, l.server.origin())
-}
-
-// owns reports whether a request or notification belongs to an older revision.
-func (l *legacySession) owns(req *mcp.Request) bool {
-	return !serving.IsModern(req, "", l.Initialized())
+	details := server.Details{Principal: s.opts.Principal, InFlight: s.inFlight}
+	return &legacySession{stream: s, Session: s.server.NewSession(details, nil)}
 }
 
 // openMoment is how long a leader serves the message that ends the handshake before it
@@ -46,17 +27,18 @@ func (l *legacySession) owns(req *mcp.Request) bool {
 // no change.
 const openMoment = time.Second
 
-func (l *legacySession) acceptRequest(a *arrival, req *mcp.Request) {
-	a.call = l.AcceptRequest(l.server.ctx, req)
-	if req.Method == revision.Initialized {
-		a.moment, a.after = openMoment, l.listenOnce
+// momentFor returns how long a leader serves a call before it resigns.
+func momentFor(c *server.Call) time.Duration {
+	if c != nil && c.CompletesHandshake() {
+		return openMoment
 	}
+	return moment
 }
 
 // listenOnce sends changes until the stream ends, if the handshake is complete and it has
 // not done so before. It calls ready once no further change can be missed.
 func (l *legacySession) listenOnce(ready func()) {
 	if l.Initialized() && l.listened.CompareAndSwap(false, true) {
-		l.Listen(l.server.listening, l.server.origin(), l.server, ready)
+		l.Listen(l.stream.listening, l.stream.origin(), l.stream, ready)
 	}
 }

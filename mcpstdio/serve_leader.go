@@ -4,7 +4,6 @@
 package mcpstdio
 
 import (
-	"cmp"
 	"errors"
 	"sync"
 	"time"
@@ -51,18 +50,18 @@ func (s *streamServer) lead() {
 // serveUnreadable answers a message that the stream could not return.
 func (s *streamServer) serveUnreadable(err error) {
 	if s.enter() {
-		a := arrival{server: s}
-		a.acceptUnreadable(err)
-		a.serve(func() {})
+		c := s.server.AcceptUnreadable(err)
+		s.start(c)
+		s.serve(c, func() {})
 	}
 }
 
 // serve accepts and serves one message, and reports whether l still leads. It does not
 // resign before the message is accepted, because the next leader may read its cancellation.
 func (l *leader) serve(data []byte) bool {
-	a := l.server.accept(data)
-	l.start(cmp.Or(a.moment, moment))
-	a.serve(l.resign)
+	c := l.server.accept(data)
+	l.start(momentFor(c))
+	l.server.serve(c, l.resign)
 	return l.finish()
 }
 

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-psi/psi/internal/serving"
+	"github.com/go-psi/psi/internal/server"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/transport"
 )
@@ -78,12 +78,13 @@ func isNilHandler(h mcp.Handler) bool {
 
 // streamServer serves one stream.
 type streamServer struct {
-	handler mcp.Handler
-	stream  transport.Stream
-	opts    StreamOptions
-	session *legacySession
-	ctx     context.Context //nolint:containedctx // of all requests; while they drain it outlives that of ServeStream
-	cancel  context.CancelCauseFunc
+	server   *server.Server
+	stream   transport.Stream
+	opts     StreamOptions
+	session  *legacySession
+	inFlight *server.InFlight // requests of all revisions
+	ctx      context.Context  //nolint:containedctx // of all requests; while they drain it outlives that of ServeStream
+	cancel   context.CancelCauseFunc
 
 	listening  context.Context //nolint:containedctx // of subscriptions, which end before other requests
 	stopListen context.CancelCauseFunc
@@ -91,41 +92,40 @@ type streamServer struct {
 	ended   chan struct{} // closed when nothing more will be read
 	endedBy error         // read after ended
 
-	mu            sync.Mutex
-	inflight      map[mcp.ID]context.CancelCauseFunc // requests of the newest revision
-	inflightBytes int                                // of the params of inflight
-	active        int                                // messages being served
-	leaders       bool                               // a leader reads, or is about to
-	idle          chan struct{}                      // closed when active is 0 while draining; nil before
+	mu      sync.Mutex
+	active  int           // messages being served
+	leaders bool          // a leader reads, or is about to
+	idle    chan struct{} // closed when active is 0 while draining; nil before
 }
 
 func newStreamServer(ctx context.Context, h mcp.Handler, stream transport.Stream, opts *StreamOptions) *streamServer {
-	s := &streamServer{handler: h, stream: stream, leaders: true, ended: make(chan struct{}), inflight: map[mcp.ID]context.CancelCauseFunc{}}
+	s := &streamServer{stream: stream, leaders: true, ended: make(chan struct{})}
 	if opts != nil {
 		s.opts = *opts
-	}
-	if s.opts.MaxInFlight <= 0 {
-		s.opts.MaxInFlight = serving.MaxInFlight
 	}
 	if s.opts.DrainTimeout == 0 {
 		s.opts.DrainTimeout = 10 * time.Second
 	}
-	if s.opts.Logger == nil {
-		s.opts.Logger = slog.Default()
-	}
+	s.server = server.New(h, &server.Options{
+		MaxInFlight: s.opts.MaxInFlight, MaxRounds: s.opts.MaxRounds,
+		AskTimeout: s.opts.AskTimeout, KeepAlive: s.opts.KeepAlive, Logger: s.opts.Logger,
+	})
+	s.inFlight = s.server.NewInFlight()
 	s.session = newLegacySession(s)
 	s.ctx, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	s.listening, s.stopListen = context.WithCancelCause(s.ctx)
 	return s
 }
 
-// Send implements [serving.Sender].
+// Send implements [server.Sender].
 func (s *streamServer) Send(ctx context.Context, message []byte) error {
 	return s.stream.Write(ctx, message)
 }
 
-// origin returns the origin of all messages of the stream.
-func (s *streamServer) origin() serving.Origin { return serving.Origin{Principal: s.opts.Principal} }
+// origin returns the origin of a message of the stream.
+func (s *streamServer) origin() server.Origin {
+	return server.Origin{Principal: s.opts.Principal, InSession: s.session.Initialized()}
+}
 
 // write sends a message, unless it is empty. It only logs an error, because the reader will
 // find the end of the stream.
@@ -134,7 +134,7 @@ func (s *streamServer) write(message []byte) {
 		return
 	}
 	if err := s.stream.Write(s.ctx, message); err != nil {
-		s.opts.Logger.DebugContext(s.ctx, "mcp: message not written", "error", err)
+		s.server.Logger.DebugContext(s.ctx, "mcp: message not written", "error", err)
 	}
 }
 
@@ -176,8 +176,8 @@ func (s *streamServer) leave() {
 }
 
 // maxActive returns the maximum number of messages that are served concurrently:
-// MaxInFlight requests of each era, and as many refusals and notifications.
-func (s *streamServer) maxActive() int { return 3*s.opts.MaxInFlight + 1 }
+// MaxInFlight requests, and twice as many refusals and notifications.
+func (s *streamServer) maxActive() int { return 3*s.server.MaxInFlight + 1 }
 
 // drain ends subscriptions and questions, waits up to DrainTimeout for the remaining
 // requests, and cancels those that are left.

@@ -27,16 +27,16 @@ const leaf = "internal leaves"
 // notLeaves lists the directories of internal that are not leaves because they use psi.
 var notLeaves = []string{
 	"internal/compare", "internal/conformance", "internal/chaos", "internal/cluster", "internal/figures", "internal/house", "internal/interop", "internal/lint", "internal/model", "internal/schemas", "internal/soak", "internal/tools",
-	"internal/serving", "internal/legacyserver", // the server sides of transports
+	"internal/server",                            // the server side of transports
 	"internal/inflight", "internal/legacyclient", // parts of the client
 }
 
 var directions = []direction{
-	{from: "mcp", except: []string{"mcp/mcptest", "mcp/config", "mcp/cmd"}, never: []string{"mcphttp", "mcpstdio", "middleware", "internal/serving", "internal/legacyserver"}},
+	{from: "mcp", except: []string{"mcp/mcptest", "mcp/config", "mcp/cmd"}, never: []string{"mcphttp", "mcpstdio", "middleware", "internal/server"}},
 	{from: "mcp/mcptest", never: []string{"middleware"}},
 	{from: "mcp/config", only: []string{"mcp/transport", "mcphttp", "mcpstdio", leaf}},
 	{from: "mcphttp", never: []string{"mcpstdio", "middleware"}},
-	{from: "mcphttp/internal/endpoint", only: []string{"mcp", "internal/serving", "mcphttp/internal/header", leaf}, never: []string{"internal/revision"}},
+	{from: "mcphttp/internal/endpoint", only: []string{"mcp", "internal/server", leaf}, never: []string{"internal/revision"}},
 	{from: "mcpstdio", never: []string{"mcphttp", "middleware"}},
 	{from: "middleware", only: []string{"mcp", leaf}},
 	{from: "jsonschema", only: []string{leaf}},

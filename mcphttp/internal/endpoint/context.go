@@ -8,7 +8,8 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/go-psi/psi/internal/serving"
+	"github.com/go-psi/psi/internal/header"
+	"github.com/go-psi/psi/internal/server"
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -82,8 +83,8 @@ func PrincipalFromContext(ctx context.Context) *mcp.Principal {
 func PrincipalOf(r *http.Request) *mcp.Principal { return PrincipalFromContext(r.Context()) }
 
 // OriginOf returns the origin of the messages that r carries.
-func OriginOf(r *http.Request) serving.Origin {
-	return serving.Origin{Principal: PrincipalOf(r), Header: r.Header}
+func OriginOf(r *http.Request) server.Origin {
+	return server.Origin{Principal: PrincipalOf(r), Header: r.Header, InSession: r.Header.Get(header.Session) != ""}
 }
 
 // AfterExpiry calls f in its own goroutine when the authentication of the caller of r

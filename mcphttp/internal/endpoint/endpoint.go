@@ -15,9 +15,10 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/internal/drain"
+	"github.com/go-psi/psi/internal/header"
 	"github.com/go-psi/psi/internal/seam"
+	"github.com/go-psi/psi/internal/server"
 	"github.com/go-psi/psi/mcp"
-	"github.com/go-psi/psi/mcphttp/internal/header"
 )
 
 var core = mcp.Internal(seam.Key{})
@@ -33,6 +34,8 @@ type Options struct {
 	// BodyTimeout bounds the time to read a request body. 0 means that
 	// http.Server.ReadTimeout applies.
 	BodyTimeout time.Duration
+	// AskTimeout and KeepAlive are those of [server.Options].
+	AskTimeout, KeepAlive time.Duration
 	// Logger receives diagnostic messages.
 	Logger *slog.Logger
 }
@@ -42,8 +45,8 @@ type Options struct {
 type Endpoint struct {
 	Options
 
-	// MCP serves the MCP requests.
-	MCP mcp.Handler
+	// Server serves the MCP requests.
+	Server *server.Server
 	// Requests tracks the HTTP requests in flight, and the work that continues after them.
 	Requests drain.Tracker
 	// Close cancels Closing, which ends subscriptions and the streams of sessions. Kill
@@ -58,7 +61,8 @@ type Endpoint struct {
 // New returns an Endpoint that serves h. The function refusal returns why a request is
 // refused, or "" if it is allowed.
 func New(h mcp.Handler, opts Options, refusal func(r *http.Request) string) *Endpoint {
-	e := &Endpoint{Options: opts, MCP: &abortHandler{h}, refusal: refusal}
+	e := &Endpoint{Options: opts, refusal: refusal}
+	e.Server = server.New(&abortHandler{h}, &server.Options{AskTimeout: opts.AskTimeout, KeepAlive: opts.KeepAlive, Logger: opts.Logger})
 	e.Closing, e.close = context.WithCancelCause(context.Background())
 	e.Killed, e.kill = context.WithCancelCause(context.Background())
 	return e

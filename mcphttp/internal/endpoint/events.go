@@ -15,8 +15,8 @@ import (
 	"github.com/tmaxmax/go-sse"
 
 	"github.com/go-psi/psi/internal/bufpool"
+	"github.com/go-psi/psi/internal/header"
 	"github.com/go-psi/psi/mcp"
-	"github.com/go-psi/psi/mcphttp/internal/header"
 )
 
 // An EventWriter writes an event stream as the response to one HTTP request. The response

@@ -12,8 +12,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-psi/psi/internal/header"
+	"github.com/go-psi/psi/internal/server"
 	"github.com/go-psi/psi/mcp"
-	"github.com/go-psi/psi/mcphttp/internal/header"
 )
 
 // WriteMessage writes one JSON message as the whole response.
@@ -32,6 +33,11 @@ func WriteAccepted(w http.ResponseWriter) { w.WriteHeader(http.StatusAccepted) }
 // WriteError writes an error response that belongs to no request.
 func WriteError(w http.ResponseWriter, status int, err error) {
 	WriteMessage(w, status, core.AppendError(nil, mcp.ID{}, err))
+}
+
+// WriteRefusal writes the error of a call that is not served.
+func WriteRefusal(w http.ResponseWriter, status int, c *server.Call) {
+	WriteMessage(w, status, core.AppendError(nil, c.ID(), c.Err()))
 }
 
 // WriteNotAllowed refuses a request because of its method. allow lists the permitted methods.

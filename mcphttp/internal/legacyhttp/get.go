@@ -12,9 +12,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/go-psi/psi/internal/header"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcphttp/internal/endpoint"
-	"github.com/go-psi/psi/mcphttp/internal/header"
 )
 
 // ServeGet opens the standalone stream of a session, or resumes any of its streams.

@@ -9,14 +9,12 @@ import (
 	"net/http"
 
 	"github.com/go-psi/psi/internal/bufpool"
-	"github.com/go-psi/psi/internal/legacyserver"
+	"github.com/go-psi/psi/internal/header"
 	"github.com/go-psi/psi/internal/revision"
 	"github.com/go-psi/psi/internal/seam"
-	"github.com/go-psi/psi/internal/serving"
+	"github.com/go-psi/psi/internal/server"
 	"github.com/go-psi/psi/mcp"
-	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcphttp/internal/endpoint"
-	"github.com/go-psi/psi/mcphttp/internal/header"
 )
 
 var core = mcp.Internal(seam.Key{})
@@ -61,58 +59,65 @@ func (h *Handler) Leftovers() string { return h.sessions.leftovers() }
 // Methods lists the HTTP methods that the endpoint serves.
 const Methods = "POST, GET, DELETE, OPTIONS"
 
-// ServePost serves one message, whose body is body.
-func (h *Handler) ServePost(w http.ResponseWriter, r *http.Request, body []byte, c *Call) {
-	if legacyserver.IsInitialize(&c.Message) {
+// ServePost serves a message, or a batch, which only revision 2025-03-26 supports. Its body is
+// body.
+func (h *Handler) ServePost(w http.ResponseWriter, r *http.Request, body []byte, c *server.Call) {
+	switch {
+	case c.IsHandshake():
 		h.serveInitialize(w, r, c)
 		return
-	}
-	about := helpOf(&c.Message)
-	if c.session = h.sessionOf(w, r, body, about); c.session == nil {
+	case c.IsBatch() && r.Header.Get(header.Session) == "" && !h.opts.Stateless:
+		writeNoBatch(w)
 		return
 	}
-	defer h.sessions.release(c.session, r)
-	h.post(w, r, c)
+	about := helpOf(c)
+	s := h.sessionOf(w, r, body, about)
+	if s == nil {
+		return
+	}
+	defer h.sessions.release(s, r)
+	h.post(w, r, s, c)
 	if h.sessions.peers != nil && about == (help{isHelp: true}) {
-		h.forwardToFormer(nowhere{}, r, h.sessions.formerOf(c.session), c.session.id(), body)
+		h.forwardToFormer(nowhere{}, r, h.sessions.formerOf(s), s.id(), body)
 	}
 }
 
 // post serves a message of a session in this process.
-func (h *Handler) post(w http.ResponseWriter, r *http.Request, c *Call) {
-	if c.Message.IsRequest() {
-		if err := needsSession(c); c.session.isTransient && err != nil {
-			endpoint.WriteMessage(w, http.StatusOK, core.AppendError(nil, c.Message.ID, err))
-			return
-		}
-		h.answer(w, r, c)
-		return
+func (h *Handler) post(w http.ResponseWriter, r *http.Request, s *session, c *server.Call) {
+	switch err := needsSession(c); {
+	case c.IsBatch() && !s.legacy.Batches():
+		writeNoBatch(w)
+	case s.isTransient && err != nil:
+		endpoint.WriteMessage(w, http.StatusOK, core.AppendError(nil, c.ID(), err))
+	case c.IsRequest(), c.IsBatch():
+		h.answer(w, r, &reply{session: s, call: c})
+	default:
+		s.legacy.Enter(endpoint.DetachedContext(r, new(endpoint.Values)), c)
+		c.Serve(noStream{})
+		endpoint.WriteAccepted(w)
 	}
-	c.accept(endpoint.DetachedContext(r, &c.values))
-	c.call.Serve(noStream{})
-	endpoint.WriteAccepted(w)
+}
+
+func writeNoBatch(w http.ResponseWriter) {
+	endpoint.WriteError(w, http.StatusBadRequest, mcp.Errorf(mcp.CodeInvalidRequest, "a message must be an object, not an array"))
 }
 
 // serveIn serves a request of a session in this process, for another replica.
 func (h *Handler) serveIn(w http.ResponseWriter, r *http.Request, s *session, body []byte) {
-	switch {
-	case r.Method == http.MethodGet:
+	switch r.Method {
+	case http.MethodGet:
 		h.get(w, r, s)
-	case r.Method == http.MethodDelete:
+	case http.MethodDelete:
 		h.delete(w, r, s)
-	case transport.IsBatch(body):
-		h.postBatch(w, r, s, body)
 	default:
-		c := &Call{session: s}
-		var err error
-		if c.Message, err = transport.ParseMessage(body); err == nil && !c.Message.IsResponse() {
-			c.Request, err = endpoint.OriginOf(r).NewRequest(&c.Message)
-		}
-		if err != nil {
-			endpoint.WriteMessage(w, http.StatusBadRequest, core.AppendError(nil, c.Message.ID, err))
+		from := endpoint.OriginOf(r)
+		from.IsLegacy = true // as the other replica has found
+		c := h.Server.Accept(body, from)
+		if c.Err() != nil {
+			endpoint.WriteRefusal(w, http.StatusBadRequest, c)
 			return
 		}
-		h.post(w, r, c)
+		h.post(w, r, s, c)
 	}
 }
 
@@ -120,7 +125,7 @@ func (h *Handler) serveIn(w http.ResponseWriter, r *http.Request, s *session, bo
 // An ID that names none is ignored, because there are clients that repeat the ID of a session
 // lost in a restart and never send an initialize without it. The new session has a new ID and
 // belongs to the sender of the request, whoever had the old one.
-func (h *Handler) serveInitialize(w http.ResponseWriter, r *http.Request, c *Call) {
+func (h *Handler) serveInitialize(w http.ResponseWriter, r *http.Request, c *server.Call) {
 	id := r.Header.Get(header.Session)
 	if id == "" || h.opts.Stateless {
 		h.initialize(w, r, c)
@@ -128,38 +133,37 @@ func (h *Handler) serveInitialize(w http.ResponseWriter, r *http.Request, c *Cal
 	}
 	if s := h.sessions.findLocal(r, id); s != nil {
 		defer h.sessions.release(s, r)
-		c.session = s
-		h.answer(w, r, c) // the session refuses it
+		h.answer(w, r, &reply{session: s, call: c}) // the session refuses it
 		return
 	}
 	switch known, err := h.sessions.isKnown(r, id); {
 	case err != nil:
-		writeUnavailable(w, c.Message.ID, err)
+		writeUnavailable(w, c.ID(), err)
 	case known:
-		endpoint.WriteMessage(w, http.StatusOK, core.AppendError(nil, c.Message.ID, legacyserver.ErrInitialized))
+		endpoint.WriteMessage(w, http.StatusOK, core.AppendError(nil, c.ID(), server.ErrInitialized))
 	default:
 		h.initialize(w, r, c)
 	}
 }
 
 // initialize opens a session, and keeps it if the handshake succeeds.
-func (h *Handler) initialize(w http.ResponseWriter, r *http.Request, c *Call) {
+func (h *Handler) initialize(w http.ResponseWriter, r *http.Request, c *server.Call) {
 	if h.opts.Stateless {
-		c.session = h.sessions.transient(r, true)
-		defer h.sessions.release(c.session, r)
-		h.answer(w, r, c)
+		s := h.sessions.transient(r, true)
+		defer h.sessions.release(s, r)
+		h.answer(w, r, &reply{session: s, call: c})
 		return
 	}
 	s, err := h.sessions.open(r)
 	if err != nil {
-		writeUnavailable(w, c.Message.ID, err)
+		writeUnavailable(w, c.ID(), err)
 		return
 	}
 	defer h.sessions.release(s, r)
 	w.Header().Set(header.Session, s.id())
-	c.session = s
-	h.answer(w, r, c)
-	if !c.isOpened { // the client does not know the session
+	re := &reply{session: s, call: c}
+	h.answer(w, r, re)
+	if !re.isOpened { // the client does not know the session
 		s.legacy.Close()
 	}
 }
@@ -197,28 +201,6 @@ func writeUnavailable(w http.ResponseWriter, id mcp.ID, err error) {
 	endpoint.WriteMessage(w, http.StatusServiceUnavailable, core.AppendError(nil, id, err))
 }
 
-// ServeBatch serves an array of messages, which only revision 2025-03-26 supports.
-func (h *Handler) ServeBatch(w http.ResponseWriter, r *http.Request, body []byte) {
-	if r.Header.Get(header.Session) == "" && !h.opts.Stateless {
-		endpoint.WriteError(w, http.StatusBadRequest, mcp.Errorf(mcp.CodeInvalidRequest, "a message must be an object, not an array"))
-		return
-	}
-	s := h.sessionOf(w, r, body, help{})
-	if s == nil {
-		return
-	}
-	defer h.sessions.release(s, r)
-	h.postBatch(w, r, s, body)
-}
-
-func (h *Handler) postBatch(w http.ResponseWriter, r *http.Request, s *session, body []byte) {
-	if !s.legacy.Batches() {
-		endpoint.WriteError(w, http.StatusBadRequest, mcp.Errorf(mcp.CodeInvalidRequest, "a message must be an object, not an array"))
-		return
-	}
-	h.answer(w, r, &Call{session: s, batch: body})
-}
-
 // ServeDelete ends a session.
 func (h *Handler) ServeDelete(w http.ResponseWriter, r *http.Request) {
 	if h.opts.Stateless {
@@ -245,36 +227,19 @@ func (h *Handler) delete(w http.ResponseWriter, r *http.Request, s *session) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// A Call is a message of an older revision, or a batch.
-type Call struct {
-	Message transport.Message // zero if it is a batch
-	Request *mcp.Request      // the message, if it is a request or a notification
-
-	batch    []byte // nil if it is a single message
+// A reply is the response to a call of a session.
+type reply struct {
 	session  *session
-	call     *legacyserver.Call
+	call     *server.Call
 	values   endpoint.Values
-	isOpened bool // it is a handshake that has succeeded
+	isOpened bool // the call is a handshake that has succeeded
 	isAbsent bool // it has no client; guarded by sessions.mu
-}
-
-// accept passes the message or the batch to the session.
-func (c *Call) accept(ctx context.Context) {
-	session := c.session.legacy
-	switch {
-	case c.batch != nil:
-		c.call = session.AcceptBatch(ctx, c.batch, endpoint.OriginOf(c.values.HTTP))
-	case c.Request != nil:
-		c.call = session.AcceptRequest(ctx, c.Request)
-	default:
-		c.call = session.Accept(ctx, c.Message, endpoint.OriginOf(c.values.HTTP))
-	}
 }
 
 // answer serves a call and writes the response: as JSON if nothing was sent before it, and
 // otherwise at the end of an event stream. If the client leaves, the call goes on, but its
 // connection is closed.
-func (h *Handler) answer(w http.ResponseWriter, r *http.Request, c *Call) {
+func (h *Handler) answer(w http.ResponseWriter, r *http.Request, c *reply) {
 	may, ok := endpoint.ChooseFormats(w, r, endpoint.Formats{JSON: true, Stream: true})
 	if !ok {
 		return
@@ -282,7 +247,7 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, c *Call) {
 	buf := bufpool.Get()
 	defer buf.Put()
 	ctx := endpoint.DetachedContext(r, &c.values)
-	c.accept(ctx)
+	c.session.legacy.Enter(ctx, c.call)
 	out := h.NewEventWriter(w, r)
 	defer out.Close()
 	defer h.sessions.setAbsent(c, false)
@@ -315,7 +280,7 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, c *Call) {
 }
 
 // serve serves the call and appends the response to dst.
-func (c *Call) serve(dst []byte, out serving.Sender) []byte {
+func (c *reply) serve(dst []byte, out server.Sender) []byte {
 	c.call.Serve(out)
 	return c.call.Append(dst)
 }
@@ -331,7 +296,7 @@ var errAbsent = mcp.Errorf(mcp.CodeInternalError, "too many calls go on without 
 
 // setAbsent records whether a call has lost its client. It cancels the call if there are too
 // many of them.
-func (ss *sessions) setAbsent(c *Call, isAbsent bool) {
+func (ss *sessions) setAbsent(c *reply, isAbsent bool) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	if c.isAbsent == isAbsent {
@@ -354,28 +319,26 @@ func (ss *sessions) setAbsent(c *Call, isAbsent bool) {
 // the response, because another replica may have to continue the session. If that fails, the
 // client is asked to repeat the request, which is harmless, unless the call is a batch. If a
 // handshake fails, the client receives no session.
-func (h *Handler) finishCall(ctx context.Context, out *endpoint.EventWriter, c *Call) (err error) {
-	if c.batch != nil || legacyserver.ChangesSession(&c.Message) && c.call.Err() == nil {
-		err = h.sessions.save(ctx, c.session, c.isHandshake())
+func (h *Handler) finishCall(ctx context.Context, out *endpoint.EventWriter, c *reply) (err error) {
+	if c.call.ChangesSession() && c.call.Err() == nil {
+		err = h.sessions.save(ctx, c.session, c.call.IsHandshake())
 	}
-	c.isOpened = c.isHandshake() && err == nil && c.session.legacy.Initialized()
-	if !c.session.legacy.Initialized() || c.isHandshake() && err != nil {
+	c.isOpened = c.call.IsHandshake() && err == nil && c.session.legacy.Initialized()
+	if !c.session.legacy.Initialized() || c.call.IsHandshake() && err != nil {
 		out.DeleteHeader(header.Session)
 	}
-	if c.batch != nil {
+	if c.call.IsBatch() {
 		return nil
 	}
 	return err
 }
 
-func (c *Call) isHandshake() bool { return c.Message.Method == revision.Initialize }
-
 // writeJSON writes the response to a call, or err if the call must be repeated, or only
 // acknowledges the call if it was cancelled.
-func (c *Call) writeJSON(ctx context.Context, w http.ResponseWriter, message []byte, err error) {
+func (c *reply) writeJSON(ctx context.Context, w http.ResponseWriter, message []byte, err error) {
 	switch {
 	case err != nil:
-		writeUnavailable(w, c.Message.ID, err)
+		writeUnavailable(w, c.call.ID(), err)
 		return
 	case len(message) == 0:
 		endpoint.WriteAccepted(w)
@@ -389,16 +352,16 @@ func (c *Call) writeJSON(ctx context.Context, w http.ResponseWriter, message []b
 }
 
 // lacksScope reports whether the handler refused the call because the caller lacks a scope.
-func (c *Call) lacksScope() bool {
+func (c *reply) lacksScope() bool {
 	_, ok := errors.AsType[*mcp.ScopeError](c.call.Err())
 	return ok
 }
 
-// noStream is the [serving.Sender] of a client that does not accept streams. Only the
+// noStream is the [server.Sender] of a client that does not accept streams. Only the
 // response can be sent to it.
 type noStream struct{}
 
-// Send implements [serving.Sender].
+// Send implements [server.Sender].
 func (noStream) Send(context.Context, []byte) error { return mcp.ErrNotDelivered }
 
 // MayServeLate reports whether ServeLate may accept a request that arrives during Shutdown.
@@ -406,19 +369,14 @@ func (h *Handler) MayServeLate(r *http.Request) bool {
 	return r.Method == http.MethodPost && r.Header.Get(header.Session) != "" && h.Killed.Err() == nil
 }
 
-// mayHelp reports whether m, a response or a cancellation, may help a request in flight to finish.
-func mayHelp(m *transport.Message) bool {
-	return m.IsResponse() || m.Method == mcp.NotificationCancelled && m.IsNotification()
-}
-
 // ServeLate accepts messages during Shutdown that help requests in flight to finish:
 // answers to their questions, and cancellations. It refuses all others.
 func (h *Handler) ServeLate(w http.ResponseWriter, r *http.Request, body []byte) {
-	if m, err := transport.ParseMessage(body); err == nil && h.MayServeLate(r) && mayHelp(&m) {
+	c := h.Server.Accept(body, endpoint.OriginOf(r))
+	if h.MayServeLate(r) && !c.IsModern() && helpOf(c).isHelp {
 		if s := h.sessions.findLocal(r, r.Header.Get(header.Session)); s != nil {
 			defer h.sessions.release(s, r)
-			s.legacy.Accept(endpoint.DetachedContext(r, new(endpoint.Values)), m, endpoint.OriginOf(r)).Serve(noStream{})
-			endpoint.WriteAccepted(w)
+			h.post(w, r, s, c)
 			return
 		}
 	}

@@ -17,10 +17,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-psi/psi/internal/header"
 	"github.com/go-psi/psi/internal/strictjson"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcphttp/internal/endpoint"
-	"github.com/go-psi/psi/mcphttp/internal/header"
 )
 
 // A hop is a request that one replica passes on to another: a POST whose header peerHeader

@@ -6,9 +6,6 @@ package legacyhttp
 import (
 	"log/slog"
 	"time"
-
-	"github.com/go-psi/psi/internal/legacyserver"
-	"github.com/go-psi/psi/mcp"
 )
 
 // Options are the options of mcphttp for sessions, with defaults applied.
@@ -17,12 +14,6 @@ type Options struct {
 	Shared            *Shared // nil if sessions stay in this process
 	Idle              time.Duration
 	Max, MaxPerCaller int
-	KeepAlive         time.Duration
-	AskTimeout        time.Duration
 	Replay            int // bytes of events that are kept for one caller
 	Logger            *slog.Logger
-}
-
-func (o *Options) server(h mcp.Handler) *legacyserver.Server {
-	return legacyserver.NewServer(h, &legacyserver.Options{AskTimeout: o.AskTimeout, KeepAlive: o.KeepAlive, Logger: o.Logger})
 }

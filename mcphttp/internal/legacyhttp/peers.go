@@ -18,11 +18,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/go-psi/psi/internal/header"
 	"github.com/go-psi/psi/internal/seal"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/store"
 	"github.com/go-psi/psi/mcphttp/internal/endpoint"
-	"github.com/go-psi/psi/mcphttp/internal/header"
 )
 
 // This file passes a request on to the replica that has its session. The replica serves it

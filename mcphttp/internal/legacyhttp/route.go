@@ -9,11 +9,11 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/go-psi/psi/internal/header"
+	"github.com/go-psi/psi/internal/server"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/store"
-	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcphttp/internal/endpoint"
-	"github.com/go-psi/psi/mcphttp/internal/header"
 )
 
 // This file decides which replica serves a request. Each session has one owner, which its
@@ -29,15 +29,15 @@ type help struct {
 }
 
 // helpOf returns what a message helps.
-func helpOf(m *transport.Message) help {
+func helpOf(c *server.Call) help {
 	switch {
-	case m.IsResponse():
-		parts := strings.Split(m.ID.String(), ".") // see questionPrefix
+	case c.IsResponse():
+		parts := strings.Split(c.ID().String(), ".") // see questionPrefix
 		if len(parts) == 3 {
 			return help{true, parts[1]}
 		}
 		return help{isHelp: true}
-	case m.Method == mcp.NotificationCancelled && m.IsNotification():
+	case c.IsCancellation():
 		return help{isHelp: true}
 	}
 	return help{}

@@ -15,14 +15,14 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/internal/digest"
-	"github.com/go-psi/psi/internal/legacyserver"
+	"github.com/go-psi/psi/internal/server"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcphttp/internal/endpoint"
 )
 
 // session is a session of the legacy era and its streams.
 type session struct {
-	legacy *legacyserver.Session
+	legacy *server.Session
 	caller *caller
 	kept   sessionEvents // guarded by the lock of kept
 
@@ -56,7 +56,7 @@ func (s *session) logID() string { return digest.Session(s.id()) }
 
 // sessions are the sessions that live in this process.
 type sessions struct {
-	server      *legacyserver.Server
+	server      *server.Server
 	opts        *Options
 	peers       *peers // nil if no other replica can serve the sessions
 	kept        kept
@@ -71,7 +71,7 @@ type sessions struct {
 
 func newSessions(e *endpoint.Endpoint, opts *Options) *sessions {
 	return &sessions{
-		server: opts.server(e.MCP), opts: opts, peers: newPeers(opts.Shared, e),
+		server: e.Server, opts: opts, peers: newPeers(opts.Shared, e),
 		byID: map[string]*session{}, callers: newCallers(opts.Replay), kept: kept{all: shelf{limit: maxAllEvents}},
 	}
 }
@@ -93,9 +93,9 @@ func (ss *sessions) open(r *http.Request) (*session, error) {
 	return ss.addLocked(rand.Text(), r, nil), nil
 }
 
-func (ss *sessions) addLocked(id string, r *http.Request, state *legacyserver.State) *session {
+func (ss *sessions) addLocked(id string, r *http.Request, state *server.State) *session {
 	s := &session{caller: ss.callers.add(callerOf(r)), kept: sessionEvents{shelf: shelf{limit: maxSessionEvents}}}
-	s.legacy = ss.server.NewSession(legacyserver.Details{
+	s.legacy = ss.server.NewSession(server.Details{
 		ID: id, Principal: endpoint.PrincipalOf(r), QuestionPrefix: ss.questionPrefix(id),
 		Closed: func() { ss.cleanUp(s) }, Reserve: s.caller.subscribed.reserve,
 	}, state)

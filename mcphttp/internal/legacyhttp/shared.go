@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/internal/digest"
-	"github.com/go-psi/psi/internal/legacyserver"
+	"github.com/go-psi/psi/internal/server"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/store"
 	"github.com/go-psi/psi/mcphttp/internal/endpoint"
@@ -22,12 +22,12 @@ import (
 
 // sessionRecord is the stored record of a session.
 type sessionRecord struct {
-	Owner   owner              `json:"owner"`
-	Former  owner              `json:"former,omitzero"` // the owner before, which may still serve requests
-	State   legacyserver.State `json:"state"`
-	Issuer  string             `json:"issuer,omitempty"`
-	Subject string             `json:"subject,omitempty"`
-	Known   bool               `json:"known,omitempty"` // there is a principal
+	Owner   owner        `json:"owner"`
+	Former  owner        `json:"former,omitzero"` // the owner before, which may still serve requests
+	State   server.State `json:"state"`
+	Issuer  string       `json:"issuer,omitempty"`
+	Subject string       `json:"subject,omitempty"`
+	Known   bool         `json:"known,omitempty"` // there is a principal
 }
 
 // principal returns the caller that the session is bound to.
@@ -308,7 +308,7 @@ func (ss *sessions) end(ctx context.Context, s *session) error {
 // may have reconnected to another replica.
 func (ss *sessions) cleanUp(s *session) {
 	ss.remove(s)
-	isSilent := errors.Is(context.Cause(s.legacy.Context()), legacyserver.ErrSilent)
+	isSilent := errors.Is(context.Cause(s.legacy.Context()), server.ErrSilent)
 	ss.mu.Lock()
 	isKept := s.isMovable || s.isDiscarded || isSilent && ss.peers != nil
 	ss.mu.Unlock()

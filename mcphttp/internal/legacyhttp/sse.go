@@ -12,10 +12,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/go-psi/psi/internal/legacyserver"
-	"github.com/go-psi/psi/internal/serving"
+	"github.com/go-psi/psi/internal/server"
 	"github.com/go-psi/psi/mcp"
-	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcphttp/internal/endpoint"
 )
 
@@ -24,8 +22,7 @@ import (
 type SSEHandler struct {
 	*endpoint.Endpoint
 
-	opts   Options
-	server *legacyserver.Server
+	opts Options
 
 	mu       sync.Mutex
 	sessions map[string]*sseSession
@@ -35,12 +32,12 @@ type SSEHandler struct {
 // NewSSEHandler returns an SSEHandler for the endpoint e. Options for sessions that outlive
 // a connection have no effect.
 func NewSSEHandler(e *endpoint.Endpoint, opts Options) *SSEHandler {
-	return &SSEHandler{Endpoint: e, opts: opts, server: opts.server(e.MCP), sessions: map[string]*sseSession{}, callers: newCallers(opts.Replay)}
+	return &SSEHandler{Endpoint: e, opts: opts, sessions: map[string]*sseSession{}, callers: newCallers(opts.Replay)}
 }
 
 // sseSession is an event stream and its session.
 type sseSession struct {
-	legacy *legacyserver.Session
+	legacy *server.Session
 	out    *endpoint.EventWriter
 	cancel context.CancelFunc // ends the stream
 
@@ -50,14 +47,14 @@ type sseSession struct {
 	setListening   func()
 }
 
-func newSSESession(legacy *legacyserver.Session, out *endpoint.EventWriter, cancel context.CancelFunc) *sseSession {
+func newSSESession(legacy *server.Session, out *endpoint.EventWriter, cancel context.CancelFunc) *sseSession {
 	s := &sseSession{legacy: legacy, out: out, cancel: cancel, initialized: make(chan struct{}), listening: make(chan struct{})}
 	s.setInitialized = sync.OnceFunc(func() { close(s.initialized) })
 	s.setListening = sync.OnceFunc(func() { close(s.listening) })
 	return s
 }
 
-// Send implements [serving.Sender].
+// Send implements [server.Sender].
 func (s *sseSession) Send(_ context.Context, message []byte) error {
 	err := s.out.Send(typedEvent("message", string(message)))
 	if err != nil {
@@ -161,7 +158,7 @@ func messageURL(r *http.Request, id string) string {
 
 // runSession sends the URL for messages and then the messages that belong to no request,
 // until ctx is done.
-func (h *SSEHandler) runSession(ctx context.Context, from serving.Origin, s *sseSession, messages string) {
+func (h *SSEHandler) runSession(ctx context.Context, from server.Origin, s *sseSession, messages string) {
 	if s.out.Send(typedEvent("endpoint", messages)) != nil {
 		return
 	}
@@ -184,8 +181,8 @@ func (h *SSEHandler) addSession(id string, r *http.Request, out *endpoint.EventW
 		return nil, nil
 	}
 	c := h.callers.add(key)
-	details := legacyserver.Details{ID: id, QuestionPrefix: "psi-" + id[:10], Principal: endpoint.PrincipalOf(r), Reserve: c.subscribed.reserve}
-	s := newSSESession(h.server.NewSession(details, nil), out, cancel)
+	details := server.Details{ID: id, QuestionPrefix: "psi-" + id[:10], Principal: endpoint.PrincipalOf(r), Reserve: c.subscribed.reserve}
+	s := newSSESession(h.Server.NewSession(details, nil), out, cancel)
 	h.sessions[id] = s
 	return s, c
 }
@@ -215,18 +212,16 @@ func (h *SSEHandler) serveMessage(w http.ResponseWriter, r *http.Request, body [
 		endpoint.WriteError(w, http.StatusNotFound, mcp.Errorf(mcp.CodeInvalidRequest, "the session is unknown or has ended: open a stream by GET"))
 		return
 	}
-	ctx := endpoint.DetachedContext(r, new(endpoint.Values))
-	if transport.IsBatch(body) && s.legacy.Batches() {
-		h.serveInBackground(ctx, s, func() serving.Call { return s.legacy.AcceptBatch(ctx, body, endpoint.OriginOf(r)) })
-		endpoint.WriteAccepted(w)
+	c := h.Server.Accept(body, server.Origin{Principal: endpoint.PrincipalOf(r), Header: r.Header, IsLegacy: true})
+	switch {
+	case c.IsUnreadable():
+		endpoint.WriteRefusal(w, http.StatusBadRequest, c)
+		return
+	case c.IsBatch() && !s.legacy.Batches():
+		endpoint.WriteError(w, http.StatusBadRequest, mcp.Errorf(mcp.CodeInvalidRequest, "a message must be an object"))
 		return
 	}
-	m, err := transport.ParseMessage(body)
-	if err != nil {
-		endpoint.WriteMessage(w, http.StatusBadRequest, core.AppendError(nil, m.ID, err))
-		return
-	}
-	h.dispatch(ctx, r, s, m)
+	h.dispatch(endpoint.DetachedContext(r, new(endpoint.Values)), r, s, c)
 	endpoint.WriteAccepted(w)
 }
 
@@ -234,14 +229,14 @@ func (h *SSEHandler) serveMessage(w http.ResponseWriter, r *http.Request, body [
 // its POST. It serves other messages before it returns, including those of the handshake:
 // clients send the second one without waiting for the answer to the first, and must not
 // miss a change that comes after it.
-func (h *SSEHandler) dispatch(ctx context.Context, r *http.Request, s *sseSession, m transport.Message) {
-	from := endpoint.OriginOf(r)
-	if m.IsRequest() && !legacyserver.IsInitialize(&m) {
-		h.serveInBackground(ctx, s, func() serving.Call { return s.legacy.Accept(ctx, m, from) })
+func (h *SSEHandler) dispatch(ctx context.Context, r *http.Request, s *sseSession, c *server.Call) {
+	if c.IsBatch() || c.IsRequest() && !c.IsHandshake() {
+		h.serveInBackground(ctx, s, c)
 		return
 	}
-	s.serve(ctx, s.legacy.Accept(ctx, m, from))
-	if legacyserver.IsInitialized(&m) && s.legacy.Initialized() {
+	s.legacy.Enter(ctx, c)
+	s.serve(ctx, c)
+	if c.CompletesHandshake() && s.legacy.Initialized() {
 		s.setInitialized()
 		select {
 		case <-s.listening:
@@ -251,7 +246,7 @@ func (h *SSEHandler) dispatch(ctx context.Context, r *http.Request, s *sseSessio
 }
 
 // serve serves a call and sends the response.
-func (s *sseSession) serve(ctx context.Context, call serving.Call) {
+func (s *sseSession) serve(ctx context.Context, call *server.Call) {
 	call.Serve(s)
 	if message := call.Append(nil); len(message) > 0 {
 		_ = s.Send(ctx, message) // a disconnected client needs no response
@@ -260,11 +255,11 @@ func (s *sseSession) serve(ctx context.Context, call serving.Call) {
 
 // serveInBackground accepts a request immediately, so that requests are accepted in order
 // of arrival, and serves it in a goroutine that Shutdown waits for.
-func (h *SSEHandler) serveInBackground(ctx context.Context, s *sseSession, accept func() serving.Call) {
+func (h *SSEHandler) serveInBackground(ctx context.Context, s *sseSession, call *server.Call) {
 	if !h.Requests.Enter() {
 		return
 	}
-	call := accept()
+	s.legacy.Enter(ctx, call)
 	go func() {
 		defer h.Requests.Leave()
 		s.serve(ctx, call)

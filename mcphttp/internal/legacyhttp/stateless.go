@@ -7,11 +7,11 @@ import (
 	"cmp"
 	"net/http"
 
-	"github.com/go-psi/psi/internal/legacyserver"
+	"github.com/go-psi/psi/internal/header"
 	"github.com/go-psi/psi/internal/revision"
+	"github.com/go-psi/psi/internal/server"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcphttp/internal/endpoint"
-	"github.com/go-psi/psi/mcphttp/internal/header"
 )
 
 // This file serves clients of the older revisions without sessions: each request gets a
@@ -24,22 +24,22 @@ const statelessMethods = "POST, OPTIONS"
 // Otherwise the version is that of the header, and the client has no capabilities, because
 // nothing remembers those that it has declared.
 func (ss *sessions) transient(r *http.Request, isNew bool) *session {
-	var state *legacyserver.State
+	var state *server.State
 	if !isNew {
 		version := cmp.Or(r.Header.Get(header.Version), revision.R202503.String()) // older clients send none
-		state = &legacyserver.State{Version: version, Level: mcp.LoggingLevelInfo}
+		state = &server.State{Version: version, Level: mcp.LoggingLevelInfo}
 	}
 	return &session{
 		caller: new(caller), isTransient: true,
-		legacy: ss.server.NewSession(legacyserver.Details{Principal: endpoint.PrincipalOf(r)}, state),
+		legacy: ss.server.NewSession(server.Details{Principal: endpoint.PrincipalOf(r)}, state),
 	}
 }
 
 var errNoSubscriptions = mcp.Errorf(mcp.CodeInvalidRequest, "this server keeps no sessions, and so no subscriptions: read the resource again instead")
 
 // needsSession returns an error if a request has no effect without a session.
-func needsSession(c *Call) error {
-	if c.Message.Method == mcp.MethodSubscribe || c.Message.Method == revision.Unsubscribe {
+func needsSession(c *server.Call) error {
+	if c.IsRequest() && (c.Method() == mcp.MethodSubscribe || c.Method() == revision.Unsubscribe) {
 		return errNoSubscriptions
 	}
 	return nil

@@ -30,7 +30,7 @@ import (
 type stream struct {
 	session  *session
 	name     string // set when it is registered
-	call     *Call  // the call that the stream answers; nil for the standalone stream
+	call     *reply // the call that the stream answers; nil for the standalone stream
 	sessions *sessions
 
 	mu         sync.Mutex

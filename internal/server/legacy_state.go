@@ -1,7 +1,7 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-package legacyserver
+package server
 
 import (
 	"encoding/json"
@@ -11,7 +11,6 @@ import (
 
 	"github.com/go-psi/psi/internal/revision"
 	"github.com/go-psi/psi/mcp"
-	"github.com/go-psi/psi/mcp/transport"
 )
 
 // State is the part of a session that another process needs to continue it. It encodes as
@@ -25,7 +24,7 @@ type State struct {
 }
 
 // State returns the current state of the session. It is changed by the messages for which
-// [ChangesSession] returns true.
+// [Call.ChangesSession] returns true.
 func (s *Session) State() State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,13 +60,4 @@ func (s *Session) setSubscriptionsLocked(uris []string) {
 	for _, uri := range uris {
 		_, _ = s.addSubscriptionLocked(uri)
 	}
-}
-
-// ChangesSession reports whether m can change the [State] of its session.
-func ChangesSession(m *transport.Message) bool {
-	switch m.Method {
-	case revision.Initialize, revision.SetLevel, mcp.MethodSubscribe, revision.Unsubscribe:
-		return true
-	}
-	return false
 }

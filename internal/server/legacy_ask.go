@@ -1,7 +1,7 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-package legacyserver
+package server
 
 import (
 	"cmp"
@@ -16,7 +16,6 @@ import (
 
 	"github.com/go-psi/psi/internal/pause"
 	"github.com/go-psi/psi/internal/revision"
-	"github.com/go-psi/psi/internal/serving"
 	"github.com/go-psi/psi/internal/strictjson"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/transport"
@@ -25,15 +24,16 @@ import (
 // replay serves a request of the newest revision. If the handler asks questions, replay
 // sends them to the client as requests and calls the handler again with the answers, as a
 // client of the newest revision would.
-func (s *Session) replay(ctx context.Context, req *mcp.Request, out serving.Sender) (mcp.Result, error) {
+func (s *Session) replay(c *Call) (mcp.Result, error) {
+	ctx, req := c.ctx, c.req
 	current := req
 	for round := range s.server.MaxRounds {
-		res, err := core.Serve(ctx, s.server.handler, current, serving.NotifierTo(out), s.server.Logger)
+		res, err := core.Serve(ctx, s.server.handler, current, c, s.server.Logger)
 		asked, ok := res.(*mcp.InputRequired)
 		if err != nil || !ok {
 			return res, err
 		}
-		answers, err := s.ask(ctx, req, asked, out, round)
+		answers, err := s.ask(ctx, req, asked, c.out, round)
 		if err != nil {
 			core.Abandon(asked)
 			return core.Unanswered(ctx, req, err)
@@ -47,7 +47,7 @@ func (s *Session) replay(ctx context.Context, req *mcp.Request, out serving.Send
 
 // ask asks all questions concurrently, or none if the client cannot be asked one of them.
 // If there are no questions, it waits, because the handler wants to be called again later.
-func (s *Session) ask(ctx context.Context, req *mcp.Request, asked *mcp.InputRequired, out serving.Sender, round int) (map[string]json.RawMessage, error) {
+func (s *Session) ask(ctx context.Context, req *mcp.Request, asked *mcp.InputRequired, out Sender, round int) (map[string]json.RawMessage, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -67,7 +67,7 @@ func (s *Session) ask(ctx context.Context, req *mcp.Request, asked *mcp.InputReq
 
 // askAll asks each question in its own goroutine and waits for all of them. If several
 // fail, it returns the error with the smallest key.
-func (s *Session) askAll(ctx context.Context, req *mcp.Request, questions map[string]mcp.InputRequest, out serving.Sender) (map[string]json.RawMessage, error) {
+func (s *Session) askAll(ctx context.Context, req *mcp.Request, questions map[string]mcp.InputRequest, out Sender) (map[string]json.RawMessage, error) {
 	var (
 		mu       sync.Mutex
 		wg       sync.WaitGroup
@@ -94,7 +94,7 @@ func (s *Session) askAll(ctx context.Context, req *mcp.Request, questions map[st
 
 // askSafely is like askOne, and recovers from a panic of out, which may write to what belongs
 // to the application.
-func (s *Session) askSafely(ctx context.Context, req *mcp.Request, out serving.Sender, q mcp.InputRequest) (answer json.RawMessage, err error) {
+func (s *Session) askSafely(ctx context.Context, req *mcp.Request, out Sender, q mcp.InputRequest) (answer json.RawMessage, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = core.Panicked(ctx, req, v, s.server.Logger)
@@ -103,7 +103,7 @@ func (s *Session) askSafely(ctx context.Context, req *mcp.Request, out serving.S
 	return s.askOne(ctx, out, q)
 }
 
-func (s *Session) askOne(ctx context.Context, out serving.Sender, q mcp.InputRequest) (json.RawMessage, error) {
+func (s *Session) askOne(ctx context.Context, out Sender, q mcp.InputRequest) (json.RawMessage, error) {
 	s.mu.Lock()
 	t := translation{s.rev}
 	s.asked++
@@ -132,7 +132,7 @@ func (s *Session) Ping(ctx context.Context) error {
 
 // roundTrip sends a request to the client and waits for the response. If the client
 // responds with an error, roundTrip returns it as an [*mcp.Error].
-func (s *Session) roundTrip(ctx context.Context, out serving.Sender, method string, params json.RawMessage) (json.RawMessage, error) {
+func (s *Session) roundTrip(ctx context.Context, out Sender, method string, params json.RawMessage) (json.RawMessage, error) {
 	if out == nil {
 		return nil, mcp.ErrNotDelivered
 	}
@@ -163,7 +163,7 @@ const withdrawTime = time.Second
 
 // withdraw tells the client that its answer is no longer needed. It ignores errors, because
 // the client may be gone.
-func (s *Session) withdraw(ctx context.Context, out serving.Sender, id mcp.ID) {
+func (s *Session) withdraw(ctx context.Context, out Sender, id mcp.ID) {
 	params := strictjson.MustMarshal(&mcp.CancelledParams{RequestID: id, Reason: "the request that asked has ended"})
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), withdrawTime)
 	defer cancel()

@@ -1,77 +1,19 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-package legacyserver
+package server
 
 import (
 	"context"
 	"encoding/json"
-	"log/slog"
 	"sync"
-	"time"
 
 	"github.com/go-psi/psi/internal/revision"
-	"github.com/go-psi/psi/internal/seam"
-	"github.com/go-psi/psi/internal/serving"
 	"github.com/go-psi/psi/internal/strictjson"
 	"github.com/go-psi/psi/internal/tasking"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/transport"
 )
-
-var core = mcp.Internal(seam.Key{})
-
-// Options configure a [Server]. Nil means the zero Options.
-type Options struct {
-	// MaxInFlight limits the requests of a session that are served concurrently. 0 means
-	// 1024.
-	MaxInFlight int
-	// MaxRounds limits how often the handler may ask during one request. 0 means 32.
-	MaxRounds int
-	// AskTimeout limits how long a client may take to answer a question. 0 means one hour;
-	// negative means no limit.
-	AskTimeout time.Duration
-	// KeepAlive is the interval between pings on the standalone stream, which belongs to no
-	// request. After three consecutive unanswered pings, the session is closed. 0 means no
-	// pings.
-	KeepAlive time.Duration
-	// Logger receives diagnostic messages. Nil means slog.Default.
-	Logger *slog.Logger
-}
-
-func (o *Options) withDefaults() Options {
-	var opts Options
-	if o != nil {
-		opts = *o
-	}
-	if opts.MaxInFlight <= 0 {
-		opts.MaxInFlight = serving.MaxInFlight
-	}
-	if opts.MaxRounds <= 0 {
-		opts.MaxRounds = 32
-	}
-	if opts.AskTimeout == 0 {
-		opts.AskTimeout = time.Hour
-	}
-	if opts.Logger == nil {
-		opts.Logger = slog.Default()
-	}
-	return opts
-}
-
-// A Server serves an [mcp.Handler] to clients of older revisions. Use [NewServer] to create
-// one. It is safe for concurrent use.
-type Server struct {
-	Options
-
-	handler     mcp.Handler
-	warnedIcons sync.Once // clients can send large icons at will
-}
-
-// NewServer returns a server without sessions.
-func NewServer(h mcp.Handler, opts *Options) *Server {
-	return &Server{Options: opts.withDefaults(), handler: h}
-}
 
 // Details describe a session before its first message.
 type Details struct {
@@ -81,6 +23,9 @@ type Details struct {
 	// returned by [mcp.Session.Principal]. Each request has the principal of its own
 	// origin.
 	Principal *mcp.Principal
+	// InFlight is the table of the connection, if messages of the newest revision have the
+	// same. Nil means a table of its own.
+	InFlight *InFlight
 	// Closed is called once, in its own goroutine, when the session has ended. It may be
 	// nil.
 	Closed func()
@@ -107,8 +52,6 @@ type Session struct {
 	hungUp        bool              // the client can no longer answer
 	info, caps    json.RawMessage   // of the client
 	level         mcp.LoggingLevel
-	inflight      []*Call                           // requests
-	inflightBytes int                               // of the params of inflight
 	questions     map[mcp.ID]chan transport.Message // closed by HangUp
 	asked         int64
 	subscriptions map[string]struct{}
@@ -120,6 +63,9 @@ type Session struct {
 // NewSession returns a session. If state is nil, the session waits for initialize;
 // otherwise it continues the session whose [Session.State] returned state.
 func (srv *Server) NewSession(d Details, state *State) *Session {
+	if d.InFlight == nil {
+		d.InFlight = srv.NewInFlight()
+	}
 	s := &Session{server: srv, details: d, level: mcp.LoggingLevelInfo}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	if state != nil {
@@ -156,9 +102,7 @@ func (s *Session) close(cause error) {
 	if s.details.Reserve != nil {
 		s.details.Reserve(-s.subscribed)
 	}
-	for _, c := range s.inflight {
-		c.cancel(mcp.ErrClosed)
-	}
+	s.details.InFlight.cancelAll(s, mcp.ErrClosed)
 }
 
 func (s *Session) isClosed() bool { return s.ctx.Err() != nil }
@@ -215,7 +159,7 @@ func (s *Session) ClientInfo() *mcp.Implementation {
 
 // standaloneSender returns the standalone stream, which belongs to no request, or nil if
 // there is none.
-func (s *Session) standaloneSender() serving.Sender {
+func (s *Session) standaloneSender() Sender {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.feed == nil {
@@ -233,6 +177,15 @@ func (s *Session) Notify(ctx context.Context, method string, params json.RawMess
 	return out.Send(ctx, transport.AppendNotification(nil, method, params))
 }
 
+func (s *Session) translation() translation { return translation{s.revision()} }
+
+// describe adds the session, its version and the client's details to a request.
+func (s *Session) describe(req *mcp.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.describeLocked(req)
+}
+
 // describeLocked adds the session, its version and the client's details to a request.
 func (s *Session) describeLocked(req *mcp.Request) {
 	version := s.rev
@@ -244,7 +197,8 @@ func (s *Session) describeLocked(req *mcp.Request) {
 
 // serveRequest serves the methods that only the older revisions have, and translates the
 // others.
-func (s *Session) serveRequest(ctx context.Context, req *mcp.Request, out serving.Sender) (mcp.Result, error) {
+func (s *Session) serveRequest(c *Call) (mcp.Result, error) {
+	ctx, req := c.ctx, c.req
 	switch req.Method {
 	case revision.Initialize:
 		return s.initialize(ctx, req)
@@ -264,35 +218,7 @@ func (s *Session) serveRequest(ctx context.Context, req *mcp.Request, out servin
 	case mcp.MethodDiscover, mcp.MethodListen, tasking.MethodGet, tasking.MethodUpdate, tasking.MethodCancel:
 		return nil, mcp.NewMethodNotFoundError(req.Method)
 	}
-	return s.replay(ctx, req, out)
-}
-
-// notified serves a notification.
-func (s *Session) notified(ctx context.Context, req *mcp.Request) {
-	switch req.Method {
-	case revision.Initialized:
-	case mcp.NotificationCancelled:
-		s.Cancel(req)
-	default:
-		s.mu.Lock()
-		s.describeLocked(req)
-		s.mu.Unlock()
-		_, _ = core.Serve(ctx, s.server.handler, req, nil, s.server.Logger) // a notification has no outcome
-	}
-}
-
-// Cancel cancels the request named in a notifications/cancelled.
-func (s *Session) Cancel(note *mcp.Request) {
-	var p mcp.CancelledParams
-	if note.Decode(&p) != nil {
-		return
-	}
-	s.mu.Lock()
-	c := s.inFlightLocked(p.RequestID)
-	s.mu.Unlock()
-	if c != nil {
-		c.cancel(&mcp.CancelError{Reason: p.Reason})
-	}
+	return s.replay(c)
 }
 
 func (s *Session) setLevel(req *mcp.Request) (mcp.Result, error) {

@@ -1,7 +1,7 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-package legacyserver
+package server
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/go-psi/psi/internal/serving"
 	"github.com/go-psi/psi/internal/strictjson"
 	"github.com/go-psi/psi/internal/uritemplate"
 	"github.com/go-psi/psi/mcp"
@@ -22,7 +21,7 @@ func (s *Session) subscribe(ctx context.Context, req *mcp.Request) (mcp.Result, 
 	if !ok {
 		return nil, mcp.Errorf(mcp.CodeInvalidParams, "params.uri is missing")
 	}
-	ok, err := s.isAccepted(ctx, serving.Origin{Principal: req.Principal, Header: req.Header}, uri)
+	ok, err := s.isAccepted(ctx, Origin{Principal: req.Principal, Header: req.Header}, uri)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +135,7 @@ func (s *Session) removeSubscriptionLocked(uri string) {
 
 // isAccepted reports whether the handler accepts a subscription to uri. It subscribes, and
 // cancels the subscription once the handler has acknowledged it.
-func (s *Session) isAccepted(ctx context.Context, from serving.Origin, uri string) (bool, error) {
+func (s *Session) isAccepted(ctx context.Context, from Origin, uri string) (bool, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	p := &probe{cancel: cancel}
@@ -155,7 +154,7 @@ type probe struct {
 	accepted     []string
 }
 
-// Notify implements [serving.Notifier].
+// Notify receives the acknowledgement.
 func (p *probe) Notify(_ context.Context, method string, params json.RawMessage) error {
 	if method != mcp.NotificationAcknowledged {
 		return mcp.ErrNotDelivered

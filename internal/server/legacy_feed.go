@@ -1,14 +1,13 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-package legacyserver
+package server
 
 import (
 	"context"
 	"slices"
 	"sync"
 
-	"github.com/go-psi/psi/internal/serving"
 	"github.com/go-psi/psi/internal/strictjson"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/transport"
@@ -25,7 +24,7 @@ import (
 //
 // A second Listen may start before the first has returned. Both then send the changes;
 // [mcp.Session.Notify] and subscriptions use the one started last.
-func (s *Session) Listen(ctx context.Context, from serving.Origin, out serving.Sender, ready func()) {
+func (s *Session) Listen(ctx context.Context, from Origin, out Sender, ready func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer context.AfterFunc(s.ctx, func() { cancel(mcp.ErrClosed) })()
 	f := &feed{session: s, ctx: ctx, from: from, out: out, replacing: make(chan struct{}, 1)}
@@ -54,8 +53,8 @@ func (s *Session) Listen(ctx context.Context, from serving.Origin, out serving.S
 type feed struct {
 	session *Session
 	ctx     context.Context //nolint:containedctx // of Listen
-	from    serving.Origin
-	out     serving.Sender
+	from    Origin
+	out     Sender
 	running sync.WaitGroup
 
 	replacing chan struct{} // capacity 1; full while a goroutine uses current
@@ -152,7 +151,7 @@ func (s *Session) Missed(ctx context.Context) {
 }
 
 // sendChange sends a change notification. Only updates of resources have params.
-func sendChange(ctx context.Context, out serving.Sender, method, uri string) error {
+func sendChange(ctx context.Context, out Sender, method, uri string) error {
 	var params []byte
 	if method == mcp.NotificationResourceUpdated {
 		params = strictjson.MustMarshal(&mcp.ResourceUpdatedParams{URI: uri})

@@ -1,7 +1,7 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-package legacyserver
+package server
 
 import (
 	"context"
@@ -11,16 +11,7 @@ import (
 	"github.com/go-psi/psi/internal/revision"
 	"github.com/go-psi/psi/internal/strictjson"
 	"github.com/go-psi/psi/mcp"
-	"github.com/go-psi/psi/mcp/transport"
 )
-
-// IsInitialize reports whether m is a request to open a session.
-func IsInitialize(m *transport.Message) bool {
-	return m.IsRequest() && m.Method == revision.Initialize
-}
-
-// IsInitialized reports whether m completes the handshake.
-func IsInitialized(m *transport.Message) bool { return m.Method == revision.Initialized }
 
 type initializeParams struct {
 	ProtocolVersion string          `json:"protocolVersion"`

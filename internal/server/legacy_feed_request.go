@@ -1,7 +1,7 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-package legacyserver
+package server
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/go-psi/psi/internal/digest"
-	"github.com/go-psi/psi/internal/serving"
 	"github.com/go-psi/psi/internal/strictjson"
 	"github.com/go-psi/psi/mcp"
 )
@@ -32,7 +31,7 @@ type feedRequest struct {
 var feedID = mcp.StringID("psi-listen")
 
 // listenRequest returns a subscriptions/listen request of the session.
-func (s *Session) listenRequest(from serving.Origin, f mcp.SubscriptionFilter) *mcp.Request {
+func (s *Session) listenRequest(from Origin, f mcp.SubscriptionFilter) *mcp.Request {
 	req, err := mcp.NewRequest(mcp.MethodListen, &mcp.ListenParams{Notifications: f})
 	if err != nil {
 		panic("mcp: " + err.Error())
@@ -90,7 +89,7 @@ func (r *feedRequest) awaitResponse(ctx context.Context) error {
 	}
 }
 
-// Notify implements [serving.Notifier]. The older revisions have no subscription ids.
+// Notify sends a change that the handler announces. The older revisions have no subscription ids.
 func (r *feedRequest) Notify(ctx context.Context, method string, params json.RawMessage) error {
 	var p mcp.ResourceUpdatedParams
 	switch method {
