@@ -8,14 +8,13 @@ import (
 	"net/http"
 
 	"github.com/go-psi/psi/mcp"
-	"github.com/go-psi/psi/mcphttp/internal/endpoint"
 )
 
 // RequestFromContext returns the HTTP request that carried the MCP request of ctx. Its body
 // has been read. The result is nil if the MCP request came over another transport, such as
 // stdio or [mcp.InProcess], so check it before reading a field.
 func RequestFromContext(ctx context.Context) *http.Request {
-	if v := endpoint.ValuesFromContext(ctx); v != nil {
+	if v := valuesFromContext(ctx); v != nil {
 		return v.HTTP
 	}
 	return nil
@@ -25,14 +24,15 @@ func RequestFromContext(ctx context.Context) *http.Request {
 // authenticating middleware around a [Handler]: MCP handlers find the caller in
 // [mcp.Request.Principal], and sessions are bound to it.
 func WithPrincipal(r *http.Request, p *mcp.Principal) *http.Request {
-	return r.WithContext(endpoint.WithPrincipal(r.Context(), p))
+	return r.WithContext(context.WithValue(r.Context(), principalKey{}, p))
 }
 
 // PrincipalFromContext returns the caller that [WithPrincipal] stored in the context of
 // an HTTP request, or nil. It is for HTTP handlers; MCP handlers use
 // [mcp.Request.Principal].
 func PrincipalFromContext(ctx context.Context) *mcp.Principal {
-	return endpoint.PrincipalFromContext(ctx)
+	p, _ := ctx.Value(principalKey{}).(*mcp.Principal)
+	return p
 }
 
 // WithChallenge returns a shallow copy of r with a function that returns the
@@ -40,5 +40,5 @@ func PrincipalFromContext(ctx context.Context) *mcp.Principal {
 // ([mcp.ScopeError]). It is for authenticating middleware around a [Handler]. Without it,
 // the header names only the scopes.
 func WithChallenge(r *http.Request, challenge func(scopes []string) string) *http.Request {
-	return r.WithContext(endpoint.WithChallenge(r.Context(), challenge))
+	return r.WithContext(context.WithValue(r.Context(), challengeKey{}, challenge))
 }

@@ -34,9 +34,9 @@ func ReadEvents(in io.Reader, limit int64) ([]Event, error) {
 func Leftovers(handler any) string {
 	switch h := handler.(type) {
 	case *SSEHandler:
-		return h.legacy.Leftovers()
+		return h.leftovers()
 	case *Handler:
-		return h.legacy.Leftovers()
+		return h.legacy.leftovers()
 	}
 	return ""
 }

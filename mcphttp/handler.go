@@ -9,8 +9,6 @@ import (
 	"github.com/go-psi/psi/internal/made"
 	"github.com/go-psi/psi/internal/seam"
 	"github.com/go-psi/psi/mcp"
-	"github.com/go-psi/psi/mcphttp/internal/endpoint"
-	"github.com/go-psi/psi/mcphttp/internal/legacyhttp"
 )
 
 var core = mcp.Internal(seam.Key{})
@@ -18,8 +16,8 @@ var core = mcp.Internal(seam.Key{})
 // A Handler serves an [mcp.Handler] over streamable HTTP, to clients of revision 2026-07-28
 // and, with sessions, of revisions 2025-03-26 to 2025-11-25. Use [NewHandler] to create one.
 type Handler struct {
-	endpoint *endpoint.Endpoint
-	legacy   *legacyhttp.Handler
+	endpoint *endpoint
+	legacy   *legacyHandler
 }
 
 // NewHandler returns a Handler that serves h. The options may be nil. It panics if h is nil,
@@ -28,8 +26,8 @@ func NewHandler(h mcp.Handler, opts *Options) *Handler {
 	mustBeHandler("NewHandler", h)
 	o := opts.withDefaults()
 	o.Sessions.check()
-	e := o.endpoint(h)
-	return &Handler{endpoint: e, legacy: legacyhttp.New(e, o.legacy())}
+	e := newEndpoint(h, &o)
+	return &Handler{endpoint: e, legacy: newLegacyHandler(e)}
 }
 
 // mustBeMade panics unless the Handler was created by NewHandler.
@@ -41,17 +39,17 @@ func (h *Handler) mustBeMade() {
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.mustBeMade()
 	e := h.endpoint
-	w = e.LimitTime(w, r)
-	if e.Closing.Err() != nil && !h.legacy.MayServeLate(r) {
-		endpoint.WriteError(w, http.StatusServiceUnavailable, endpoint.ErrShutdown)
+	w = e.limitTime(w, r)
+	if e.Closing.Err() != nil && !h.legacy.mayServeLate(r) {
+		writeError(w, http.StatusServiceUnavailable, errShutdown)
 		return
 	}
-	body, ok := e.Receive(w, r)
+	body, ok := e.receive(w, r)
 	if !ok {
 		return
 	}
 	if !e.Requests.Enter() {
-		h.legacy.ServeLate(w, r, body)
+		h.legacy.serveLate(w, r, body)
 		return
 	}
 	defer e.Requests.Leave()
@@ -59,26 +57,26 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case http.MethodPost:
 		h.servePost(w, r, body)
 	case http.MethodGet:
-		h.legacy.ServeGet(w, r)
+		h.legacy.serveGet(w, r)
 	case http.MethodDelete:
-		h.legacy.ServeDelete(w, r)
+		h.legacy.serveDelete(w, r)
 	case http.MethodOptions:
-		w.Header().Set("Allow", legacyhttp.Methods)
+		w.Header().Set("Allow", methods)
 		w.WriteHeader(http.StatusNoContent)
 	default:
-		endpoint.WriteNotAllowed(w, legacyhttp.Methods, "the endpoint takes POST, GET and DELETE")
+		writeNotAllowed(w, methods, "the endpoint takes POST, GET and DELETE")
 	}
 }
 
 // servePost serves one message of either era, or a batch.
 func (h *Handler) servePost(w http.ResponseWriter, r *http.Request, body []byte) {
-	c := h.endpoint.Server.Accept(body, endpoint.OriginOf(r))
+	c := h.endpoint.Server.Accept(body, originOf(r))
 	switch {
 	case c.Err() != nil:
-		endpoint.WriteRefusal(w, http.StatusBadRequest, c)
+		writeRefusal(w, http.StatusBadRequest, c)
 	case c.IsModern():
 		serveModern(h.endpoint, w, r, c)
 	default:
-		h.legacy.ServePost(w, r, body, c)
+		h.legacy.servePost(w, r, body, c)
 	}
 }

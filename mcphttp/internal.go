@@ -32,7 +32,7 @@ func (internals) InFlight(handler any) int {
 	case *Handler:
 		return h.endpoint.Requests.Count()
 	case *SSEHandler:
-		return h.legacy.Requests.Count()
+		return h.endpoint.Requests.Count()
 	}
 	return 0
 }

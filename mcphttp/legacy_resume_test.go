@@ -309,7 +309,7 @@ func TestFindingM52ResumedStreamEnds(t *testing.T) {
 // A client that resumes a stream at the moment when its last message is written gets that
 // message and the end of the stream: nothing more would come.
 func TestFindingK55ResumeWhileTheStreamEnds(t *testing.T) {
-	const attach = "legacyhttp.(*stream).attach"
+	const attach = "mcphttp.(*stream).attach"
 	h := newHandler(t, tools(), nil)
 	s := serve(t, h)
 	session := s.open("2025-11-25")

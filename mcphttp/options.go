@@ -9,9 +9,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/store"
-	"github.com/go-psi/psi/mcphttp/internal/endpoint"
 )
 
 // Options configure a [Handler]. Nil means the zero Options. For every number and duration,
@@ -154,15 +152,6 @@ func (o *Options) withDefaults() Options {
 		opts.Logger = slog.Default()
 	}
 	return opts
-}
-
-// endpoint returns an endpoint that serves h. The defaults of o must have been applied.
-func (o *Options) endpoint(h mcp.Handler) *endpoint.Endpoint {
-	g := newGuard(o)
-	return endpoint.New(h, endpoint.Options{
-		MaxBody: o.MaxBody, Heartbeat: o.Heartbeat, WriteTimeout: o.WriteTimeout, BodyTimeout: o.BodyTimeout,
-		AskTimeout: o.Sessions.AskTimeout, KeepAlive: o.Sessions.KeepAlive, Logger: o.Logger,
-	}, g.refusal)
 }
 
 // withDefault returns standard if value is 0, off if it is negative, and value otherwise.

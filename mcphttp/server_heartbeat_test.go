@@ -171,7 +171,7 @@ func waitFor(function string, gone bool) {
 // Mutation 57: nothing is written after the response, even if a heartbeat became due while
 // it was written.
 func TestFindingM57NoHeartbeatAfterTheAnswer(t *testing.T) {
-	const heartbeat = "endpoint.(*EventWriter).Beat("
+	const heartbeat = "mcphttp.(*eventWriter).Beat("
 	h := newHandler(t, tools(), &mcphttp.Options{Heartbeat: time.Millisecond})
 	body, head := callModern("hello")
 	for range 10 {
@@ -237,10 +237,10 @@ func serveUntilHeartbeat(t *testing.T, h *mcphttp.Handler) *hooked {
 	for s := range h.Sessions() {
 		s.Close()
 	}
-	waitFor("endpoint.(*Heartbeat).Stop(", false)
+	waitFor("mcphttp.(*heartbeat).Stop(", false)
 	close(released)
 	<-served
-	waitFor("endpoint.(*Heartbeat).fire(", true)
+	waitFor("mcphttp.(*heartbeat).fire(", true)
 	return w
 }
 
@@ -285,7 +285,7 @@ type slowPrincipal struct {
 }
 
 func (c slowPrincipal) Value(key any) any {
-	if fmt.Sprintf("%T", key) == "endpoint.principalKey" {
+	if fmt.Sprintf("%T", key) == "mcphttp.principalKey" {
 		c.once.Do(func() { close(c.asked) })
 		<-c.told
 	}

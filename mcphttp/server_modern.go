@@ -11,19 +11,18 @@ import (
 	"github.com/go-psi/psi/internal/bufpool"
 	"github.com/go-psi/psi/internal/server"
 	"github.com/go-psi/psi/mcp"
-	"github.com/go-psi/psi/mcphttp/internal/endpoint"
 )
 
 // serveModern serves one message of the modern era, which is independent of all others.
-func serveModern(e *endpoint.Endpoint, w http.ResponseWriter, r *http.Request, c *server.Call) {
+func serveModern(e *endpoint, w http.ResponseWriter, r *http.Request, c *server.Call) {
 	if !c.IsRequest() {
-		c.Enter(endpoint.WithValues(r.Context(), &endpoint.Values{HTTP: r}), nil)
+		c.Enter(withValues(r.Context(), &httpValues{HTTP: r}), nil)
 		c.Serve(nil) // a notification has no response
-		endpoint.WriteAccepted(w)
+		writeAccepted(w)
 		return
 	}
 	isListen := c.IsListen()
-	accepted, ok := endpoint.ChooseFormats(w, r, endpoint.Formats{JSON: !isListen, Stream: true})
+	accepted, ok := chooseFormats(w, r, formats{JSON: !isListen, Stream: true})
 	if !ok {
 		return
 	}
@@ -31,11 +30,11 @@ func serveModern(e *endpoint.Endpoint, w http.ResponseWriter, r *http.Request, c
 	defer cancel(nil)
 	defer context.AfterFunc(r.Context(), func() { cancel(disconnectCause(r)) })()
 	if isListen {
-		defer endpoint.AfterExpiry(r, func() { cancel(context.DeadlineExceeded) })()
+		defer afterExpiry(r, func() { cancel(context.DeadlineExceeded) })()
 	}
-	re := &modernReply{EventWriter: endpoint.EventWriter{Writer: w, Request: r, Timeout: e.WriteTimeout, Logger: e.Logger}, accepted: accepted}
+	re := &modernReply{eventWriter: eventWriter{Writer: w, Request: r, Timeout: e.WriteTimeout, Logger: e.Logger}, accepted: accepted}
 	if accepted.Stream {
-		defer e.StartHeartbeat(re).Stop()
+		defer e.startHeartbeat(re).Stop()
 	}
 	c.Enter(ctx, nil)
 	c.Serve(re)
@@ -50,12 +49,12 @@ func serveModern(e *endpoint.Endpoint, w http.ResponseWriter, r *http.Request, c
 // client cancels a request, and the context of a subscription when the caller's
 // authentication expires. The context is not derived from r.Context(), because its cause
 // must be a [*mcp.CancelError] if the client disconnects.
-func modernContext(e *endpoint.Endpoint, r *http.Request, isListen bool) context.Context {
+func modernContext(e *endpoint, r *http.Request, isListen bool) context.Context {
 	server := e.Killed
 	if isListen {
 		server = e.Closing
 	}
-	return &endpoint.ServerContext{Context: server, Values: endpoint.Values{HTTP: r}}
+	return &serverContext{Context: server, httpValues: httpValues{HTTP: r}}
 }
 
 // disconnectCause returns why the context of an HTTP request is done. Unless middleware
@@ -71,9 +70,9 @@ func disconnectCause(r *http.Request) error {
 // modernReply is the response to one modern request: a JSON message or, if a notification
 // or a heartbeat is sent before it, an event stream. It implements [server.Sender].
 type modernReply struct {
-	endpoint.EventWriter
+	eventWriter
 
-	accepted endpoint.Formats
+	accepted formats
 }
 
 // Send implements [server.Sender].
@@ -84,7 +83,7 @@ func (c *modernReply) Send(ctx context.Context, message []byte) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return c.EventWriter.Send(endpoint.MessageEvent("", message))
+	return c.eventWriter.Send(messageEvent("", message))
 }
 
 // finish writes the response, unless the client has disconnected. If the server ended the
@@ -101,21 +100,21 @@ func (c *modernReply) finish(ctx context.Context, call *server.Call) {
 	buf := bufpool.Get()
 	defer buf.Put()
 	buf.B = call.Append(buf.B)
-	if c.accepted.JSON || endpoint.HasStatus(err) {
+	if c.accepted.JSON || hasStatus(err) {
 		if c.Replace(func(w http.ResponseWriter) { writeResponse(ctx, w, err, buf.B) }) {
 			return
 		}
 	}
-	c.Finish(endpoint.MessageEvent("", buf.B))
+	c.Finish(messageEvent("", buf.B))
 }
 
 // writeResponse writes the response to a modern request as JSON.
 func writeResponse(ctx context.Context, w http.ResponseWriter, err error, message []byte) {
-	status := endpoint.SetErrorHeaders(ctx, w.Header(), err)
+	status := setErrorHeaders(ctx, w.Header(), err)
 	if status == 0 {
 		status = statusOf(err)
 	}
-	endpoint.WriteMessage(w, status, message)
+	writeMessage(w, status, message)
 }
 
 // statusOf returns the HTTP status of a modern response. Errors for which the specification

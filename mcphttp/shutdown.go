@@ -15,7 +15,7 @@ import "context"
 func (h *Handler) Shutdown(ctx context.Context) error {
 	h.mustBeMade()
 	drained := h.endpoint.Close()
-	h.legacy.EndStreams()
+	h.legacy.endStreams()
 	var err error
 	select {
 	case <-drained:
@@ -23,6 +23,6 @@ func (h *Handler) Shutdown(ctx context.Context) error {
 		err = ctx.Err()
 	}
 	h.endpoint.Kill()
-	h.legacy.CloseSessions()
+	h.legacy.closeSessions()
 	return err
 }

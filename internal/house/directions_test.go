@@ -36,7 +36,6 @@ var directions = []direction{
 	{from: "mcp/mcptest", never: []string{"middleware"}},
 	{from: "mcp/config", only: []string{"mcp/transport", "mcphttp", "mcpstdio", leaf}},
 	{from: "mcphttp", never: []string{"mcpstdio", "middleware"}},
-	{from: "mcphttp/internal/endpoint", only: []string{"mcp", "internal/server", leaf}, never: []string{"internal/revision"}},
 	{from: "mcpstdio", never: []string{"mcphttp", "middleware"}},
 	{from: "middleware", only: []string{"mcp", leaf}},
 	{from: "jsonschema", only: []string{leaf}},
@@ -90,13 +89,10 @@ func wrongImports(s source) []finding {
 	return found
 }
 
-// dispatcher passes requests that are not modern to the package for older revisions.
-const dispatcher = "mcphttp/handler.go"
-
 // wrongLegacyImports finds imports that would have to be edited to remove the older
 // revisions.
 func wrongLegacyImports(s source) []finding {
-	if s.isTest() || s.path == dispatcher || strings.HasPrefix(path.Base(s.path), "legacy") || strings.HasPrefix(path.Base(s.dir()), "legacy") {
+	if s.isTest() || strings.HasPrefix(path.Base(s.path), "legacy") || strings.HasPrefix(path.Base(s.dir()), "legacy") {
 		return nil
 	}
 	var found []finding

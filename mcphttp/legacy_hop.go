@@ -1,7 +1,7 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-package legacyhttp
+package mcphttp
 
 import (
 	"bufio"
@@ -20,7 +20,6 @@ import (
 	"github.com/go-psi/psi/internal/header"
 	"github.com/go-psi/psi/internal/strictjson"
 	"github.com/go-psi/psi/mcp"
-	"github.com/go-psi/psi/mcphttp/internal/endpoint"
 )
 
 // A hop is a request that one replica passes on to another: a POST whose header peerHeader
@@ -78,7 +77,7 @@ func (p *peers) seal(r *http.Request, to owner, session string, body []byte, isH
 	_ = r.Header.Write(&head) // never fails
 	h := hop{
 		To: to.Process, Time: time.Now(), Digest: sha256.Sum256(body), Help: isHelp, Session: session,
-		Method: r.Method, Target: strings.ToValidUTF8(r.URL.RequestURI(), ""), Host: r.Host, Remote: r.RemoteAddr, Header: head.Bytes(), Principal: endpoint.PrincipalOf(r),
+		Method: r.Method, Target: strings.ToValidUTF8(r.URL.RequestURI(), ""), Host: r.Host, Remote: r.RemoteAddr, Header: head.Bytes(), Principal: principalOf(r),
 	}
 	_, _ = rand.Read(h.Nonce[:]) // never fails
 	plain, err := strictjson.Marshal(h)
@@ -135,9 +134,7 @@ func (h *hop) request(r *http.Request) (*http.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx := endpoint.WithPrincipal(r.Context(), h.Principal)
-	ctx = endpoint.WithChallenge(ctx, func(scopes []string) string { return strings.Join(scopes, " ") }) // see peers.complete
-	client := r.WithContext(ctx)
+	client := WithChallenge(WithPrincipal(r, h.Principal), func(scopes []string) string { return strings.Join(scopes, " ") }) // see peers.complete
 	client.Method, client.URL, client.RequestURI, client.Host, client.RemoteAddr = h.Method, target, h.Target, h.Host, h.Remote
 	client.Header = http.Header(head)
 	client.Header.Set(header.Session, h.Session)

@@ -1,7 +1,7 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-package legacyhttp
+package mcphttp
 
 import (
 	"cmp"
@@ -11,7 +11,6 @@ import (
 	"github.com/go-psi/psi/internal/revision"
 	"github.com/go-psi/psi/internal/server"
 	"github.com/go-psi/psi/mcp"
-	"github.com/go-psi/psi/mcphttp/internal/endpoint"
 )
 
 // This file serves clients of the older revisions without sessions: each request gets a
@@ -31,7 +30,7 @@ func (ss *sessions) transient(r *http.Request, isNew bool) *session {
 	}
 	return &session{
 		caller: new(caller), isTransient: true,
-		legacy: ss.server.NewSession(server.Details{Principal: endpoint.PrincipalOf(r)}, state),
+		legacy: ss.server.NewSession(server.Details{Principal: principalOf(r)}, state),
 	}
 }
 
@@ -46,5 +45,5 @@ func needsSession(c *server.Call) error {
 }
 
 func writeStateless(w http.ResponseWriter) {
-	endpoint.WriteNotAllowed(w, statelessMethods, "this server keeps no sessions: there is no stream and nothing to delete; requests are sent with POST")
+	writeNotAllowed(w, statelessMethods, "this server keeps no sessions: there is no stream and nothing to delete; requests are sent with POST")
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-package legacyhttp
+package mcphttp
 
 import (
 	"context"
@@ -11,32 +11,24 @@ import (
 	"github.com/go-psi/psi/internal/bufpool"
 	"github.com/go-psi/psi/internal/header"
 	"github.com/go-psi/psi/internal/revision"
-	"github.com/go-psi/psi/internal/seam"
 	"github.com/go-psi/psi/internal/server"
 	"github.com/go-psi/psi/mcp"
-	"github.com/go-psi/psi/mcphttp/internal/endpoint"
 )
 
-var core = mcp.Internal(seam.Key{})
-
-// A Handler serves the requests of older revisions that arrive at an endpoint. Use [New] to
+// A legacyHandler serves the requests of older revisions that arrive at an  Use [New] to
 // create one.
-type Handler struct {
-	*endpoint.Endpoint
+type legacyHandler struct {
+	*endpoint
 
-	opts     Options
 	sessions *sessions
 }
 
-// New returns a Handler for the endpoint e.
-func New(e *endpoint.Endpoint, opts Options) *Handler {
-	h := &Handler{Endpoint: e, opts: opts}
-	h.sessions = newSessions(e, &h.opts)
-	return h
+func newLegacyHandler(e *endpoint) *legacyHandler {
+	return &legacyHandler{endpoint: e, sessions: newSessions(e)}
 }
 
 // Sessions returns the sessions that are open in this process, in no particular order.
-func (h *Handler) Sessions() []*mcp.Session {
+func (h *legacyHandler) Sessions() []*mcp.Session {
 	all := h.sessions.all()
 	public := make([]*mcp.Session, len(all))
 	for i, s := range all {
@@ -45,28 +37,28 @@ func (h *Handler) Sessions() []*mcp.Session {
 	return public
 }
 
-// EndStreams ends the standalone streams of all sessions without waiting for them.
-func (h *Handler) EndStreams() { h.sessions.endListeners() }
+// endStreams ends the standalone streams of all sessions without waiting for them.
+func (h *legacyHandler) endStreams() { h.sessions.endListeners() }
 
-// CloseSessions ends all sessions in this process. No sessions are opened after it, even by
+// closeSessions ends all sessions in this process. No sessions are opened after it, even by
 // requests that are still in flight.
-func (h *Handler) CloseSessions() { h.sessions.closeAll() }
+func (h *legacyHandler) closeSessions() { h.sessions.closeAll() }
 
 // Leftovers describes what the handler still holds for sessions. It returns "" if it holds
-// nothing, as must be the case after CloseSessions.
-func (h *Handler) Leftovers() string { return h.sessions.leftovers() }
+// nothing, as must be the case after closeSessions.
+func (h *legacyHandler) leftovers() string { return h.sessions.leftovers() }
 
-// Methods lists the HTTP methods that the endpoint serves.
-const Methods = "POST, GET, DELETE, OPTIONS"
+// methods lists the HTTP methods that the endpoint serves.
+const methods = "POST, GET, DELETE, OPTIONS"
 
-// ServePost serves a message, or a batch, which only revision 2025-03-26 supports. Its body is
+// servePost serves a message, or a batch, which only revision 2025-03-26 supports. Its body is
 // body.
-func (h *Handler) ServePost(w http.ResponseWriter, r *http.Request, body []byte, c *server.Call) {
+func (h *legacyHandler) servePost(w http.ResponseWriter, r *http.Request, body []byte, c *server.Call) {
 	switch {
 	case c.IsHandshake():
 		h.serveInitialize(w, r, c)
 		return
-	case c.IsBatch() && r.Header.Get(header.Session) == "" && !h.opts.Stateless:
+	case c.IsBatch() && r.Header.Get(header.Session) == "" && !h.Options.Sessions.Stateless:
 		writeNoBatch(w)
 		return
 	}
@@ -83,38 +75,38 @@ func (h *Handler) ServePost(w http.ResponseWriter, r *http.Request, body []byte,
 }
 
 // post serves a message of a session in this process.
-func (h *Handler) post(w http.ResponseWriter, r *http.Request, s *session, c *server.Call) {
+func (h *legacyHandler) post(w http.ResponseWriter, r *http.Request, s *session, c *server.Call) {
 	switch err := needsSession(c); {
 	case c.IsBatch() && !s.legacy.Batches():
 		writeNoBatch(w)
 	case s.isTransient && err != nil:
-		endpoint.WriteMessage(w, http.StatusOK, core.AppendError(nil, c.ID(), err))
+		writeMessage(w, http.StatusOK, core.AppendError(nil, c.ID(), err))
 	case c.IsRequest(), c.IsBatch():
 		h.answer(w, r, &reply{session: s, call: c})
 	default:
-		s.legacy.Enter(endpoint.DetachedContext(r, new(endpoint.Values)), c)
+		s.legacy.Enter(detachedContext(r, new(httpValues)), c)
 		c.Serve(noStream{})
-		endpoint.WriteAccepted(w)
+		writeAccepted(w)
 	}
 }
 
 func writeNoBatch(w http.ResponseWriter) {
-	endpoint.WriteError(w, http.StatusBadRequest, mcp.Errorf(mcp.CodeInvalidRequest, "a message must be an object, not an array"))
+	writeError(w, http.StatusBadRequest, mcp.Errorf(mcp.CodeInvalidRequest, "a message must be an object, not an array"))
 }
 
 // serveIn serves a request of a session in this process, for another replica.
-func (h *Handler) serveIn(w http.ResponseWriter, r *http.Request, s *session, body []byte) {
+func (h *legacyHandler) serveIn(w http.ResponseWriter, r *http.Request, s *session, body []byte) {
 	switch r.Method {
 	case http.MethodGet:
 		h.get(w, r, s)
 	case http.MethodDelete:
 		h.delete(w, r, s)
 	default:
-		from := endpoint.OriginOf(r)
+		from := originOf(r)
 		from.IsLegacy = true // as the other replica has found
 		c := h.Server.Accept(body, from)
 		if c.Err() != nil {
-			endpoint.WriteRefusal(w, http.StatusBadRequest, c)
+			writeRefusal(w, http.StatusBadRequest, c)
 			return
 		}
 		h.post(w, r, s, c)
@@ -125,9 +117,9 @@ func (h *Handler) serveIn(w http.ResponseWriter, r *http.Request, s *session, bo
 // An ID that names none is ignored, because there are clients that repeat the ID of a session
 // lost in a restart and never send an initialize without it. The new session has a new ID and
 // belongs to the sender of the request, whoever had the old one.
-func (h *Handler) serveInitialize(w http.ResponseWriter, r *http.Request, c *server.Call) {
+func (h *legacyHandler) serveInitialize(w http.ResponseWriter, r *http.Request, c *server.Call) {
 	id := r.Header.Get(header.Session)
-	if id == "" || h.opts.Stateless {
+	if id == "" || h.Options.Sessions.Stateless {
 		h.initialize(w, r, c)
 		return
 	}
@@ -140,15 +132,15 @@ func (h *Handler) serveInitialize(w http.ResponseWriter, r *http.Request, c *ser
 	case err != nil:
 		writeUnavailable(w, c.ID(), err)
 	case known:
-		endpoint.WriteMessage(w, http.StatusOK, core.AppendError(nil, c.ID(), server.ErrInitialized))
+		writeMessage(w, http.StatusOK, core.AppendError(nil, c.ID(), server.ErrInitialized))
 	default:
 		h.initialize(w, r, c)
 	}
 }
 
 // initialize opens a session, and keeps it if the handshake succeeds.
-func (h *Handler) initialize(w http.ResponseWriter, r *http.Request, c *server.Call) {
-	if h.opts.Stateless {
+func (h *legacyHandler) initialize(w http.ResponseWriter, r *http.Request, c *server.Call) {
+	if h.Options.Sessions.Stateless {
 		s := h.sessions.transient(r, true)
 		defer h.sessions.release(s, r)
 		h.answer(w, r, &reply{session: s, call: c})
@@ -171,19 +163,19 @@ func (h *Handler) initialize(w http.ResponseWriter, r *http.Request, c *server.C
 // sessionOf returns the session that a request names, if this process serves it; the caller
 // must release it. Otherwise sessionOf writes the response, or lets another replica write it,
 // and returns nil.
-func (h *Handler) sessionOf(w http.ResponseWriter, r *http.Request, body []byte, about help) *session {
+func (h *legacyHandler) sessionOf(w http.ResponseWriter, r *http.Request, body []byte, about help) *session {
 	id := r.Header.Get(header.Session)
-	if id == "" && !h.opts.Stateless {
-		endpoint.WriteError(w, http.StatusBadRequest, mcp.Errorf(mcp.CodeInvalidRequest,
+	if id == "" && !h.Options.Sessions.Stateless {
+		writeError(w, http.StatusBadRequest, mcp.Errorf(mcp.CodeInvalidRequest,
 			"the request belongs to no session and names no version for itself: send initialize first and repeat its %s, or name the version in params._meta", header.Session))
 		return nil
 	}
 	if v := r.Header.Get(header.Version); v != "" && revision.Parse(v) == revision.None {
-		endpoint.WriteError(w, http.StatusBadRequest, mcp.Errorf(mcp.CodeInvalidRequest, "the header %s is %.80q, which no session can speak; expected one of %v", header.Version, v, mcp.LegacyVersions()))
+		writeError(w, http.StatusBadRequest, mcp.Errorf(mcp.CodeInvalidRequest, "the header %s is %.80q, which no session can speak; expected one of %v", header.Version, v, mcp.LegacyVersions()))
 		return nil
 	}
 	switch {
-	case h.opts.Stateless: // whatever session ID the platform has chosen
+	case h.Options.Sessions.Stateless: // whatever session ID the platform has chosen
 		return h.sessions.transient(r, false)
 	case h.sessions.peers != nil:
 		return h.route(w, r, id, body, about)
@@ -198,17 +190,17 @@ func (h *Handler) sessionOf(w http.ResponseWriter, r *http.Request, body []byte,
 // writeUnavailable refuses a request that may succeed later.
 func writeUnavailable(w http.ResponseWriter, id mcp.ID, err error) {
 	w.Header().Set("Retry-After", "60")
-	endpoint.WriteMessage(w, http.StatusServiceUnavailable, core.AppendError(nil, id, err))
+	writeMessage(w, http.StatusServiceUnavailable, core.AppendError(nil, id, err))
 }
 
-// ServeDelete ends a session.
-func (h *Handler) ServeDelete(w http.ResponseWriter, r *http.Request) {
-	if h.opts.Stateless {
+// serveDelete ends a session.
+func (h *legacyHandler) serveDelete(w http.ResponseWriter, r *http.Request) {
+	if h.Options.Sessions.Stateless {
 		writeStateless(w)
 		return
 	}
 	if r.Header.Get(header.Session) == "" {
-		endpoint.WriteNotAllowed(w, Methods, "there is nothing to delete: the request names no session")
+		writeNotAllowed(w, methods, "there is nothing to delete: the request names no session")
 		return
 	}
 	s := h.sessionOf(w, r, nil, help{})
@@ -219,7 +211,7 @@ func (h *Handler) ServeDelete(w http.ResponseWriter, r *http.Request) {
 	h.delete(w, r, s)
 }
 
-func (h *Handler) delete(w http.ResponseWriter, r *http.Request, s *session) {
+func (h *legacyHandler) delete(w http.ResponseWriter, r *http.Request, s *session) {
 	if err := h.sessions.end(r.Context(), s); err != nil {
 		writeUnavailable(w, mcp.ID{}, err)
 		return
@@ -231,7 +223,7 @@ func (h *Handler) delete(w http.ResponseWriter, r *http.Request, s *session) {
 type reply struct {
 	session  *session
 	call     *server.Call
-	values   endpoint.Values
+	values   httpValues
 	isOpened bool // the call is a handshake that has succeeded
 	isAbsent bool // it has no client; guarded by sessions.mu
 }
@@ -239,16 +231,16 @@ type reply struct {
 // answer serves a call and writes the response: as JSON if nothing was sent before it, and
 // otherwise at the end of an event stream. If the client leaves, the call goes on, but its
 // connection is closed.
-func (h *Handler) answer(w http.ResponseWriter, r *http.Request, c *reply) {
-	may, ok := endpoint.ChooseFormats(w, r, endpoint.Formats{JSON: true, Stream: true})
+func (h *legacyHandler) answer(w http.ResponseWriter, r *http.Request, c *reply) {
+	may, ok := chooseFormats(w, r, formats{JSON: true, Stream: true})
 	if !ok {
 		return
 	}
 	buf := bufpool.Get()
 	defer buf.Put()
-	ctx := endpoint.DetachedContext(r, &c.values)
+	ctx := detachedContext(r, &c.values)
 	c.session.legacy.Enter(ctx, c.call)
-	out := h.NewEventWriter(w, r)
+	out := h.newEventWriter(w, r)
 	defer out.Close()
 	defer h.sessions.setAbsent(c, false)
 	st := &stream{session: c.session, call: c, sessions: h.sessions, out: out}
@@ -267,7 +259,7 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, c *reply) {
 		return
 	}
 	c.values.Stream = st
-	heartbeat := h.StartHeartbeat(st)
+	heartbeat := h.startHeartbeat(st)
 	defer heartbeat.Stop() // even if the handler panics
 	buf.B = c.serve(buf.B, st)
 	heartbeat.Stop()
@@ -319,7 +311,7 @@ func (ss *sessions) setAbsent(c *reply, isAbsent bool) {
 // the response, because another replica may have to continue the session. If that fails, the
 // client is asked to repeat the request, which is harmless, unless the call is a batch. If a
 // handshake fails, the client receives no session.
-func (h *Handler) finishCall(ctx context.Context, out *endpoint.EventWriter, c *reply) (err error) {
+func (h *legacyHandler) finishCall(ctx context.Context, out *eventWriter, c *reply) (err error) {
 	if c.call.ChangesSession() && c.call.Err() == nil {
 		err = h.sessions.save(ctx, c.session, c.call.IsHandshake())
 	}
@@ -341,14 +333,14 @@ func (c *reply) writeJSON(ctx context.Context, w http.ResponseWriter, message []
 		writeUnavailable(w, c.call.ID(), err)
 		return
 	case len(message) == 0:
-		endpoint.WriteAccepted(w)
+		writeAccepted(w)
 		return
 	}
 	status := http.StatusOK
-	if endpoint.SetErrorHeaders(ctx, w.Header(), c.call.Err()) == http.StatusForbidden {
+	if setErrorHeaders(ctx, w.Header(), c.call.Err()) == http.StatusForbidden {
 		status = http.StatusForbidden // legacy clients drop the message of any other error status
 	}
-	endpoint.WriteMessage(w, status, message)
+	writeMessage(w, status, message)
 }
 
 // lacksScope reports whether the handler refused the call because the caller lacks a scope.
@@ -364,21 +356,21 @@ type noStream struct{}
 // Send implements [server.Sender].
 func (noStream) Send(context.Context, []byte) error { return mcp.ErrNotDelivered }
 
-// MayServeLate reports whether ServeLate may accept a request that arrives during Shutdown.
-func (h *Handler) MayServeLate(r *http.Request) bool {
+// mayServeLate reports whether serveLate may accept a request that arrives during Shutdown.
+func (h *legacyHandler) mayServeLate(r *http.Request) bool {
 	return r.Method == http.MethodPost && r.Header.Get(header.Session) != "" && h.Killed.Err() == nil
 }
 
-// ServeLate accepts messages during Shutdown that help requests in flight to finish:
+// serveLate accepts messages during Shutdown that help requests in flight to finish:
 // answers to their questions, and cancellations. It refuses all others.
-func (h *Handler) ServeLate(w http.ResponseWriter, r *http.Request, body []byte) {
-	c := h.Server.Accept(body, endpoint.OriginOf(r))
-	if h.MayServeLate(r) && !c.IsModern() && helpOf(c).isHelp {
+func (h *legacyHandler) serveLate(w http.ResponseWriter, r *http.Request, body []byte) {
+	c := h.Server.Accept(body, originOf(r))
+	if h.mayServeLate(r) && !c.IsModern() && helpOf(c).isHelp {
 		if s := h.sessions.findLocal(r, r.Header.Get(header.Session)); s != nil {
 			defer h.sessions.release(s, r)
 			h.post(w, r, s, c)
 			return
 		}
 	}
-	endpoint.WriteError(w, http.StatusServiceUnavailable, endpoint.ErrShutdown)
+	writeError(w, http.StatusServiceUnavailable, errShutdown)
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-package endpoint
+package mcphttp
 
 import (
 	"net/http"
@@ -12,30 +12,30 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// Formats are the formats that a response may have.
-type Formats struct{ JSON, Stream bool }
+// formats are the formats that a response may have.
+type formats struct{ JSON, Stream bool }
 
-// ChooseFormats returns the formats in may that the client of r accepts and w can write. If
+// chooseFormats returns the formats in may that the client of r accepts and w can write. If
 // there are none, it writes an error response and returns false.
-func ChooseFormats(w http.ResponseWriter, r *http.Request, may Formats) (chosen Formats, ok bool) {
+func chooseFormats(w http.ResponseWriter, r *http.Request, may formats) (chosen formats, ok bool) {
 	accepted := accepted(r.Header)
-	chosen = Formats{JSON: may.JSON && accepted.JSON, Stream: may.Stream && accepted.Stream}
+	chosen = formats{JSON: may.JSON && accepted.JSON, Stream: may.Stream && accepted.Stream}
 	switch {
 	case chosen.Stream && !canFlush(w):
 		chosen.Stream = false
 		if !chosen.JSON {
-			WriteError(w, http.StatusInternalServerError, cannotStream(w))
+			writeError(w, http.StatusInternalServerError, cannotStream(w))
 			return chosen, false
 		}
 	case !chosen.JSON && !chosen.Stream:
-		WriteError(w, http.StatusNotAcceptable, mcp.Errorf(mcp.CodeInvalidRequest, "the client must accept %s", may))
+		writeError(w, http.StatusNotAcceptable, mcp.Errorf(mcp.CodeInvalidRequest, "the client must accept %s", may))
 		return chosen, false
 	}
 	return chosen, true
 }
 
 // String returns the media types for an error text.
-func (f Formats) String() string {
+func (f formats) String() string {
 	switch {
 	case !f.JSON:
 		return header.EventStream
@@ -77,18 +77,18 @@ func cannotStream(w http.ResponseWriter) error {
 }
 
 // accepted parses the Accept headers. Without one, every format is accepted.
-func accepted(h http.Header) Formats {
+func accepted(h http.Header) formats {
 	values := h["Accept"]
 	switch {
 	case len(values) == 0:
-		return Formats{true, true}
+		return formats{true, true}
 	case len(values) == 1 && values[0] == header.JSON+", "+header.EventStream: // what nearly all clients send
-		return Formats{true, true}
+		return formats{true, true}
 	case len(values) == 1 && values[0] == header.EventStream: // what they send for a stream
-		return Formats{Stream: true}
+		return formats{Stream: true}
 	}
 	ranges := parseAccept(values)
-	return Formats{JSON: ranges.quality(header.JSON) > 0, Stream: ranges.quality(header.EventStream) > 0}
+	return formats{JSON: ranges.quality(header.JSON) > 0, Stream: ranges.quality(header.EventStream) > 0}
 }
 
 // mediaRange is an element of an Accept header.

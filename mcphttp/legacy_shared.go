@@ -1,7 +1,7 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-package legacyhttp
+package mcphttp
 
 import (
 	"context"
@@ -14,7 +14,6 @@ import (
 	"github.com/go-psi/psi/internal/server"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/store"
-	"github.com/go-psi/psi/mcphttp/internal/endpoint"
 )
 
 // This file keeps the records of shared sessions. A record names the owner of the session,
@@ -69,13 +68,13 @@ func (ss *sessions) load(r *http.Request, id string) (*sessionRecord, uint64, er
 		return nil, 0, nil
 	case err != nil:
 		if r.Context().Err() == nil { // otherwise the client has disconnected
-			ss.opts.Logger.WarnContext(ctx, "mcphttp: a session was not found, because the store does not answer", "session", digest.Session(id), "error", err)
+			ss.logger.WarnContext(ctx, "mcphttp: a session was not found, because the store does not answer", "session", digest.Session(id), "error", err)
 		}
 		return nil, 0, errStore
 	}
 	rec, err := ss.peers.openRecord(id, data)
 	if err != nil {
-		ss.opts.Logger.WarnContext(ctx, "mcphttp: the record of a session cannot be read", "session", digest.Session(id), "error", err)
+		ss.logger.WarnContext(ctx, "mcphttp: the record of a session cannot be read", "session", digest.Session(id), "error", err)
 		return nil, 0, nil
 	}
 	return rec, version, nil
@@ -87,7 +86,7 @@ func (ss *sessions) isKnown(r *http.Request, id string) (bool, error) {
 		return false, nil
 	}
 	rec, _, err := ss.load(r, id)
-	return rec != nil && rec.principal().Is(endpoint.PrincipalOf(r)), err
+	return rec != nil && rec.principal().Is(principalOf(r)), err
 }
 
 // adopt makes this process the owner of a session, whose owner is gone, and returns the
@@ -108,7 +107,7 @@ func (ss *sessions) adopt(r *http.Request, id string, rec *sessionRecord, versio
 	case errors.Is(err, store.ErrConflict):
 		return nil, store.ErrConflict
 	case err != nil:
-		ss.opts.Logger.WarnContext(ctx, "mcphttp: a session was not taken over", "session", digest.Session(id), "error", err)
+		ss.logger.WarnContext(ctx, "mcphttp: a session was not taken over", "session", digest.Session(id), "error", err)
 		return nil, errStore
 	}
 	return ss.addAdopted(r, id, &next)
@@ -215,7 +214,7 @@ func (ss *sessions) save(ctx context.Context, s *session, isNew bool) error {
 		s.legacy.Close()
 		return nil
 	case err != nil:
-		ss.opts.Logger.WarnContext(ctx, "mcphttp: a session was not saved", "session", s.logID(), "error", err)
+		ss.logger.WarnContext(ctx, "mcphttp: a session was not saved", "session", s.logID(), "error", err)
 		return errNotSaved
 	}
 	ss.mu.Lock()
@@ -271,7 +270,7 @@ func (ss *sessions) extend(ctx context.Context, s *session) bool {
 	case errors.Is(err, errNotOwned):
 		return false
 	case err != nil:
-		ss.opts.Logger.WarnContext(ctx, "mcphttp: a session was not kept alive", "session", s.logID(), "error", err)
+		ss.logger.WarnContext(ctx, "mcphttp: a session was not kept alive", "session", s.logID(), "error", err)
 	}
 	return true
 }
@@ -329,6 +328,6 @@ func (ss *sessions) discard(ctx context.Context, s *session) error {
 	if err == nil || errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
-	ss.opts.Logger.WarnContext(ctx, "mcphttp: a session was not removed", "session", s.logID(), "error", err)
+	ss.logger.WarnContext(ctx, "mcphttp: a session was not removed", "session", s.logID(), "error", err)
 	return errNotRemoved
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-package legacyhttp
+package mcphttp
 
 import (
 	"context"
@@ -13,7 +13,6 @@ import (
 	"github.com/go-psi/psi/internal/server"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/store"
-	"github.com/go-psi/psi/mcphttp/internal/endpoint"
 )
 
 // This file decides which replica serves a request. Each session has one owner, which its
@@ -62,7 +61,7 @@ var errMoving = mcp.Errorf(mcp.CodeInternalError, "the session moves between rep
 // route returns the session that a request belongs to, if this process has it or takes it
 // over; the caller must release it. Otherwise route writes the response, which may come from
 // the replica that has the session, and returns nil.
-func (h *Handler) route(w http.ResponseWriter, r *http.Request, id string, body []byte, about help) *session {
+func (h *legacyHandler) route(w http.ResponseWriter, r *http.Request, id string, body []byte, about help) *session {
 	ss := h.sessions
 	if h.forwardToFormer(w, r, ss.formerHelped(r, id, about), id, body) {
 		return nil
@@ -76,7 +75,7 @@ func (h *Handler) route(w http.ResponseWriter, r *http.Request, id string, body 
 		case err != nil:
 			writeUnavailable(w, mcp.ID{}, err)
 			return nil
-		case rec == nil || !rec.principal().Is(endpoint.PrincipalOf(r)):
+		case rec == nil || !rec.principal().Is(principalOf(r)):
 			writeUnknown(w)
 			return nil
 		}
@@ -98,7 +97,7 @@ func (h *Handler) route(w http.ResponseWriter, r *http.Request, id string, body 
 
 // passOn passes a request on to the replica that has its session, and reports whether it has
 // written a response. If not, that replica is gone.
-func (h *Handler) passOn(w http.ResponseWriter, r *http.Request, id string, body []byte, about help, rec *sessionRecord) (done bool) {
+func (h *legacyHandler) passOn(w http.ResponseWriter, r *http.Request, id string, body []byte, about help, rec *sessionRecord) (done bool) {
 	to := rec.Owner
 	if about.process != "" && about.process == rec.Former.Process {
 		to = rec.Former
@@ -118,7 +117,7 @@ func (h *Handler) passOn(w http.ResponseWriter, r *http.Request, id string, body
 	case r.Method == http.MethodGet:
 		writeTrimmed(w)
 	case errors.Is(err, errNotServed): // the request that it would help has ended with its process
-		endpoint.WriteAccepted(w)
+		writeAccepted(w)
 	default:
 		writeUnavailable(w, mcp.ID{}, errUnreachableOwner)
 	}
@@ -130,7 +129,7 @@ var errUnreachableOwner = mcp.Errorf(mcp.CodeInternalError, "the replica that se
 // forwardToFormer passes a request on to the former owner of a session, if there is one,
 // because it may still serve the request that this one helps. It reports whether the former
 // owner has taken it. If not, the former owner is forgotten: it is gone.
-func (h *Handler) forwardToFormer(w http.ResponseWriter, r *http.Request, former owner, id string, body []byte) bool {
+func (h *legacyHandler) forwardToFormer(w http.ResponseWriter, r *http.Request, former owner, id string, body []byte) bool {
 	if former.URL == "" || former.Process == h.sessions.peers.self.Process {
 		return false
 	}
@@ -158,13 +157,13 @@ func (nowhere) Flush() {}
 
 // forward passes a request on to a replica; see peers.forward. A stream ends when this process
 // begins to shut down, any other request when it stops.
-func (h *Handler) forward(w http.ResponseWriter, r *http.Request, to owner, id string, body []byte, isHelp bool) error {
+func (h *legacyHandler) forward(w http.ResponseWriter, r *http.Request, to owner, id string, body []byte, isHelp bool) error {
 	end := h.Killed
 	if r.Method == http.MethodGet {
 		end = h.Closing
 	}
 	if end.Err() != nil {
-		endpoint.WriteError(w, http.StatusServiceUnavailable, endpoint.ErrShutdown)
+		writeError(w, http.StatusServiceUnavailable, errShutdown)
 		return nil
 	}
 	ctx, cancel := context.WithCancelCause(r.Context())
@@ -179,7 +178,7 @@ func (ss *sessions) formerHelped(r *http.Request, id string, about help) owner {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	s := ss.byID[id]
-	if s == nil || about.process == "" || about.process != s.former.Process || !s.legacy.Public().Principal().Is(endpoint.PrincipalOf(r)) {
+	if s == nil || about.process == "" || about.process != s.former.Process || !s.legacy.Public().Principal().Is(principalOf(r)) {
 		return owner{}
 	}
 	return s.former
@@ -212,10 +211,10 @@ func (ss *sessions) findForPeer(client *http.Request, hop *hop) *session {
 
 // writeUnknown refuses a request of a session that is unknown or belongs to another caller.
 func writeUnknown(w http.ResponseWriter) {
-	endpoint.WriteError(w, http.StatusNotFound, mcp.Errorf(mcp.CodeInvalidRequest, "the session is unknown or has ended: start again with initialize"))
+	writeError(w, http.StatusNotFound, mcp.Errorf(mcp.CodeInvalidRequest, "the session is unknown or has ended: start again with initialize"))
 }
 
 // writeTrimmed refuses to resume a stream.
 func writeTrimmed(w http.ResponseWriter) {
-	endpoint.WriteError(w, http.StatusNotFound, mcp.Errorf(mcp.CodeInvalidRequest, "the header %s names an event that this session does not have, or no longer has", header.LastEventID))
+	writeError(w, http.StatusNotFound, mcp.Errorf(mcp.CodeInvalidRequest, "the header %s names an event that this session does not have, or no longer has", header.LastEventID))
 }

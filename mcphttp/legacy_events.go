@@ -1,7 +1,7 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-package legacyhttp
+package mcphttp
 
 import (
 	"container/list"
@@ -10,8 +10,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/go-psi/psi/mcphttp/internal/endpoint"
 )
 
 // Limits on the events that are kept for clients that resume a stream, in addition to
@@ -26,21 +24,21 @@ const (
 // eventOverhead is the number of bytes counted for an event in addition to its message.
 const eventOverhead = 200
 
-// An event is a message that was sent on a stream, or the position from which a client may
+// A keptEvent is a message that was sent on a stream, or the position from which a client may
 // resume the stream before it has received a message.
-type event struct {
+type keptEvent struct {
 	position uint64 // in the stream; the first event has position 1
 	message  []byte // nil if there is none
 }
 
-func (e *event) size() int { return len(e.message) + eventOverhead }
+func (e *keptEvent) size() int { return len(e.message) + eventOverhead }
 
 // An eventLog has the last events of one stream. It exists while it has events, even after
 // the stream has ended.
 type eventLog struct {
 	session *session
 	stream  string
-	events  []event
+	events  []keptEvent
 	last    time.Time // when the last event was added
 	shelves [3]*shelf // of the session, its caller, and all callers
 	places  [3]*list.Element
@@ -62,7 +60,7 @@ type kept struct {
 
 // add keeps an event and reports whether it did. No events are kept after the session has
 // ended, nor are events that exceed a limit alone.
-func (k *kept) add(s *session, stream string, e event) bool {
+func (k *kept) add(s *session, stream string, e keptEvent) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := time.Now()
@@ -109,7 +107,7 @@ func (s *shelf) firstLocked() *eventLog {
 // trimLocked removes the first event of a log, and the log with its last event.
 func (l *eventLog) trimLocked() {
 	size := l.events[0].size()
-	l.events[0] = event{} // the array may live on
+	l.events[0] = keptEvent{} // the array may live on
 	l.events = l.events[1:]
 	for i, shelf := range l.shelves {
 		shelf.bytes -= size
@@ -144,7 +142,7 @@ func (k *kept) expire() {
 
 // after returns the events of a stream after a position. It returns false if some of them
 // are gone, or if the stream never had an event at that position.
-func (k *kept) after(s *session, stream string, position uint64) (events []event, ok bool) {
+func (k *kept) after(s *session, stream string, position uint64) (events []keptEvent, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.expireLocked(time.Now())
@@ -156,7 +154,7 @@ func (k *kept) after(s *session, stream string, position uint64) (events []event
 	if position+1 < first || position > last {
 		return nil, false
 	}
-	return append([]event(nil), l.events[position+1-first:]...), true
+	return append([]keptEvent(nil), l.events[position+1-first:]...), true
 }
 
 // end removes the events of a session, which keeps none from then on.
@@ -190,12 +188,12 @@ type sessionEvents struct {
 }
 
 // replay writes the events to out.
-func replay(out *endpoint.EventWriter, stream string, events []event) error {
+func replay(out *eventWriter, stream string, events []keptEvent) error {
 	for _, e := range events {
 		if e.message == nil {
 			continue
 		}
-		if err := out.Send(endpoint.MessageEvent(eventID(stream, e.position), e.message)); err != nil {
+		if err := out.Send(messageEvent(eventID(stream, e.position), e.message)); err != nil {
 			return err
 		}
 	}

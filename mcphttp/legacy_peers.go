@@ -1,7 +1,7 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-package legacyhttp
+package mcphttp
 
 import (
 	"bytes"
@@ -22,7 +22,6 @@ import (
 	"github.com/go-psi/psi/internal/seal"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/store"
-	"github.com/go-psi/psi/mcphttp/internal/endpoint"
 )
 
 // This file passes a request on to the replica that has its session. The replica serves it
@@ -46,16 +45,8 @@ type peers struct {
 	nonces    nonces
 }
 
-// Shared is what replicas need to find each other and the sessions; see mcphttp.SharedSessions.
-type Shared struct {
-	Values    store.Values
-	URL       string
-	Keys      [][]byte
-	Transport *http.Transport // nil means a default
-}
-
-// Check returns an error that says what is missing.
-func (s *Shared) Check() error {
+// check returns an error that says what is missing.
+func (s *SharedSessions) check() error {
 	switch u, err := url.Parse(s.URL); {
 	case s.Values == nil:
 		return errors.New("values are missing: all replicas need the same store, such as one of package natsstore or redisstore")
@@ -69,7 +60,7 @@ func (s *Shared) Check() error {
 }
 
 // newPeers returns nil if sessions are not shared. The options must have been checked.
-func newPeers(s *Shared, e *endpoint.Endpoint) *peers {
+func newPeers(s *SharedSessions, e *endpoint) *peers {
 	if s == nil {
 		return nil
 	}
@@ -108,7 +99,7 @@ func (p *peers) forward(w http.ResponseWriter, r *http.Request, to owner, id str
 		if errors.Is(err, errHopTooLarge) {
 			status = http.StatusRequestHeaderFieldsTooLarge
 		}
-		endpoint.WriteError(w, status, err)
+		writeError(w, status, err)
 		return nil
 	}
 	target, err := url.Parse(to.URL)
@@ -134,11 +125,11 @@ func (p *peers) forward(w http.ResponseWriter, r *http.Request, to owner, id str
 	case failed == nil:
 		return nil
 	case r.Context().Err() != nil: // the client has left, or this process ends
-		endpoint.WriteError(w, http.StatusServiceUnavailable, endpoint.ErrShutdown)
+		writeError(w, http.StatusServiceUnavailable, errShutdown)
 		return nil
 	case sent.isSent() && !errors.Is(failed, errNotServed):
 		p.logger.WarnContext(r.Context(), "mcphttp: a replica was lost while it served a request", "replica", to.URL, "error", failed)
-		endpoint.WriteError(w, http.StatusBadGateway, errLost)
+		writeError(w, http.StatusBadGateway, errLost)
 		return nil
 	case !errors.Is(failed, errNotServed):
 		p.logger.WarnContext(r.Context(), "mcphttp: a replica cannot be reached", "replica", to.URL, "error", failed)
@@ -213,7 +204,7 @@ func (p *peers) complete(r *http.Request, res *http.Response) error {
 	switch result {
 	case hopServed:
 		if scopes := res.Header.Get("WWW-Authenticate"); scopes != "" {
-			res.Header.Set("WWW-Authenticate", endpoint.Challenge(r.Context(), strings.Fields(scopes)))
+			res.Header.Set("WWW-Authenticate", challengeFor(r.Context(), strings.Fields(scopes)))
 		}
 		return nil
 	case hopGone:
@@ -225,7 +216,7 @@ func (p *peers) complete(r *http.Request, res *http.Response) error {
 	return errNotServed
 }
 
-// hopWriter bounds each write to a client, as an [endpoint.EventWriter] does.
+// hopWriter bounds each write to a client, as an [eventWriter] does.
 type hopWriter struct {
 	http.ResponseWriter
 
@@ -253,19 +244,19 @@ func (w *hopWriter) FlushError() error {
 // Unwrap supports [http.ResponseController].
 func (w *hopWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// ServePeer serves a hop.
-func (h *Handler) ServePeer(w http.ResponseWriter, r *http.Request) {
+// servePeer serves a hop.
+func (h *legacyHandler) servePeer(w http.ResponseWriter, r *http.Request) {
 	p := h.sessions.peers
 	if p == nil {
 		refuseHop(w, errors.New("the sessions of this handler are not shared: set Options.Sessions.Shared"))
 		return
 	}
-	w = h.LimitTime(w, r)
+	w = h.limitTime(w, r)
 	hop, err := p.open(r)
 	switch {
 	case errors.Is(err, errOtherProcess):
 		w.Header().Set(peerHeader, hopGone)
-		endpoint.WriteError(w, http.StatusMisdirectedRequest, mcp.Errorf(mcp.CodeInvalidRequest, "%w", err))
+		writeError(w, http.StatusMisdirectedRequest, mcp.Errorf(mcp.CodeInvalidRequest, "%w", err))
 		return
 	case errors.Is(err, errBusy): // the session is here, so no other replica should take it over
 		w.Header().Set(peerHeader, hopServed)
@@ -286,11 +277,11 @@ func (h *Handler) ServePeer(w http.ResponseWriter, r *http.Request) {
 			h.sessions.release(s, client)
 		}
 		w.Header().Set(peerHeader, hopGone)
-		endpoint.WriteError(w, http.StatusMisdirectedRequest, mcp.Errorf(mcp.CodeInvalidRequest, "%w", errNotServed))
+		writeError(w, http.StatusMisdirectedRequest, mcp.Errorf(mcp.CodeInvalidRequest, "%w", errNotServed))
 		return
 	}
 	defer h.sessions.release(s, client)
-	body, ok := h.ReadBody(w, r) // which acknowledges the hop
+	body, ok := h.receiveBody(w, r) // which acknowledges the hop
 	if !ok {
 		return
 	}
@@ -303,7 +294,7 @@ func (h *Handler) ServePeer(w http.ResponseWriter, r *http.Request) {
 		defer h.Requests.Leave()
 	} else if !hop.Help {
 		w.Header().Set(peerHeader, hopGone)
-		endpoint.WriteError(w, http.StatusServiceUnavailable, endpoint.ErrShutdown)
+		writeError(w, http.StatusServiceUnavailable, errShutdown)
 		return
 	}
 	h.serveIn(w, client, s, body)
@@ -311,5 +302,5 @@ func (h *Handler) ServePeer(w http.ResponseWriter, r *http.Request) {
 
 func refuseHop(w http.ResponseWriter, err error) {
 	w.Header().Set(peerHeader, hopRefused)
-	endpoint.WriteError(w, http.StatusForbidden, mcp.Errorf(mcp.CodeInvalidRequest, "%w", err))
+	writeError(w, http.StatusForbidden, mcp.Errorf(mcp.CodeInvalidRequest, "%w", err))
 }

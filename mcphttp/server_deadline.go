@@ -1,7 +1,7 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-package endpoint
+package mcphttp
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ import (
 // deadline is set when the response starts, not when the request arrives, so a handler
 // may take as long as it needs. The deadline stays in place because net/http writes
 // small responses after the handler has returned. net/http removes it before the next
-// request of an HTTP/1 connection; on HTTP/2 it belongs to the stream. An EventWriter
+// request of an HTTP/1 connection; on HTTP/2 it belongs to the stream. An eventWriter
 // sets a new deadline for each event.
 type deadlineWriter struct {
 	http.ResponseWriter
@@ -32,9 +32,9 @@ func (w *deadlineWriter) WriteHeader(status int) {
 // Unwrap supports [http.ResponseController].
 func (w *deadlineWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// LimitTime overrides the timeouts of http.Server, which apply to a whole request, with
+// limitTime overrides the timeouts of http.Server, which apply to a whole request, with
 // BodyTimeout for the body and WriteTimeout for each write.
-func (e *Endpoint) LimitTime(w http.ResponseWriter, r *http.Request) http.ResponseWriter {
+func (e *endpoint) limitTime(w http.ResponseWriter, r *http.Request) http.ResponseWriter {
 	e.writers.check(w, r, e.Logger)
 	control := http.NewResponseController(w)
 	if e.limitsBody(r) {
@@ -49,14 +49,14 @@ func (e *Endpoint) LimitTime(w http.ResponseWriter, r *http.Request) http.Respon
 	return &deadlineWriter{w, e.WriteTimeout}
 }
 
-func (e *Endpoint) limitsBody(r *http.Request) bool { return r.ContentLength != 0 && e.BodyTimeout > 0 }
+func (e *endpoint) limitsBody(r *http.Request) bool { return r.ContentLength != 0 && e.BodyTimeout > 0 }
 
 // endBodyTime removes the read deadline after the body has arrived. net/http does that when
-// it reads the end of the body, but middleware may have read it before LimitTime was
+// it reads the end of the body, but middleware may have read it before limitTime was
 // called. In that case, net/http is already reading from the connection to detect a
 // disconnect, and would mistake an expired deadline for one. On HTTP/2 the deadline applies
 // to the body alone.
-func (e *Endpoint) endBodyTime(w http.ResponseWriter, r *http.Request) {
+func (e *endpoint) endBodyTime(w http.ResponseWriter, r *http.Request) {
 	if e.limitsBody(r) && r.ProtoMajor < 2 {
 		_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // not all writers support deadlines
 	}

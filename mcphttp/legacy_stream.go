@@ -1,7 +1,7 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-package legacyhttp
+package mcphttp
 
 import (
 	"bytes"
@@ -18,7 +18,6 @@ import (
 	"github.com/go-psi/psi/internal/seam"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/transport"
-	"github.com/go-psi/psi/mcphttp/internal/endpoint"
 )
 
 // stream is an event stream of a session: the stream of one request, or the standalone
@@ -26,7 +25,7 @@ import (
 // started the stream, or the response to a client that resumes it.
 //
 // Locks are acquired in this order: stream.mu, session.mu, sessions.mu. The locks of
-// EventWriter and kept come last.
+// eventWriter and kept come last.
 type stream struct {
 	session  *session
 	name     string // set when it is registered
@@ -34,13 +33,13 @@ type stream struct {
 	sessions *sessions
 
 	mu         sync.Mutex
-	out        *endpoint.EventWriter // nil while no client is attached
-	broken     error                 // of a response writer that panicked, until the client reconnects
-	onDetach   func()                // called in its own goroutine when nothing more is written to out; may be nil
-	position   uint64                // of the last event; 0 before the first
-	registered bool                  // clients can resume the stream
-	isPrimed   bool                  // the client has an ID from which to resume, or will get one
-	done       bool                  // nothing more is sent
+	out        *eventWriter // nil while no client is attached
+	broken     error        // of a response writer that panicked, until the client reconnects
+	onDetach   func()       // called in its own goroutine when nothing more is written to out; may be nil
+	position   uint64       // of the last event; 0 before the first
+	registered bool         // clients can resume the stream
+	isPrimed   bool         // the client has an ID from which to resume, or will get one
+	done       bool         // nothing more is sent
 }
 
 // isResumable reports whether the client may resume the stream after its connection was
@@ -49,7 +48,7 @@ func (st *stream) isResumable() bool {
 	return st.session.legacy.Resumes() && !st.session.isTransient
 }
 
-// Send implements [serving.Sender]. While no client is attached, messages are only kept.
+// Send implements [server.Sender]. While no client is attached, messages are only kept.
 // Requests on the standalone stream, which are pings, are then not delivered.
 func (st *stream) Send(ctx context.Context, message []byte) error {
 	st.mu.Lock()
@@ -94,7 +93,7 @@ func (st *stream) primeLocked() error {
 
 func (st *stream) writePrimeLocked(id string) {
 	if st.isResumable() {
-		_ = st.writeLocked((*endpoint.EventWriter).Write, primeEvent(id)) // it is flushed with the next event
+		_ = st.writeLocked((*eventWriter).Write, primeEvent(id)) // it is flushed with the next event
 	}
 }
 
@@ -102,7 +101,7 @@ var errNotKept = errors.New("mcphttp: the session has ended, or the event has mo
 
 // keepLocked keeps an event and returns its ID.
 func (st *stream) keepLocked(message []byte) (id string, err error) {
-	if !st.sessions.kept.add(st.session, st.name, event{st.position + 1, bytes.Clone(message)}) {
+	if !st.sessions.kept.add(st.session, st.name, keptEvent{st.position + 1, bytes.Clone(message)}) {
 		return "", errNotKept
 	}
 	st.position++
@@ -114,26 +113,26 @@ func (st *stream) keepLocked(message []byte) (id string, err error) {
 // disconnected, the client of that response will not come back for the message.
 func (st *stream) sendLocked(ctx context.Context, message []byte) error {
 	if st.session.isTransient { // no client can come back
-		return st.writeLocked((*endpoint.EventWriter).Send, endpoint.MessageEvent("", message))
+		return st.writeLocked((*eventWriter).Send, messageEvent("", message))
 	}
 	id, err := "", st.primeLocked()
 	if err == nil {
 		id, err = st.keepLocked(message)
 	}
 	if err != nil && st.sessions.mayWarn() {
-		st.sessions.opts.Logger.WarnContext(ctx, "mcphttp: an event was not kept for a client that reconnects; further ones within a minute are not reported", "session", st.session.logID(), "error", err)
+		st.sessions.logger.WarnContext(ctx, "mcphttp: an event was not kept for a client that reconnects; further ones within a minute are not reported", "session", st.session.logID(), "error", err)
 	}
 	if st.out == nil {
 		return cmp.Or(err, st.broken)
 	}
-	if st.writeLocked((*endpoint.EventWriter).Send, endpoint.MessageEvent(id, message)) != nil {
+	if st.writeLocked((*eventWriter).Send, messageEvent(id, message)) != nil {
 		return cmp.Or(err, st.broken)
 	}
 	return nil
 }
 
 // writeLocked writes an event to the attached response, and detaches the response if that fails.
-func (st *stream) writeLocked(write func(*endpoint.EventWriter, *sse.Message) error, event *sse.Message) error {
+func (st *stream) writeLocked(write func(*eventWriter, *sse.Message) error, event *sse.Message) error {
 	if st.out == nil {
 		return mcp.ErrNotDelivered
 	}
@@ -141,7 +140,7 @@ func (st *stream) writeLocked(write func(*endpoint.EventWriter, *sse.Message) er
 	if err != nil {
 		st.dropClientLocked()
 	}
-	if errors.Is(err, endpoint.ErrPanicked) {
+	if errors.Is(err, errPanicked) {
 		st.broken = err
 	}
 	return err
@@ -190,7 +189,7 @@ func (st *stream) finishAloneLocked(message []byte) {
 	case len(message) == 0:
 		st.out.Start()
 	default:
-		_ = st.out.Write(endpoint.MessageEvent("", message)) // a disconnected client needs no response
+		_ = st.out.Write(messageEvent("", message)) // a disconnected client needs no response
 	}
 }
 
@@ -204,7 +203,7 @@ func (st *stream) closeUnused() bool {
 	return st.done
 }
 
-// Beat implements [endpoint.Beater]. Heartbeats are not kept.
+// Beat implements [beater]. Heartbeats are not kept.
 func (st *stream) Beat() {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -212,14 +211,14 @@ func (st *stream) Beat() {
 		return
 	}
 	st.registerLocked()
-	_ = st.primeLocked()                                                                                    // the next event tries again
-	_ = st.writeLocked(func(o *endpoint.EventWriter, _ *sse.Message) error { return o.SendComment() }, nil) // a disconnected client needs none
+	_ = st.primeLocked()                                                                           // the next event tries again
+	_ = st.writeLocked(func(o *eventWriter, _ *sse.Message) error { return o.SendComment() }, nil) // a disconnected client needs none
 }
 
 // attach replays to out the events after position and makes out the response of the stream,
 // in place of the previous one. onDetach is called when nothing more is written to out. If
 // attach fails, out is not attached.
-func (st *stream) attach(out *endpoint.EventWriter, position uint64, onDetach func()) error {
+func (st *stream) attach(out *eventWriter, position uint64, onDetach func()) error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if err := st.replayLocked(out, position); err != nil {
@@ -238,7 +237,7 @@ func (st *stream) attach(out *endpoint.EventWriter, position uint64, onDetach fu
 var errTrimmed = errors.New("mcphttp: the events are gone, or never were")
 
 // replayLocked writes the events after position to out.
-func (st *stream) replayLocked(out *endpoint.EventWriter, position uint64) error {
+func (st *stream) replayLocked(out *eventWriter, position uint64) error {
 	if position == st.position {
 		return nil
 	}
@@ -250,7 +249,7 @@ func (st *stream) replayLocked(out *endpoint.EventWriter, position uint64) error
 }
 
 // detach detaches out, if it is attached, without calling onDetach.
-func (st *stream) detach(out *endpoint.EventWriter) {
+func (st *stream) detach(out *eventWriter) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.out == out {
@@ -258,9 +257,6 @@ func (st *stream) detach(out *endpoint.EventWriter) {
 		st.setAbsentLocked(!st.done)
 	}
 }
-
-// ErrNoStream is the error of CloseConnection if the client could not resume the stream.
-var ErrNoStream = errors.New("mcphttp: the request has no stream that its client could come back to")
 
 // CloseConnection closes the connection on which the client reads the stream. The client
 // reconnects for the rest.
@@ -345,7 +341,7 @@ func (ss *sessions) streamName(number int64) string {
 }
 
 // Streams returns the event streams of the sessions, sorted by session and name.
-func (h *Handler) Streams() (all []seam.Stream) {
+func (h *legacyHandler) Streams() (all []seam.Stream) {
 	for _, s := range h.sessions.all() {
 		for _, st := range s.allStreams() {
 			all = append(all, st.describe())

@@ -1,48 +1,26 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-package endpoint
+package mcphttp
 
 import (
 	"context"
 	"errors"
 	"io"
-	"log/slog"
 	"mime"
 	"net/http"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/go-psi/psi/internal/drain"
 	"github.com/go-psi/psi/internal/header"
-	"github.com/go-psi/psi/internal/seam"
 	"github.com/go-psi/psi/internal/server"
 	"github.com/go-psi/psi/mcp"
 )
 
-var core = mcp.Internal(seam.Key{})
-
-// Options configure an [Endpoint]. The defaults are applied by package mcphttp.
-type Options struct {
-	// MaxBody is the maximum size of a request body, in bytes.
-	MaxBody int64
-	// Heartbeat is the interval between comments on an idle stream. 0 means none.
-	Heartbeat time.Duration
-	// WriteTimeout bounds each write to a client.
-	WriteTimeout time.Duration
-	// BodyTimeout bounds the time to read a request body. 0 means that
-	// http.Server.ReadTimeout applies.
-	BodyTimeout time.Duration
-	// AskTimeout and KeepAlive are those of [server.Options].
-	AskTimeout, KeepAlive time.Duration
-	// Logger receives diagnostic messages.
-	Logger *slog.Logger
-}
-
-// An Endpoint is the part of an HTTP endpoint for MCP that is independent of the revision
-// of a request. Use [New] to create one.
-type Endpoint struct {
+// An endpoint is the part of an HTTP endpoint for MCP that is independent of the revision
+// of a request. Use newEndpoint to create one.
+type endpoint struct {
 	Options
 
 	// Server serves the MCP requests.
@@ -58,11 +36,11 @@ type Endpoint struct {
 	writers     writerCheck
 }
 
-// New returns an Endpoint that serves h. The function refusal returns why a request is
-// refused, or "" if it is allowed.
-func New(h mcp.Handler, opts Options, refusal func(r *http.Request) string) *Endpoint {
-	e := &Endpoint{Options: opts, refusal: refusal}
-	e.Server = server.New(&abortHandler{h}, &server.Options{AskTimeout: opts.AskTimeout, KeepAlive: opts.KeepAlive, Logger: opts.Logger})
+// newEndpoint returns an endpoint that serves h. The defaults of o must have been applied.
+func newEndpoint(h mcp.Handler, o *Options) *endpoint {
+	g := newGuard(o)
+	e := &endpoint{Options: *o, refusal: g.refusal}
+	e.Server = server.New(&abortHandler{h}, &server.Options{AskTimeout: o.Sessions.AskTimeout, KeepAlive: o.Sessions.KeepAlive, Logger: o.Logger})
 	e.Closing, e.close = context.WithCancelCause(context.Background())
 	e.Killed, e.kill = context.WithCancelCause(context.Background())
 	return e
@@ -86,39 +64,39 @@ func (a *abortHandler) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Resu
 	return a.Handler.ServeMCP(ctx, req)
 }
 
-// ErrShutdown is the error of requests that arrive after Close.
-var ErrShutdown = mcp.Errorf(mcp.CodeInternalError, "the server is shutting down")
+// errShutdown is the error of requests that arrive after Close.
+var errShutdown = mcp.Errorf(mcp.CodeInternalError, "the server is shutting down")
 
 // Close refuses new requests and cancels Closing. The returned channel is closed when no
 // request is in flight.
-func (e *Endpoint) Close() (drained <-chan struct{}) {
+func (e *endpoint) Close() (drained <-chan struct{}) {
 	drained = e.Requests.Drain()
 	e.close(mcp.ErrClosed)
 	return drained
 }
 
 // Kill cancels Killed.
-func (e *Endpoint) Kill() { e.kill(mcp.ErrClosed) }
+func (e *endpoint) Kill() { e.kill(mcp.ErrClosed) }
 
-// Receive checks a request and reads its body. If the request is refused, Receive writes
+// receive checks a request and reads its body. If the request is refused, receive writes
 // the response and returns false. A request whose body has not arrived does not count as in
 // flight: a shutdown does not wait for it.
-func (e *Endpoint) Receive(w http.ResponseWriter, r *http.Request) (body []byte, ok bool) {
+func (e *endpoint) receive(w http.ResponseWriter, r *http.Request) (body []byte, ok bool) {
 	if why := e.refusal(r); why != "" {
-		WriteError(w, http.StatusForbidden, mcp.Errorf(mcp.CodeInvalidRequest, "%s", why))
+		writeError(w, http.StatusForbidden, mcp.Errorf(mcp.CodeInvalidRequest, "%s", why))
 		return nil, false
 	}
 	if kind := r.Header.Get("Content-Type"); r.Method == http.MethodPost && !isJSON(kind) {
-		WriteError(w, http.StatusUnsupportedMediaType, mcp.Errorf(mcp.CodeInvalidRequest, "the Content-Type must be %s, not %q", header.JSON, kind))
+		writeError(w, http.StatusUnsupportedMediaType, mcp.Errorf(mcp.CodeInvalidRequest, "the Content-Type must be %s, not %q", header.JSON, kind))
 		return nil, false
 	}
 	if encoding := strings.Join(r.Header["Content-Encoding"], ", "); encoding != "" && !strings.EqualFold(encoding, "identity") {
 		w.Header().Set("Accept-Encoding", "identity")
-		WriteError(w, http.StatusUnsupportedMediaType, mcp.Errorf(mcp.CodeInvalidRequest,
+		writeError(w, http.StatusUnsupportedMediaType, mcp.Errorf(mcp.CodeInvalidRequest,
 			"the Content-Encoding %q is not supported: send the body uncompressed; middleware that decompresses it must delete the header", encoding))
 		return nil, false
 	}
-	return e.ReadBody(w, r)
+	return e.receiveBody(w, r)
 }
 
 // isJSON reports whether a Content-Type is JSON, ignoring case and parameters.
@@ -130,9 +108,9 @@ func isJSON(contentType string) bool {
 	return err == nil && name == header.JSON
 }
 
-// ReadBody reads the whole body of a request. If that fails, it writes the response and
+// receiveBody reads the whole body of a request. If that fails, it writes the response and
 // returns false.
-func (e *Endpoint) ReadBody(w http.ResponseWriter, r *http.Request) (body []byte, ok bool) {
+func (e *endpoint) receiveBody(w http.ResponseWriter, r *http.Request) (body []byte, ok bool) {
 	body, err := e.readBody(w, r)
 	if err != nil {
 		e.writeBodyError(w, err)
@@ -144,7 +122,7 @@ func (e *Endpoint) ReadBody(w http.ResponseWriter, r *http.Request) (body []byte
 
 // readBody reads the whole body. Beyond maxExact, it allocates memory only for data that
 // has arrived, whatever length the client announces.
-func (e *Endpoint) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+func (e *endpoint) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if r.ContentLength > e.MaxBody {
 		return nil, &http.MaxBytesError{Limit: e.MaxBody}
 	}
@@ -175,14 +153,14 @@ func readAll(r io.Reader, length int64) ([]byte, error) {
 // maxExact is the maximum announced length for which memory is allocated before the body arrives.
 const maxExact = 4 << 10
 
-func (e *Endpoint) writeBodyError(w http.ResponseWriter, err error) {
+func (e *endpoint) writeBodyError(w http.ResponseWriter, err error) {
 	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		WriteError(w, http.StatusRequestEntityTooLarge, mcp.Errorf(mcp.CodeInvalidRequest, "the body is longer than %d bytes", tooLarge.Limit))
+		writeError(w, http.StatusRequestEntityTooLarge, mcp.Errorf(mcp.CodeInvalidRequest, "the body is longer than %d bytes", tooLarge.Limit))
 		return
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) { // net/http closes the connection
-		WriteError(w, http.StatusRequestTimeout, mcp.Errorf(mcp.CodeInvalidRequest, "the body did not arrive within %v", e.BodyTimeout))
+		writeError(w, http.StatusRequestTimeout, mcp.Errorf(mcp.CodeInvalidRequest, "the body did not arrive within %v", e.BodyTimeout))
 		return
 	}
-	WriteError(w, http.StatusBadRequest, mcp.Errorf(mcp.CodeParseError, "the body could not be read"))
+	writeError(w, http.StatusBadRequest, mcp.Errorf(mcp.CodeParseError, "the body could not be read"))
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-package endpoint
+package mcphttp
 
 import (
 	"context"
@@ -17,8 +17,8 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// WriteMessage writes one JSON message as the whole response.
-func WriteMessage(w http.ResponseWriter, status int, message []byte) {
+// writeMessage writes one JSON message as the whole response.
+func writeMessage(w http.ResponseWriter, status int, message []byte) {
 	h := w.Header()
 	h.Set("Content-Type", header.JSON)
 	h.Set("Content-Length", strconv.Itoa(len(message)))
@@ -27,28 +27,28 @@ func WriteMessage(w http.ResponseWriter, status int, message []byte) {
 	_, _ = w.Write(message) //nolint:gosec // it is JSON and says so; a client that has gone needs no answer
 }
 
-// WriteAccepted acknowledges a message that has no response.
-func WriteAccepted(w http.ResponseWriter) { w.WriteHeader(http.StatusAccepted) }
+// writeAccepted acknowledges a message that has no response.
+func writeAccepted(w http.ResponseWriter) { w.WriteHeader(http.StatusAccepted) }
 
-// WriteError writes an error response that belongs to no request.
-func WriteError(w http.ResponseWriter, status int, err error) {
-	WriteMessage(w, status, core.AppendError(nil, mcp.ID{}, err))
+// writeError writes an error response that belongs to no request.
+func writeError(w http.ResponseWriter, status int, err error) {
+	writeMessage(w, status, core.AppendError(nil, mcp.ID{}, err))
 }
 
-// WriteRefusal writes the error of a call that is not served.
-func WriteRefusal(w http.ResponseWriter, status int, c *server.Call) {
-	WriteMessage(w, status, core.AppendError(nil, c.ID(), c.Err()))
+// writeRefusal writes the error of a call that is not served.
+func writeRefusal(w http.ResponseWriter, status int, c *server.Call) {
+	writeMessage(w, status, core.AppendError(nil, c.ID(), c.Err()))
 }
 
-// WriteNotAllowed refuses a request because of its method. allow lists the permitted methods.
-func WriteNotAllowed(w http.ResponseWriter, allow, why string) {
+// writeNotAllowed refuses a request because of its method. allow lists the permitted methods.
+func writeNotAllowed(w http.ResponseWriter, allow, why string) {
 	w.Header().Set("Allow", allow)
-	WriteError(w, http.StatusMethodNotAllowed, mcp.Errorf(mcp.CodeInvalidRequest, "%s", why))
+	writeError(w, http.StatusMethodNotAllowed, mcp.Errorf(mcp.CodeInvalidRequest, "%s", why))
 }
 
-// HasStatus reports whether err has an HTTP status in every revision; see
-// [SetErrorHeaders].
-func HasStatus(err error) bool {
+// hasStatus reports whether err has an HTTP status in every revision; see
+// [setErrorHeaders].
+func hasStatus(err error) bool {
 	_, lacksScope := errors.AsType[*mcp.ScopeError](err)
 	_, isLimited := rateLimit(err)
 	return lacksScope || isLimited
@@ -63,14 +63,14 @@ func rateLimit(err error) (after time.Duration, isLimited bool) {
 	return mcp.RetryAfter(err)
 }
 
-// SetErrorHeaders sets the headers of an error that has an HTTP status, and returns that
+// setErrorHeaders sets the headers of an error that has an HTTP status, and returns that
 // status. It returns 0 for any other error and for nil.
-func SetErrorHeaders(ctx context.Context, h http.Header, err error) int {
+func setErrorHeaders(ctx context.Context, h http.Header, err error) int {
 	if err == nil {
 		return 0
 	}
 	if scope, ok := errors.AsType[*mcp.ScopeError](err); ok {
-		h.Set("WWW-Authenticate", Challenge(ctx, scope.Required))
+		h.Set("WWW-Authenticate", challengeFor(ctx, scope.Required))
 		return http.StatusForbidden
 	}
 	if after, ok := rateLimit(err); ok {
@@ -80,9 +80,9 @@ func SetErrorHeaders(ctx context.Context, h http.Header, err error) int {
 	return 0
 }
 
-// Challenge returns the WWW-Authenticate header for a caller that lacks scopes; see
+// challengeFor returns the WWW-Authenticate header for a caller that lacks scopes; see
 // [WithChallenge].
-func Challenge(ctx context.Context, scopes []string) string {
+func challengeFor(ctx context.Context, scopes []string) string {
 	if challenge, _ := ctx.Value(challengeKey{}).(func([]string) string); challenge != nil {
 		return challenge(scopes)
 	}

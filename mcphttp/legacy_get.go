@@ -1,7 +1,7 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-package legacyhttp
+package mcphttp
 
 import (
 	"context"
@@ -14,20 +14,19 @@ import (
 
 	"github.com/go-psi/psi/internal/header"
 	"github.com/go-psi/psi/mcp"
-	"github.com/go-psi/psi/mcphttp/internal/endpoint"
 )
 
-// ServeGet opens the standalone stream of a session, or resumes any of its streams.
-func (h *Handler) ServeGet(w http.ResponseWriter, r *http.Request) {
-	if h.opts.Stateless {
+// serveGet opens the standalone stream of a session, or resumes any of its streams.
+func (h *legacyHandler) serveGet(w http.ResponseWriter, r *http.Request) {
+	if h.Options.Sessions.Stateless {
 		writeStateless(w)
 		return
 	}
 	if r.Header.Get(header.Session) == "" {
-		endpoint.WriteNotAllowed(w, Methods, "there is no stream without a session; requests are sent with POST")
+		writeNotAllowed(w, methods, "there is no stream without a session; requests are sent with POST")
 		return
 	}
-	if _, ok := endpoint.ChooseFormats(w, r, endpoint.Formats{Stream: true}); !ok {
+	if _, ok := chooseFormats(w, r, formats{Stream: true}); !ok {
 		return
 	}
 	about := help{}
@@ -47,8 +46,8 @@ func (h *Handler) ServeGet(w http.ResponseWriter, r *http.Request) {
 }
 
 // get opens or resumes a stream of a session in this process.
-func (h *Handler) get(w http.ResponseWriter, r *http.Request, s *session) {
-	out := h.NewEventWriter(w, r)
+func (h *legacyHandler) get(w http.ResponseWriter, r *http.Request, s *session) {
+	out := h.newEventWriter(w, r)
 	defer out.Close()
 	last := r.Header.Get(header.LastEventID)
 	if last == "" {
@@ -58,7 +57,7 @@ func (h *Handler) get(w http.ResponseWriter, r *http.Request, s *session) {
 	name, position, ok := parseEventID(last)
 	switch {
 	case !ok:
-		endpoint.WriteError(w, http.StatusBadRequest, mcp.Errorf(mcp.CodeInvalidRequest, "the header %s is not an event of this session", header.LastEventID))
+		writeError(w, http.StatusBadRequest, mcp.Errorf(mcp.CodeInvalidRequest, "the header %s is not an event of this session", header.LastEventID))
 	case isStandalone(name):
 		h.listen(r, s, out, &eventPlace{name, position})
 	default:
@@ -73,7 +72,7 @@ type eventPlace struct {
 }
 
 // resume continues the stream of a request after a position.
-func (h *Handler) resume(r *http.Request, s *session, out *endpoint.EventWriter, name string, position uint64) {
+func (h *legacyHandler) resume(r *http.Request, s *session, out *eventWriter, name string, position uint64) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	st := s.streamOf(name)
@@ -93,7 +92,7 @@ func (h *Handler) resume(r *http.Request, s *session, out *endpoint.EventWriter,
 	}
 	defer st.detach(out)
 	st.Beat() // sends the response header
-	defer h.StartHeartbeat(st).Stop()
+	defer h.startHeartbeat(st).Stop()
 	defer context.AfterFunc(h.Killed, cancel)()
 	<-ctx.Done()
 }
@@ -125,30 +124,30 @@ type standalone struct {
 // A listener subscribes to the changes that are sent on the standalone stream of a session.
 // It belongs to a GET or, if isDetached, continues after the client of the GET has disconnected.
 type listener struct {
-	handler    *Handler
+	handler    *legacyHandler
 	session    *session
 	stream     *stream
 	request    *http.Request // the GET
 	isDetached bool          // there is no client
 	place      *eventPlace   // where the client resumes the stream; nil for a new stream
 
-	out       *endpoint.EventWriter // nil if it is detached
+	out       *eventWriter // nil if it is detached
 	ctx       context.Context
 	cancel    context.CancelCauseFunc
-	heartbeat *endpoint.Heartbeat
+	heartbeat *heartbeat
 	hasLeft   atomic.Bool // the client has disconnected, or its authentication has expired
 }
 
-func (h *Handler) newListener(r *http.Request, s *session) *listener {
+func (h *legacyHandler) newListener(r *http.Request, s *session) *listener {
 	l := &listener{handler: h, session: s, request: r}
-	l.ctx, l.cancel = context.WithCancelCause(endpoint.DetachedContext(r, new(endpoint.Values)))
+	l.ctx, l.cancel = context.WithCancelCause(detachedContext(r, new(httpValues)))
 	return l
 }
 
 // listen serves the standalone stream of a session until another GET takes it over, the
 // client disconnects, or the session or the server ends. It writes the response header when
 // its subscription is in place; until then, the previous GET continues.
-func (h *Handler) listen(r *http.Request, s *session, out *endpoint.EventWriter, place *eventPlace) {
+func (h *legacyHandler) listen(r *http.Request, s *session, out *eventWriter, place *eventPlace) {
 	l := h.newListener(r, s)
 	l.out, l.place = out, place
 	s.addListener(l)
@@ -156,8 +155,8 @@ func (h *Handler) listen(r *http.Request, s *session, out *endpoint.EventWriter,
 	defer l.finish()
 	stopConnection := context.AfterFunc(r.Context(), l.detachClient)
 	defer stopConnection()
-	defer endpoint.AfterExpiry(r, l.detachClient)()
-	s.legacy.Listen(l.ctx, endpoint.OriginOf(r), l.stream, l.ready)
+	defer afterExpiry(r, l.detachClient)()
+	s.legacy.Listen(l.ctx, originOf(r), l.stream, l.ready)
 }
 
 // finish ends the response. A GET that never took over the stream ends with an empty stream.
@@ -183,8 +182,8 @@ func (l *listener) ready() {
 		l.cancel(err)
 		return
 	case !l.isDetached:
-		l.handler.BeatNow(l.stream) // the header, with a comment: some proxies hold it back until there is a body
-		l.heartbeat = l.handler.StartHeartbeat(l.stream)
+		l.handler.beatNow(l.stream) // the header, with a comment: some proxies hold it back until there is a body
+		l.heartbeat = l.handler.startHeartbeat(l.stream)
 	}
 	hasMoved := !l.isDetached && l.handler.sessions.tookOver(l.session)
 	if before != nil {
@@ -271,7 +270,7 @@ func (l *listener) runDetached(before *listener) {
 	defer l.handler.Requests.Leave()
 	defer l.session.removeListener(l)
 	defer time.AfterFunc(listenerGrace, func() { l.cancel(nil) }).Stop()
-	l.session.legacy.Listen(l.ctx, endpoint.OriginOf(l.request), l.stream, l.ready)
+	l.session.legacy.Listen(l.ctx, originOf(l.request), l.stream, l.ready)
 }
 
 // addListener makes l the next listener and cancels the next listener that it replaces, if

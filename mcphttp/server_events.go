@@ -1,7 +1,7 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-package endpoint
+package mcphttp
 
 import (
 	"errors"
@@ -19,12 +19,12 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// An EventWriter writes an event stream as the response to one HTTP request. The response
+// An eventWriter writes an event stream as the response to one HTTP request. The response
 // header is sent with the first event. Its methods are safe for concurrent use.
 //
-// Methods whose name ends in Locked require mu; the others acquire it. No lock is acquired
+// methods whose name ends in Locked require mu; the others acquire it. No lock is acquired
 // while mu is held.
-type EventWriter struct {
+type eventWriter struct {
 	Writer  http.ResponseWriter
 	Request *http.Request
 	Timeout time.Duration // of each write
@@ -36,20 +36,20 @@ type EventWriter struct {
 	err     error // of the first write that failed
 }
 
-// ErrPanicked is the error of a write during which the response writer panicked. The response
+// errPanicked is the error of a write during which the response writer panicked. The response
 // is lost, and a client that reconnects would not help.
-var ErrPanicked = fmt.Errorf("mcphttp: the response writer panicked: %w", mcp.ErrNotDelivered)
+var errPanicked = fmt.Errorf("mcphttp: the response writer panicked: %w", mcp.ErrNotDelivered)
 
 // recoverLocked, which must be deferred, turns a panic of the response writer into an error.
 // The writer may belong to middleware, and many goroutines write events: those of questions,
 // heartbeats and changes, on which net/http does not recover. After a panic, nothing more is
 // written.
-func (o *EventWriter) recoverLocked(err *error) {
+func (o *eventWriter) recoverLocked(err *error) {
 	v := recover()
 	if v == nil {
 		return
 	}
-	o.err = ErrPanicked // the value is not for the client
+	o.err = errPanicked // the value is not for the client
 	if err != nil {
 		*err = o.err
 	}
@@ -57,13 +57,13 @@ func (o *EventWriter) recoverLocked(err *error) {
 		"panic", fmt.Sprint(v), "stack", string(debug.Stack()))
 }
 
-// NewEventWriter returns an EventWriter for the response to r.
-func (e *Endpoint) NewEventWriter(w http.ResponseWriter, r *http.Request) *EventWriter {
-	return &EventWriter{Writer: w, Request: r, Timeout: e.WriteTimeout, Logger: e.Logger}
+// newEventWriter returns an eventWriter for the response to r.
+func (e *endpoint) newEventWriter(w http.ResponseWriter, r *http.Request) *eventWriter {
+	return &eventWriter{Writer: w, Request: r, Timeout: e.WriteTimeout, Logger: e.Logger}
 }
 
-// MessageEvent returns an event with a message. If id is empty, the event has no ID.
-func MessageEvent(id string, message []byte) *sse.Message {
+// messageEvent returns an event with a message. If id is empty, the event has no ID.
+func messageEvent(id string, message []byte) *sse.Message {
 	event := new(sse.Message)
 	if id != "" {
 		event.ID = sse.ID(id)
@@ -74,7 +74,7 @@ func MessageEvent(id string, message []byte) *sse.Message {
 
 // Start writes the response header, unless it has been written or the response is complete.
 // net/http sends it with the data that follows.
-func (o *EventWriter) Start() {
+func (o *eventWriter) Start() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.closed {
@@ -83,14 +83,14 @@ func (o *EventWriter) Start() {
 }
 
 // Write writes an event, which is sent with the data that follows, or at the end of the response.
-func (o *EventWriter) Write(event *sse.Message) error {
+func (o *eventWriter) Write(event *sse.Message) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.writeLocked(event)
 }
 
 // Send writes an event and flushes it.
-func (o *EventWriter) Send(event *sse.Message) error {
+func (o *eventWriter) Send(event *sse.Message) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if err := o.writeLocked(event); err != nil {
@@ -100,18 +100,18 @@ func (o *EventWriter) Send(event *sse.Message) error {
 }
 
 // SendComment sends a comment, which keeps the connection alive.
-func (o *EventWriter) SendComment() error {
+func (o *eventWriter) SendComment() error {
 	event := new(sse.Message)
 	event.AppendComment("keep-alive")
 	return o.Send(event)
 }
 
-// Beat implements [Beater].
-func (o *EventWriter) Beat() { _ = o.SendComment() } // a disconnected client needs none
+// Beat implements [beater].
+func (o *eventWriter) Beat() { _ = o.SendComment() } // a disconnected client needs none
 
 // Finish writes the last event, which net/http sends when the handler returns, and marks
 // the response as complete, so that no heartbeat is sent in between.
-func (o *EventWriter) Finish(event *sse.Message) {
+func (o *eventWriter) Finish(event *sse.Message) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	_ = o.writeLocked(event) // a disconnected client needs no response
@@ -119,7 +119,7 @@ func (o *EventWriter) Finish(event *sse.Message) {
 }
 
 // Close marks the response as complete: nothing more is written.
-func (o *EventWriter) Close() {
+func (o *eventWriter) Close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.closed = true
@@ -128,7 +128,7 @@ func (o *EventWriter) Close() {
 // Replace calls write to send a response other than an event stream, and marks the response
 // as complete. If the stream has started or the response is complete, Replace does nothing
 // and returns false.
-func (o *EventWriter) Replace(write func(w http.ResponseWriter)) bool {
+func (o *eventWriter) Replace(write func(w http.ResponseWriter)) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.started || o.closed {
@@ -142,7 +142,7 @@ func (o *EventWriter) Replace(write func(w http.ResponseWriter)) bool {
 // AnnounceClose tells the client that its connection will be closed, if the response header
 // has not been written. Otherwise the client would send its next request on the connection,
 // and that request would be lost.
-func (o *EventWriter) AnnounceClose() {
+func (o *eventWriter) AnnounceClose() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	defer o.recoverLocked(nil)
@@ -152,7 +152,7 @@ func (o *EventWriter) AnnounceClose() {
 }
 
 // DeleteHeader removes a header of the response. It has no effect once the header was sent.
-func (o *EventWriter) DeleteHeader(key string) {
+func (o *eventWriter) DeleteHeader(key string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.Writer.Header().Del(key)
@@ -160,7 +160,7 @@ func (o *EventWriter) DeleteHeader(key string) {
 
 // Disconnect ends the response, unless it is complete, and closes its connection before its
 // handler returns.
-func (o *EventWriter) Disconnect() {
+func (o *eventWriter) Disconnect() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.closed {
@@ -181,12 +181,12 @@ func (o *EventWriter) Disconnect() {
 	_ = conn.Close()
 }
 
-func (o *EventWriter) isHTTP2() bool { return o.Request.ProtoMajor > 1 }
+func (o *eventWriter) isHTTP2() bool { return o.Request.ProtoMajor > 1 }
 
-func (o *EventWriter) control() *http.ResponseController { return http.NewResponseController(o.Writer) }
+func (o *eventWriter) control() *http.ResponseController { return http.NewResponseController(o.Writer) }
 
 // startLocked writes the response header, unless it has been written.
-func (o *EventWriter) startLocked() (err error) {
+func (o *eventWriter) startLocked() (err error) {
 	if o.started {
 		return nil
 	}
@@ -206,7 +206,7 @@ func (o *EventWriter) startLocked() (err error) {
 //
 // Every write has its own deadline, so that neither http.Server.WriteTimeout nor a client
 // that has stopped reading determines how long a stream lives.
-func (o *EventWriter) writeLocked(event *sse.Message) (err error) {
+func (o *eventWriter) writeLocked(event *sse.Message) (err error) {
 	defer o.recoverLocked(&err)
 	switch {
 	case o.closed:
@@ -229,7 +229,7 @@ func (o *EventWriter) writeLocked(event *sse.Message) (err error) {
 // flushLocked sends what has been written. On HTTP/2, a write deadline that passes resets
 // an idle stream, so the deadline is removed. On HTTP/1, it does not affect an idle stream,
 // and remains for what net/http writes at the end of the response.
-func (o *EventWriter) flushLocked() (err error) {
+func (o *eventWriter) flushLocked() (err error) {
 	defer o.recoverLocked(&err)
 	if o.err == nil {
 		o.err = o.control().Flush()
