@@ -86,9 +86,9 @@ func TestAllocations(t *testing.T) {
 }
 
 const (
-	callBudget   = 12
-	listBudget   = 7
-	clientBudget = 19
+	callBudget   = 11
+	listBudget   = 6
+	clientBudget = 18
 )
 
 func BenchmarkCallTool(b *testing.B) {

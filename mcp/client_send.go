@@ -22,7 +22,7 @@ import (
 
 // discover sends server/discover and stores the result.
 func (c *Conn) discover(ctx context.Context) error {
-	req := &Request{call: new(call)}
+	req := newRequest()
 	req.Method = MethodDiscover
 	r, err := c.call(ctx, c.envelope(ctx, c.nextID(), req, ID{}))
 	if err == nil && r.Error != nil && r.Error.Code == CodeUnsupportedVersion {
@@ -76,7 +76,7 @@ func decodeDiscovery(result json.RawMessage) (*DiscoverResult, omissions, error)
 
 // ping sends server/discover. It returns nil for any response, even an error.
 func (c *Conn) ping(ctx context.Context) error {
-	req := &Request{call: new(call)}
+	req := newRequest()
 	req.Method = MethodDiscover
 	_, err := c.call(ctx, c.envelope(ctx, c.nextID(), req, ID{}))
 	return err

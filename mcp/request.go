@@ -51,11 +51,21 @@ type peer struct {
 // [json.RawMessage], or a value that encodes as a JSON object. The request has no ID;
 // transports assign one when they send it.
 func NewRequest(method string, params any) (*Request, error) {
-	req := &Request{call: new(call)}
+	req := newRequest()
 	if err := req.make(method, params); err != nil {
 		return nil, err
 	}
 	return req, nil
+}
+
+// newRequest returns an empty request and its call, in one allocation.
+func newRequest() *Request {
+	both := new(struct {
+		Request
+		shared call
+	})
+	both.Request.call = &both.shared
+	return &both.Request
 }
 
 // make sets the method and params of a new request.
@@ -208,7 +218,7 @@ func (r *Request) withName(name string) *Request {
 
 // withoutParams returns a new request with the method and ID of r.
 func (r *Request) withoutParams() *Request {
-	bare := &Request{call: new(call)}
+	bare := newRequest()
 	bare.ID, bare.Method = r.ID, r.Method
 	return bare
 }
@@ -216,7 +226,7 @@ func (r *Request) withoutParams() *Request {
 // requestOf returns m as a request or notification. If the params are invalid, it returns a
 // request without params and an error.
 func requestOf(m *transport.Message) (*Request, error) {
-	req := &Request{call: new(call)}
+	req := newRequest()
 	req.ID, req.Method = m.ID, m.Method
 	if err := req.setParams(m.Params); err != nil {
 		return req.withoutParams(), err

@@ -71,7 +71,7 @@ type sessions struct {
 }
 
 func newSessions(e *endpoint) *sessions {
-	opts := &e.Options.Sessions
+	opts := &e.Sessions
 	return &sessions{
 		server: e.Server, opts: opts, logger: e.Logger, peers: newPeers(opts.Shared, e),
 		byID: map[string]*session{}, callers: newCallers(opts.Replay), kept: kept{all: shelf{limit: maxAllEvents}},
@@ -161,7 +161,9 @@ func (ss *sessions) releaseLocked(s *session, r *http.Request) {
 	}
 	if s.active--; s.active == 0 {
 		s.idleSince = time.Now()
-		s.clients = nil
+		if cap(s.clients) > 8 {
+			s.clients = nil // an idle session should use little memory
+		}
 	}
 }
 

@@ -192,7 +192,7 @@ func (h *SSEHandler) addSession(id string, r *http.Request, out *eventWriter, ca
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	key := callerOf(r)
-	if len(h.sessions) >= h.endpoint.Options.Sessions.Max || h.callers.count(key) >= h.endpoint.Options.Sessions.MaxPerCaller {
+	if len(h.sessions) >= h.endpoint.Sessions.Max || h.callers.count(key) >= h.endpoint.Sessions.MaxPerCaller {
 		return nil, nil
 	}
 	c := h.callers.add(key)

@@ -120,24 +120,20 @@ func (e *endpoint) receiveBody(w http.ResponseWriter, r *http.Request) (body []b
 	return body, true
 }
 
-// readBody reads the whole body. Beyond maxExact, it allocates memory only for data that
-// has arrived, whatever length the client announces.
+// readBody reads the whole body. A short body whose length is known, the common case, gets only
+// the memory it needs, because the handler retains it while it runs. Beyond maxExact, memory is
+// allocated only for data that has arrived, whatever length the client announces.
 func (e *endpoint) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	if r.ContentLength > e.MaxBody {
+	length := r.ContentLength
+	switch {
+	case length > e.MaxBody:
 		return nil, &http.MaxBytesError{Limit: e.MaxBody}
-	}
-	return readAll(http.MaxBytesReader(w, r.Body, e.MaxBody), r.ContentLength)
-}
-
-// readAll is like [io.ReadAll], for a body whose length may be known. A short body, the
-// common case, gets only the memory it needs, because the handler retains it while it runs.
-func readAll(r io.Reader, length int64) ([]byte, error) {
-	if length <= 0 || length > maxExact {
-		return io.ReadAll(r)
+	case length <= 0, length > maxExact, length == e.MaxBody: // one byte more would be too long
+		return io.ReadAll(http.MaxBytesReader(w, r.Body, e.MaxBody))
 	}
 	body := make([]byte, 0, length+1) // one more, so that the last Read can find the end
 	for len(body) < cap(body) {
-		n, err := r.Read(body[len(body):cap(body)])
+		n, err := r.Body.Read(body[len(body):cap(body)])
 		body = body[:len(body)+n]
 		switch {
 		case errors.Is(err, io.EOF):
@@ -146,7 +142,7 @@ func readAll(r io.Reader, length int64) ([]byte, error) {
 			return body, err
 		}
 	}
-	rest, err := io.ReadAll(r) // middleware has made the body longer
+	rest, err := io.ReadAll(http.MaxBytesReader(w, r.Body, e.MaxBody-int64(len(body)))) // middleware has made the body longer
 	return append(body, rest...), err
 }
 
@@ -154,8 +150,8 @@ func readAll(r io.Reader, length int64) ([]byte, error) {
 const maxExact = 4 << 10
 
 func (e *endpoint) writeBodyError(w http.ResponseWriter, err error) {
-	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		writeError(w, http.StatusRequestEntityTooLarge, mcp.Errorf(mcp.CodeInvalidRequest, "the body is longer than %d bytes", tooLarge.Limit))
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		writeError(w, http.StatusRequestEntityTooLarge, mcp.Errorf(mcp.CodeInvalidRequest, "the body is longer than %d bytes", e.MaxBody))
 		return
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) { // net/http closes the connection

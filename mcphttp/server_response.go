@@ -17,12 +17,19 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
+// Values of headers, which are not copied for every response. Middleware must not modify them in
+// place.
+var (
+	valueJSON    = []string{header.JSON}
+	valueNoSniff = []string{"nosniff"}
+)
+
 // writeMessage writes one JSON message as the whole response.
 func writeMessage(w http.ResponseWriter, status int, message []byte) {
 	h := w.Header()
-	h.Set("Content-Type", header.JSON)
-	h.Set("Content-Length", strconv.Itoa(len(message)))
-	h.Set("X-Content-Type-Options", "nosniff")
+	h["Content-Type"] = valueJSON
+	h["Content-Length"] = []string{strconv.Itoa(len(message))}
+	h["X-Content-Type-Options"] = valueNoSniff
 	w.WriteHeader(status)
 	_, _ = w.Write(message) //nolint:gosec // it is JSON and says so; a client that has gone needs no answer
 }
