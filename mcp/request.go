@@ -64,7 +64,7 @@ func newRequest() *Request {
 		Request
 		shared call
 	})
-	both.Request.call = &both.shared
+	both.call = &both.shared
 	return &both.Request
 }
 
