@@ -15,9 +15,9 @@ import (
 	santhosh "github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 
-	"github.com/go-psi/psi/internal/decimal"
 	"github.com/go-psi/psi/internal/nearest"
 	"github.com/go-psi/psi/internal/schematree"
+	"github.com/go-psi/psi/internal/strictjson"
 )
 
 // An explainer converts a tree of failures to a list of problems.
@@ -297,7 +297,7 @@ func leafProblem(k santhosh.ErrorKind) Problem {
 func numberProblem(k santhosh.ErrorKind) (p Problem, ok bool) {
 	problem := func(keyword, expected string, want *big.Rat) (Problem, bool) {
 		digits, _ := want.FloatPrec() // exact, because it was read from JSON
-		n, _ := decimal.Parse(want.FloatString(digits))
+		n, _ := strictjson.ParseDecimal(want.FloatString(digits))
 		return Problem{Keyword: keyword, Expected: expected + clip(n.String(), maxValue)}, true
 	}
 	switch k := k.(type) {

@@ -14,9 +14,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-psi/psi/internal/decimal"
 	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/internal/schematree"
+	"github.com/go-psi/psi/internal/strictjson"
 )
 
 // Numbers are compared as exact fractions. These limits keep one number from expanding to a
@@ -147,8 +147,8 @@ func reasonableNumber(text []byte) bool {
 const unbounded = math.MaxInt
 
 // exact returns the value of a number read by readTree.
-func exact(n jsonv1.Number) decimal.Number {
-	d, _ := decimal.Parse(n.String())
+func exact(n jsonv1.Number) strictjson.Decimal {
+	d, _ := strictjson.ParseDecimal(n.String())
 	return d
 }
 

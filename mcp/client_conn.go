@@ -11,11 +11,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/go-psi/psi/internal/async"
 	"github.com/go-psi/psi/internal/callclock"
-	"github.com/go-psi/psi/internal/flight"
 	"github.com/go-psi/psi/internal/inflight"
 	"github.com/go-psi/psi/internal/made"
-	"github.com/go-psi/psi/internal/pause"
 	"github.com/go-psi/psi/internal/sparse"
 	"github.com/go-psi/psi/mcp/mcptrace"
 	"github.com/go-psi/psi/mcp/transport"
@@ -46,7 +45,7 @@ type Conn struct {
 	close    sync.Once
 	noAnswer atomic.Bool                      // closed because the server did not answer
 	dropped  sparse.Counter                   // what was dropped of what the server sent
-	listing  flight.Group[struct{}, struct{}] // reads the list of tools; see toolAnnotations
+	listing  async.Flight[struct{}, struct{}] // reads the list of tools; see toolAnnotations
 
 	mu         sync.Mutex
 	chain      Handler // middleware, then sender
@@ -282,7 +281,7 @@ func (c *Conn) sleep(ctx context.Context, d time.Duration) error {
 	case <-c.wire.Done():
 		return privateWireError(context.Background(), c.wire.Err())
 	default:
-		return pause.For(ctx, d)
+		return async.Sleep(ctx, d)
 	}
 }
 

@@ -11,10 +11,10 @@ import (
 	"maps"
 	"time"
 
+	"github.com/go-psi/psi/internal/async"
 	"github.com/go-psi/psi/internal/inflight"
 	"github.com/go-psi/psi/internal/jsonscan"
-	"github.com/go-psi/psi/internal/pause"
-	"github.com/go-psi/psi/internal/refresh"
+	"github.com/go-psi/psi/internal/mark"
 	"github.com/go-psi/psi/internal/tasking"
 	"github.com/go-psi/psi/mcp/mcptrace"
 	"github.com/go-psi/psi/mcp/transport"
@@ -203,7 +203,7 @@ func inFlightCaller(req *Request) inflight.Caller {
 
 // readTool reads the definition of a tool again, if the server lists it.
 func (c *Conn) readTool(ctx context.Context, name string) error {
-	for t, err := range c.toolPages(refresh.Context(ctx), nil, maxToolPages) {
+	for t, err := range c.toolPages(mark.Refresh(ctx), nil, maxToolPages) {
 		if err != nil {
 			return err
 		}
@@ -320,7 +320,7 @@ func (c *Conn) listen(ctx context.Context, req *Request) (Result, error) {
 		if time.Since(start) >= shortSubscription {
 			n = 0
 		}
-		delay := pause.Backoff(firstDelay, maxDelay, n)
+		delay := async.Backoff(firstDelay, maxDelay, n)
 		if err := c.sleep(ctx, delay); err != nil {
 			return nil, err
 		}

@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-psi/psi/internal/async"
 	"github.com/go-psi/psi/internal/made"
-	"github.com/go-psi/psi/internal/pause"
 	"github.com/go-psi/psi/mcp/transport"
 )
 
@@ -300,7 +300,7 @@ func (l *upstreamListener) listen(ctx context.Context, conn *Conn) error {
 // pause waits before the next subscription, unless the connection has ended.
 func (l *upstreamListener) pause(ctx context.Context, conn *Conn) {
 	select {
-	case <-time.After(pause.Backoff(firstPause, maxPause, l.short)):
+	case <-time.After(async.Backoff(firstPause, maxPause, l.short)):
 		l.short++
 	case <-conn.Done():
 		l.short = 0

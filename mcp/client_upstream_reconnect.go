@@ -12,7 +12,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/go-psi/psi/internal/pause"
+	"github.com/go-psi/psi/internal/async"
 	"github.com/go-psi/psi/mcp/mcptrace"
 	"github.com/go-psi/psi/mcp/transport"
 )
@@ -107,9 +107,9 @@ func (u *Upstream) run(ctx context.Context) {
 			u.close(fmt.Errorf("mcp: gave up after %v without a lasting connection: %w", u.opts.MaxDowntime, err))
 			return
 		}
-		delay := pause.Jitter(pause.Backoff(u.opts.MinDelay, u.opts.MaxDelay, n))
+		delay := async.Jitter(async.Backoff(u.opts.MinDelay, u.opts.MaxDelay, n))
 		u.setWaiting(err, lasted == 0, delay)
-		_ = pause.For(ctx, delay) // connecting fails immediately if ctx is done
+		_ = async.Sleep(ctx, delay) // connecting fails immediately if ctx is done
 		u.setConnecting()
 		if ctx.Err() == nil {
 			trace(traceOf(ctx).Reconnect, mcptrace.ReconnectInfo{Kind: "connection", Err: err})

@@ -20,7 +20,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-psi/psi/internal/pause"
+	"github.com/go-psi/psi/internal/async"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
 	"github.com/go-psi/psi/mcp/transport"
@@ -713,7 +713,7 @@ func TestGatewayTellsOfNothingThatTheServerRefuses(t *testing.T) {
 		if err != nil || len(s.Accepted.ResourceSubscriptions) != 0 {
 			t.Fatalf("accepted %+v, %v", s, err)
 		}
-		if err := pause.For(t.Context(), 10*time.Second); err != nil || listened.Load() < 3 {
+		if err := async.Sleep(t.Context(), 10*time.Second); err != nil || listened.Load() < 3 {
 			t.Errorf("it listened %d times, %v", listened.Load(), err)
 		}
 		s.Close()

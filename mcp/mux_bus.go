@@ -15,7 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/go-psi/psi/internal/pause"
+	"github.com/go-psi/psi/internal/async"
 	"github.com/go-psi/psi/internal/uritemplate"
 	"github.com/go-psi/psi/mcp/store"
 )
@@ -147,7 +147,7 @@ func (b *bus) send(message []byte) {
 		if err == nil {
 			return
 		}
-		if pause.For(ctx, delay) != nil {
+		if async.Sleep(ctx, delay) != nil {
 			b.logger.Warn("mcp: other replicas were not notified of changes", "error", err)
 			return
 		}
@@ -226,7 +226,7 @@ func (b *bus) receive(ctx context.Context, r *busReceiver) {
 			r.ready, delay = make(chan struct{}), busInterval
 		}
 		b.mu.Unlock()
-		_ = pause.For(ctx, delay)
+		_ = async.Sleep(ctx, delay)
 	}
 }
 

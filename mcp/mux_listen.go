@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-psi/psi/internal/async"
 	"github.com/go-psi/psi/internal/jsonscan"
-	"github.com/go-psi/psi/internal/pause"
 	"github.com/go-psi/psi/internal/uritemplate"
 )
 
@@ -367,7 +367,7 @@ func listenAgain(ctx context.Context, listen func(again bool) error) {
 		if time.Since(began) > maxPause {
 			delay = firstPause
 		}
-		if pause.For(ctx, delay) != nil {
+		if async.Sleep(ctx, delay) != nil {
 			return
 		}
 		delay = min(2*delay, maxPause)

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-psi/psi/internal/decimal"
 	"github.com/go-psi/psi/internal/jsonscan"
+	"github.com/go-psi/psi/internal/strictjson"
 	"github.com/go-psi/psi/mcp/transport"
 )
 
@@ -224,8 +224,8 @@ func (p *paramHeader) equal(text string, argument json.RawMessage) bool {
 	case p.kind != "integer" || strings.ContainsAny(text, "eE"): // headers are decimal
 		return false
 	}
-	a, okA := decimal.Parse(text)
-	b, okB := decimal.Parse(string(argument))
+	a, okA := strictjson.ParseDecimal(text)
+	b, okB := strictjson.ParseDecimal(string(argument))
 	return okA && okB && a == b
 }
 
@@ -234,7 +234,7 @@ func (p *paramHeader) text(argument json.RawMessage) string {
 	if argument[0] == '"' {
 		return jsonscan.Text(argument)
 	}
-	if n, ok := decimal.Parse(string(argument)); ok && p.kind == "integer" {
+	if n, ok := strictjson.ParseDecimal(string(argument)); ok && p.kind == "integer" {
 		if text := n.String(); !strings.Contains(text, "e") {
 			return text
 		}

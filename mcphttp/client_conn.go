@@ -17,7 +17,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-psi/psi/internal/drain"
+	"github.com/go-psi/psi/internal/async"
 	"github.com/go-psi/psi/internal/header"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptrace"
@@ -33,7 +33,7 @@ const closeTimeout = 2 * time.Second
 type clientConn struct {
 	receive   transport.Receiver
 	receiving sync.Mutex // held while receive is called
-	work      drain.Tracker
+	work      async.Tracker
 
 	ctx       context.Context // done when the connection ends; the cause is the reason
 	cancel    context.CancelCauseFunc

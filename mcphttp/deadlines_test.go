@@ -19,7 +19,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-psi/psi/internal/pause"
+	"github.com/go-psi/psi/internal/async"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcphttp"
 )
@@ -294,7 +294,7 @@ func TestFindingS11BodyReadByMiddleware(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := tools()
 		mux.Tool("slow", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
-			return "in the end", pause.For(ctx, time.Hour)
+			return "in the end", async.Sleep(ctx, time.Hour)
 		}, nil))
 		h := newHandler(t, mux, nil)
 		l := listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-psi/psi/internal/decimal"
+	"github.com/go-psi/psi/internal/strictjson"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcphttp"
@@ -197,7 +197,7 @@ func mirrorsOne(header string, argument json.RawMessage, number bool) bool {
 	if !number || !plainNumber.MatchString(value) {
 		return false
 	}
-	a, _ := decimal.Parse(value)
-	b, ok := decimal.Parse(string(argument))
+	a, _ := strictjson.ParseDecimal(value)
+	b, ok := strictjson.ParseDecimal(string(argument))
 	return ok && a == b
 }

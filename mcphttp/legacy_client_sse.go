@@ -11,7 +11,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/go-psi/psi/internal/pending"
+	"github.com/go-psi/psi/internal/async"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/transport"
 )
@@ -37,7 +37,7 @@ type sseWire struct {
 	wire
 
 	endpoint *url.URL
-	calls    pending.Map[mcp.ID, *transport.Message]
+	calls    async.Pending[mcp.ID, *transport.Message]
 }
 
 // openSSEWire opens the stream and waits for its first event or until ctx is done. The
@@ -185,7 +185,7 @@ func (w *sseWire) Call(ctx context.Context, m *transport.Outgoing) (*transport.M
 			if ctx.Err() != nil && w.ctx.Err() == nil && m.Method != methodInitialize {
 				w.sendCancelled(ctx, m.ID, w.peer, w.post)
 			}
-			r, err := pending.ReceivedOr(response, context.Cause(scope.ctx))
+			r, err := async.ReceivedOr(response, context.Cause(scope.ctx))
 			if err != nil {
 				return nil, err
 			}

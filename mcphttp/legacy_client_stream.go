@@ -11,8 +11,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/go-psi/psi/internal/async"
 	"github.com/go-psi/psi/internal/header"
-	"github.com/go-psi/psi/internal/pause"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptrace"
 	"github.com/go-psi/psi/mcp/transport"
@@ -93,8 +93,8 @@ func (pos *streamPosition) waitToReconnect(ctx context.Context) bool {
 		return false
 	}
 	asked := max(pos.retry, firstDelay)
-	delay := max(pause.Backoff(asked, max(asked, maxDelay), pos.failures), pause.Backoff(firstDelay, idleDelay, pos.idle))
+	delay := max(async.Backoff(asked, max(asked, maxDelay), pos.failures), async.Backoff(firstDelay, idleDelay, pos.idle))
 	pos.failures++
 	pos.idle++
-	return pause.For(ctx, delay) == nil
+	return async.Sleep(ctx, delay) == nil
 }

@@ -15,7 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/go-psi/psi/internal/digest"
+	"github.com/go-psi/psi/internal/redact"
 	"github.com/go-psi/psi/internal/server"
 	"github.com/go-psi/psi/mcp"
 )
@@ -52,7 +52,7 @@ func (s *session) id() string { return s.legacy.ID() }
 
 // logID returns the name of the session in logs. It does not reveal the ID, with which
 // anyone could use the session.
-func (s *session) logID() string { return digest.Session(s.id()) }
+func (s *session) logID() string { return redact.Session(s.id()) }
 
 // sessions are the sessions that live in this process.
 type sessions struct {

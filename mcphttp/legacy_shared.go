@@ -10,7 +10,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/go-psi/psi/internal/digest"
+	"github.com/go-psi/psi/internal/redact"
 	"github.com/go-psi/psi/internal/server"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/store"
@@ -68,13 +68,13 @@ func (ss *sessions) load(r *http.Request, id string) (*sessionRecord, uint64, er
 		return nil, 0, nil
 	case err != nil:
 		if r.Context().Err() == nil { // otherwise the client has disconnected
-			ss.logger.WarnContext(ctx, "mcphttp: a session was not found, because the store does not answer", "session", digest.Session(id), "error", err)
+			ss.logger.WarnContext(ctx, "mcphttp: a session was not found, because the store does not answer", "session", redact.Session(id), "error", err)
 		}
 		return nil, 0, errStore
 	}
 	rec, err := ss.peers.openRecord(id, data)
 	if err != nil {
-		ss.logger.WarnContext(ctx, "mcphttp: the record of a session cannot be read", "session", digest.Session(id), "error", err)
+		ss.logger.WarnContext(ctx, "mcphttp: the record of a session cannot be read", "session", redact.Session(id), "error", err)
 		return nil, 0, nil
 	}
 	return rec, version, nil
@@ -107,7 +107,7 @@ func (ss *sessions) adopt(r *http.Request, id string, rec *sessionRecord, versio
 	case errors.Is(err, store.ErrConflict):
 		return nil, store.ErrConflict
 	case err != nil:
-		ss.logger.WarnContext(ctx, "mcphttp: a session was not taken over", "session", digest.Session(id), "error", err)
+		ss.logger.WarnContext(ctx, "mcphttp: a session was not taken over", "session", redact.Session(id), "error", err)
 		return nil, errStore
 	}
 	return ss.addAdopted(r, id, &next)

@@ -12,7 +12,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/go-psi/psi/internal/drain"
+	"github.com/go-psi/psi/internal/async"
 	"github.com/go-psi/psi/internal/header"
 	"github.com/go-psi/psi/internal/server"
 	"github.com/go-psi/psi/mcp"
@@ -26,7 +26,7 @@ type endpoint struct {
 	// Server serves the MCP requests.
 	Server *server.Server
 	// Requests tracks the HTTP requests in flight, and the work that continues after them.
-	Requests drain.Tracker
+	Requests async.Tracker
 	// Close cancels Closing, which ends subscriptions and the streams of sessions. Kill
 	// cancels Killed, which ends all other requests.
 	Closing, Killed context.Context

@@ -15,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-psi/psi/internal/pause"
+	"github.com/go-psi/psi/internal/async"
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -127,7 +127,7 @@ func (s *listenerServer) accept(ctx context.Context, l net.Listener) error {
 		}
 		delay = min(max(2*delay, 5*time.Millisecond), time.Second)
 		s.log.WarnContext(ctx, "mcpstdio: a connection was not accepted", "error", err, "pause", delay)
-		_ = pause.For(ctx, delay) // the loop checks ctx
+		_ = async.Sleep(ctx, delay) // the loop checks ctx
 	}
 }
 

@@ -12,10 +12,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-psi/psi/internal/appside"
 	"github.com/go-psi/psi/internal/lru"
 	"github.com/go-psi/psi/internal/made"
-	"github.com/go-psi/psi/internal/refresh"
+	"github.com/go-psi/psi/internal/mark"
 	"github.com/go-psi/psi/internal/strictjson"
 	"github.com/go-psi/psi/internal/uritemplate"
 	"github.com/go-psi/psi/mcp"
@@ -116,9 +115,9 @@ func (c *Cache) Middleware(next mcp.Handler) mcp.Handler {
 		if !ok {
 			return next.ServeMCP(ctx, req)
 		}
-		key := cacheKey{server, req.Method, about, viewOf(ctx, req), capabilitiesOf(req), appside.Is(ctx)}
+		key := cacheKey{server, req.Method, about, viewOf(ctx, req), capabilitiesOf(req), mark.IsApp(ctx)}
 		kept, changes := c.get(key)
-		if kept != nil && !refresh.Is(ctx) {
+		if kept != nil && !mark.IsRefresh(ctx) {
 			if t := mcptrace.ClientTraceFromContext(ctx); t != nil && t.CacheHit != nil {
 				t.CacheHit(mcptrace.CacheInfo{Kind: req.Method, Name: req.Name()})
 			}

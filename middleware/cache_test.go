@@ -14,7 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-psi/psi/internal/appside"
+	"github.com/go-psi/psi/internal/mark"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
 	"github.com/go-psi/psi/mcp/transport"
@@ -629,7 +629,7 @@ func TestCacheSeparatesPagesFromTheModel(t *testing.T) {
 	h := middleware.NewCache(nil).Middleware(server)
 	for range 2 {
 		do(t, h, mcptest.NewRequest(mcp.MethodListTools, nil))
-		if _, err := h.ServeMCP(appside.Context(t.Context()), mcptest.NewRequest(mcp.MethodListTools, nil)); err != nil {
+		if _, err := h.ServeMCP(mark.App(t.Context()), mcptest.NewRequest(mcp.MethodListTools, nil)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-psi/psi/internal/digest"
+	"github.com/go-psi/psi/internal/redact"
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -95,7 +95,7 @@ func publicName(method, name string) string {
 	case method == mcp.MethodCallTool, method == mcp.MethodGetPrompt:
 		return name
 	case strings.HasPrefix(method, "tasks/"):
-		return digest.Session(name)
+		return redact.Session(name)
 	}
 	if i := strings.IndexAny(name, "?#"); i >= 0 {
 		name = name[:i]

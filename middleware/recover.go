@@ -9,7 +9,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 
-	"github.com/go-psi/psi/internal/flight"
+	"github.com/go-psi/psi/internal/async"
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -42,7 +42,7 @@ func recovered(ctx context.Context, l *slog.Logger, req *mcp.Request, v any) err
 		return &mcp.Error{Code: mcp.CodeInternalError, Message: "the request was aborted", Cause: mcp.ErrAbortHandler}
 	}
 	stack := debug.Stack()
-	if p, ok := v.(*flight.PanicError); ok {
+	if p, ok := v.(*async.PanicError); ok {
 		v, stack = p.Value, p.Stack
 	}
 	attrs := append(identity(ctx, req), slog.String("panic", fmt.Sprint(v)), slog.String("stack", string(stack)))

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-psi/psi/internal/pause"
+	"github.com/go-psi/psi/internal/async"
 	"github.com/go-psi/psi/internal/transient"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptrace"
@@ -163,7 +163,7 @@ func repeatableTool(a *mcp.ToolAnnotations) bool {
 // delay returns how long to wait after an attempt, or false if the server asks for more
 // than maxDelay.
 func (r *retrier) delay(err error, attempt int) (time.Duration, bool) {
-	d := pause.Jitter(pause.Backoff(minDelay, maxDelay, attempt-1))
+	d := async.Jitter(async.Backoff(minDelay, maxDelay, attempt-1))
 	asked, ok := mcp.RetryAfter(err)
 	if !ok {
 		return d, true
@@ -177,7 +177,7 @@ func wait(ctx context.Context, d time.Duration) bool {
 	if end, ok := ctx.Deadline(); ok && time.Until(end) <= d {
 		return false
 	}
-	return pause.For(ctx, d) == nil
+	return async.Sleep(ctx, d) == nil
 }
 
 // isTransient is the default of RetryOptions.Transient.

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/go-psi/psi/internal/appside"
-	"github.com/go-psi/psi/internal/flight"
+	"github.com/go-psi/psi/internal/async"
+	"github.com/go-psi/psi/internal/mark"
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -36,7 +36,7 @@ func Singleflight() mcp.Middleware {
 // A singleflight merges the requests to one server.
 type singleflight struct {
 	next  mcp.Handler
-	group flight.Group[flightKey, *sharedResult]
+	group async.Flight[flightKey, *sharedResult]
 }
 
 type flightKey struct {
@@ -59,19 +59,19 @@ func (s *singleflight) serve(ctx context.Context, req *mcp.Request) (mcp.Result,
 	if err != nil {
 		return nil, err
 	}
-	key := flightKey{req.Method, req.Version(), viewOf(ctx, req), paramsWithoutTrace(req), mcp.SessionFromContext(ctx), ctx.Value(changesKey{}), appside.Is(ctx)}
+	key := flightKey{req.Method, req.Version(), viewOf(ctx, req), paramsWithoutTrace(req), mcp.SessionFromContext(ctx), ctx.Value(changesKey{}), mark.IsApp(ctx)}
 	shared, err := s.group.Do(mcp.WithLog(mcp.WithProgress(ctx, nil), "", nil), key, func(ctx context.Context) (*sharedResult, error) {
 		res, err := s.next.ServeMCP(ctx, copied)
 		return &sharedResult{res: res}, err
 	})
-	if p, ok := errors.AsType[*flight.PanicError](err); ok {
+	if p, ok := errors.AsType[*async.PanicError](err); ok {
 		if p.Value == mcp.ErrAbortHandler { //nolint:errorlint // net/http compares the value, too
 			panic(p.Value)
 		}
 		panic(p) // Recover unwraps it
 	}
 	switch {
-	case errors.Is(err, flight.ErrGoexit):
+	case errors.Is(err, async.ErrGoexit):
 		return nil, mcp.Errorf(mcp.CodeInternalError, "the handler of %s ended its goroutine", clip(req.Method))
 	case shared == nil:
 		return nil, err

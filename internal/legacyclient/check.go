@@ -7,7 +7,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/go-psi/psi/internal/pause"
+	"github.com/go-psi/psi/internal/async"
 )
 
 const (
@@ -39,7 +39,7 @@ func (s *session) checkSoon() {
 	}
 	s.checker.running = true
 	go func() {
-		for pause.For(s.ctx, s.checkDelay()) == nil {
+		for async.Sleep(s.ctx, s.checkDelay()) == nil {
 			s.check()
 			if !s.isCheckRequested() {
 				return
@@ -57,7 +57,7 @@ func (s *session) checkDelay() (delay time.Duration) {
 		c.count = 0
 	}
 	if c.count > 0 {
-		delay = pause.Backoff(time.Second, maxCheckDelay, c.count-1)
+		delay = async.Backoff(time.Second, maxCheckDelay, c.count-1)
 	}
 	c.count++
 	c.last = time.Now().Add(delay)

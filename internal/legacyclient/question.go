@@ -10,8 +10,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/go-psi/psi/internal/async"
 	"github.com/go-psi/psi/internal/jsonscan"
-	"github.com/go-psi/psi/internal/pause"
 	"github.com/go-psi/psi/internal/revision"
 	"github.com/go-psi/psi/mcp/transport"
 )
@@ -169,7 +169,7 @@ func (s *session) reply(ctx context.Context, id transport.ID, result json.RawMes
 		if err == nil || ctx.Err() != nil || s.ctx.Err() != nil {
 			return err
 		}
-		if n == replyRetries || pause.For(ctx, pause.Backoff(firstReplyDelay, lastReplyDelay, n)) != nil {
+		if n == replyRetries || async.Sleep(ctx, async.Backoff(firstReplyDelay, lastReplyDelay, n)) != nil {
 			s.conn.opts.Logger.WarnContext(ctx, "mcp: an answer was not sent", "error", err)
 			return err
 		}

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-psi/psi/internal/pause"
+	"github.com/go-psi/psi/internal/async"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
 	"github.com/go-psi/psi/mcp/transport"
@@ -255,7 +255,7 @@ func (c *client) elicit(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitRe
 	k.asked[p.Message]++
 	c.w.logLockedf("%s: asked %q", k, p.Message)
 	c.w.mu.Unlock()
-	if err := pause.For(ctx, k.thinking); err != nil {
+	if err := async.Sleep(ctx, k.thinking); err != nil {
 		return nil, err
 	}
 	if k.action != mcp.ActionAccept && strings.HasSuffix(p.Message, "b") {

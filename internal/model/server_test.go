@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/go-psi/psi/internal/pause"
+	"github.com/go-psi/psi/internal/async"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/middleware"
 )
@@ -87,13 +87,13 @@ func (w *world) finished(ctx context.Context, tag string) {
 }
 
 func (w *world) echo(ctx context.Context, in arguments) (string, error) {
-	return in.Tag, pause.For(ctx, time.Duration(in.Pause)*time.Millisecond)
+	return in.Tag, async.Sleep(ctx, time.Duration(in.Pause)*time.Millisecond)
 }
 
 // work reports progress.
 func (w *world) work(ctx context.Context, in arguments) (string, error) {
 	for i := range in.Steps {
-		if err := pause.For(ctx, time.Duration(in.Pause)*time.Millisecond); err != nil {
+		if err := async.Sleep(ctx, time.Duration(in.Pause)*time.Millisecond); err != nil {
 			return "", err
 		}
 		mcp.Progress(ctx, float64(i+1), float64(in.Steps), in.Tag)
@@ -117,7 +117,7 @@ func (w *world) ask(ctx context.Context, in arguments) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := pause.For(ctx, time.Duration(in.Pause)*time.Millisecond); err != nil {
+	if err := async.Sleep(ctx, time.Duration(in.Pause)*time.Millisecond); err != nil {
 		return "", err
 	}
 	b, err := mcp.Elicit[answer](ctx, "b", in.Tag+"b")
@@ -147,7 +147,7 @@ const blocked = 10 * time.Minute
 // block waits until it is cancelled, for at most blocked, because cancellations may be
 // lost.
 func (w *world) block(ctx context.Context, _ arguments) (string, error) {
-	if err := pause.For(ctx, blocked); err != nil {
+	if err := async.Sleep(ctx, blocked); err != nil {
 		return "", err
 	}
 	return "", errors.New("nobody cancelled")

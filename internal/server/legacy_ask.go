@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-psi/psi/internal/pause"
+	"github.com/go-psi/psi/internal/async"
 	"github.com/go-psi/psi/internal/revision"
 	"github.com/go-psi/psi/internal/strictjson"
 	"github.com/go-psi/psi/mcp"
@@ -57,7 +57,7 @@ func (s *Session) ask(ctx context.Context, req *mcp.Request, asked *mcp.InputReq
 		defer cancel()
 	}
 	if len(asked.InputRequests) == 0 {
-		return nil, pause.For(ctx, min(10*time.Millisecond<<min(round, 7), time.Second))
+		return nil, async.Sleep(ctx, min(10*time.Millisecond<<min(round, 7), time.Second))
 	}
 	if err := core.CheckQuestions(req, asked.InputRequests); err != nil {
 		return nil, err

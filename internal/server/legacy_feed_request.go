@@ -8,7 +8,7 @@ import (
 	"encoding/json"
 	"slices"
 
-	"github.com/go-psi/psi/internal/digest"
+	"github.com/go-psi/psi/internal/redact"
 	"github.com/go-psi/psi/internal/strictjson"
 	"github.com/go-psi/psi/mcp"
 )
@@ -67,7 +67,7 @@ func (r *feedRequest) refusal(err error, again bool) error {
 		return nil //nolint:nilerr // it has ended, or there are no changes
 	}
 	if s := r.feed.session; !again {
-		s.server.Logger.Warn("mcp: the server cannot tell of changes", "session", digest.Session(s.details.ID), "error", err)
+		s.server.Logger.Warn("mcp: the server cannot tell of changes", "session", redact.Session(s.details.ID), "error", err)
 	}
 	return err
 }

@@ -7,7 +7,7 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/go-psi/psi/internal/digest"
+	"github.com/go-psi/psi/internal/redact"
 	"github.com/go-psi/psi/internal/revision"
 	"github.com/go-psi/psi/internal/strictjson"
 	"github.com/go-psi/psi/mcp"
@@ -78,7 +78,7 @@ func (s *Session) boundHandshake(ctx context.Context, p *initializeParams) error
 	if strictjson.Unmarshal(p.ClientInfo, &info) == nil && info["icons"] != nil {
 		s.server.warnedIcons.Do(func() {
 			s.server.Logger.WarnContext(ctx, "mcp: the icons in clientInfo are not kept: clientInfo and capabilities are too large; further ones are not reported",
-				"session", digest.Session(s.details.ID), "bytes", len(p.ClientInfo)+len(p.Capabilities), "limit", maxHandshake)
+				"session", redact.Session(s.details.ID), "bytes", len(p.ClientInfo)+len(p.Capabilities), "limit", maxHandshake)
 		})
 		delete(info, "icons")
 		p.ClientInfo = strictjson.MustMarshal(info)

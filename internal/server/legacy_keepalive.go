@@ -8,7 +8,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/go-psi/psi/internal/digest"
+	"github.com/go-psi/psi/internal/redact"
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -40,6 +40,6 @@ func (s *Session) keepAlive(ctx context.Context) {
 			misses++
 		}
 	}
-	s.server.Logger.WarnContext(ctx, "mcp: the client does not answer; closing its session", "session", digest.Session(s.details.ID), "pings", maxMisses)
+	s.server.Logger.WarnContext(ctx, "mcp: the client does not answer; closing its session", "session", redact.Session(s.details.ID), "pings", maxMisses)
 	s.close(ErrSilent)
 }

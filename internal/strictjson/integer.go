@@ -10,8 +10,6 @@ import (
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-
-	"github.com/go-psi/psi/internal/decimal"
 )
 
 // Integers are functions that decode the int and int64 members of protocol values. To JSON
@@ -47,7 +45,7 @@ func parseInteger(number string) (int64, error) {
 	if !errors.Is(err, strconv.ErrSyntax) {
 		return n, err
 	}
-	if exact, ok := decimal.Parse(number); ok && exact.IsInteger() {
+	if exact, ok := ParseDecimal(number); ok && exact.IsInteger() {
 		n, err = strconv.ParseInt(exact.String(), 10, 64)
 		if errors.Is(err, strconv.ErrSyntax) { // it has too many digits
 			err = strconv.ErrRange

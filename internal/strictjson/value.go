@@ -16,8 +16,6 @@ import (
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-
-	"github.com/go-psi/psi/internal/decimal"
 )
 
 // MarshalValue encodes a value of a user-defined type. A time.Duration is a string such as
@@ -212,6 +210,6 @@ func plainInteger(number string) (string, bool) {
 	if !strings.ContainsAny(number, ".eE") {
 		return "", false
 	}
-	n, ok := decimal.Parse(number)
+	n, ok := ParseDecimal(number)
 	return n.String(), ok && n.IsInteger()
 }

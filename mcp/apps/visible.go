@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/go-psi/psi/internal/appside"
+	"github.com/go-psi/psi/internal/mark"
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -33,7 +33,7 @@ func (clientExtension) Settings() json.RawMessage { return clientSettings }
 // Middleware implements [mcp.ClientExtension].
 func (clientExtension) Middleware(*mcp.Conn) mcp.Middleware {
 	return newVisibilityFilter(func(ctx context.Context, _ *mcp.Request) Visibility {
-		if appside.Is(ctx) {
+		if mark.IsApp(ctx) {
 			return ForApp
 		}
 		return ForModel
@@ -42,7 +42,7 @@ func (clientExtension) Middleware(*mcp.Conn) mcp.Middleware {
 
 // AsApp returns a context for requests made by a page. With it, a connection whose client
 // has the extension [Client] can list and call only the tools for apps.
-func AsApp(ctx context.Context) context.Context { return appside.Context(ctx) }
+func AsApp(ctx context.Context) context.Context { return mark.App(ctx) }
 
 // HideAppTools returns middleware for a server or a gateway that hides tools that are only
 // for apps from clients that do not declare the extension, because these would show them to

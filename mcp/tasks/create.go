@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-psi/psi/internal/digest"
 	"github.com/go-psi/psi/internal/jsonscan"
+	"github.com/go-psi/psi/internal/redact"
 	"github.com/go-psi/psi/internal/strictjson"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/store"
@@ -96,7 +96,7 @@ func (m *Manager) abandon(ctx context.Context, rec *record) {
 	}
 	m.mu.Unlock()
 	if err := m.remove(ctx, rec); err != nil {
-		m.opts.Logger.WarnContext(ctx, "tasks: a task that could not be stored was not taken back, which is tried again", "task", digest.Session(rec.Task.ID), "error", err)
+		m.opts.Logger.WarnContext(ctx, "tasks: a task that could not be stored was not taken back, which is tried again", "task", redact.Session(rec.Task.ID), "error", err)
 	}
 }
 
@@ -191,7 +191,7 @@ func sizeOf(headers map[string][]string) (n int) {
 }
 
 // requestID returns the ID of the request of a task that runs again. It appears in traces.
-func (r *record) requestID() mcp.ID { return mcp.StringID(digest.Session(r.Task.ID)) }
+func (r *record) requestID() mcp.ID { return mcp.StringID(redact.Session(r.Task.ID)) }
 
 // restore returns the request of a task for another run of its handler.
 func (m *Manager) restore(ctx context.Context, rec *record) (*mcp.Request, error) {

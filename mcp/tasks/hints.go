@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-psi/psi/internal/pause"
+	"github.com/go-psi/psi/internal/async"
 	"github.com/go-psi/psi/mcp/store"
 )
 
@@ -50,10 +50,10 @@ func wake(c chan<- struct{}) {
 
 // receiveHints receives the hints of other processes until Shutdown.
 func (m *Manager) receiveHints() {
-	for pause.For(m.ctx, 0) == nil {
+	for async.Sleep(m.ctx, 0) == nil {
 		sub, err := m.store.Subscribe(m.ctx, m.topic())
 		if err != nil {
-			_ = pause.For(m.ctx, m.opts.PollInterval) // meanwhile, tasks are polled
+			_ = async.Sleep(m.ctx, m.opts.PollInterval) // meanwhile, tasks are polled
 			continue
 		}
 		stop := context.AfterFunc(m.ctx, func() { _ = sub.Close() })
@@ -67,7 +67,7 @@ func (m *Manager) receiveHints() {
 		}
 		stop()
 		_ = sub.Close()
-		_ = pause.For(m.ctx, m.opts.PollInterval)
+		_ = async.Sleep(m.ctx, m.opts.PollInterval)
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/go-psi/psi/internal/digest"
+	"github.com/go-psi/psi/internal/redact"
 	"github.com/go-psi/psi/internal/seam"
 )
 
@@ -37,7 +37,7 @@ func (internals) Tasks(m *Manager) seam.Tasks {
 func (r *run) describe() seam.Task {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	t := seam.Task{ID: digest.Session(r.record.Task.ID), Tool: r.tool, Message: r.message, Created: r.record.Task.CreatedAt, Attempts: r.record.Attempts}
+	t := seam.Task{ID: redact.Session(r.record.Task.ID), Tool: r.tool, Message: r.message, Created: r.record.Task.CreatedAt, Attempts: r.record.Attempts}
 	if r.record.Caller != nil {
 		t.Caller = r.record.Caller.Subject
 	}

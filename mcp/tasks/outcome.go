@@ -11,8 +11,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/go-psi/psi/internal/digest"
-	"github.com/go-psi/psi/internal/pause"
+	"github.com/go-psi/psi/internal/async"
+	"github.com/go-psi/psi/internal/redact"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/store"
 )
@@ -46,7 +46,7 @@ func (r *run) finish(res mcp.Result, err error) {
 		err = r.settle(ctx, func(rec *record) error { rec.fail(nil, failure); return nil })
 	}
 	if err != nil && !isOver(err) {
-		r.manager.opts.Logger.Error("tasks: the outcome of a task was not stored; it is run again", "task", digest.Session(r.record.Task.ID), "error", err)
+		r.manager.opts.Logger.Error("tasks: the outcome of a task was not stored; it is run again", "task", redact.Session(r.record.Task.ID), "error", err)
 	}
 }
 
@@ -129,7 +129,7 @@ func (r *run) settle(ctx context.Context, fn func(*record) error) error {
 	}
 	m.announce(ctx, id)
 	if err := m.unlist(ctx, id, rec.Round); err != nil {
-		m.opts.Logger.WarnContext(ctx, "tasks: a task was not taken off the list of working ones, which is done later", "task", digest.Session(id), "error", err)
+		m.opts.Logger.WarnContext(ctx, "tasks: a task was not taken off the list of working ones, which is done later", "task", redact.Session(id), "error", err)
 	}
 	return nil
 }
@@ -141,7 +141,7 @@ const maxPause = time.Second
 // runLater makes a task that has no owner run again after a pause, or immediately in another
 // process if this one shuts down. If this process ends, a sweeper finds the task.
 func (m *Manager) runLater(ctx context.Context, rec *record) {
-	_ = pause.For(m.ctx, min(m.opts.PollInterval, maxPause))
+	_ = async.Sleep(m.ctx, min(m.opts.PollInterval, maxPause))
 	m.offer(ctx, rec)
 }
 
@@ -187,7 +187,7 @@ func (r *run) complete(ctx context.Context, res mcp.Result) error {
 func (r *run) encode(ctx context.Context, res mcp.Result) (raw json.RawMessage, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			r.manager.opts.Logger.ErrorContext(ctx, "tasks: the result of a task cannot be encoded", "task", digest.Session(r.record.Task.ID), "panic", fmt.Sprint(v))
+			r.manager.opts.Logger.ErrorContext(ctx, "tasks: the result of a task cannot be encoded", "task", redact.Session(r.record.Task.ID), "panic", fmt.Sprint(v))
 			err = mcp.Errorf(mcp.CodeInternalError, "the result of the task cannot be encoded")
 		}
 	}()
@@ -216,7 +216,7 @@ func (r *run) giveBack(ctx context.Context) {
 	case err == nil:
 		m.announceOffer(ctx, rec)
 	case !isOver(err):
-		m.opts.Logger.WarnContext(ctx, "tasks: a task was not handed back; its lease will expire", "task", digest.Session(id), "error", err)
+		m.opts.Logger.WarnContext(ctx, "tasks: a task was not handed back; its lease will expire", "task", redact.Session(id), "error", err)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/go-psi/psi/internal/digest"
+	"github.com/go-psi/psi/internal/redact"
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -261,7 +261,7 @@ func (m *Manager) acquire(ctx context.Context, id string, gone sighting) (*recor
 	})
 	if err == nil && exhausted {
 		m.announce(ctx, id)
-		m.opts.Logger.ErrorContext(ctx, "tasks: a task is not run again", "task", digest.Session(id), "status", rec.Task.Status, "error", rec.Task.StatusMessage)
+		m.opts.Logger.ErrorContext(ctx, "tasks: a task is not run again", "task", redact.Session(id), "status", rec.Task.Status, "error", rec.Task.StatusMessage)
 		return nil, errors.Join(errNotToRun, m.unlist(ctx, id, rec.Round))
 	}
 	return rec, err

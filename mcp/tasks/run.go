@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-psi/psi/internal/pause"
+	"github.com/go-psi/psi/internal/async"
 	"github.com/go-psi/psi/internal/replay"
 	"github.com/go-psi/psi/internal/strictjson"
 	"github.com/go-psi/psi/mcp"
@@ -325,7 +325,7 @@ func (r *run) persist(ctx context.Context, fn func() error) error {
 			r.manager.opts.Logger.WarnContext(ctx, "tasks: a call does not become a task", "error", err)
 			return fmt.Errorf("%w: %w", errUnstored, err)
 		}
-		if err == nil || isFinal(err) || time.Now().After(deadline) || pause.For(ctx, delay) != nil {
+		if err == nil || isFinal(err) || time.Now().After(deadline) || async.Sleep(ctx, delay) != nil {
 			return err
 		}
 	}

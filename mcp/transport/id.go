@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-psi/psi/internal/decimal"
 	"github.com/go-psi/psi/internal/jsonscan"
+	"github.com/go-psi/psi/internal/strictjson"
 )
 
 // An ID is a JSON-RPC id or a progress token: a string or an integer. It preserves the bytes
@@ -68,7 +68,7 @@ func (id ID) Canonical() ID {
 	case id.token != "-0" && !strings.ContainsAny(id.token, ".eE"):
 		return id
 	}
-	n, _ := decimal.Parse(id.token)
+	n, _ := strictjson.ParseDecimal(id.token)
 	return ID{n.String()}
 }
 
@@ -99,6 +99,6 @@ func isInteger(raw []byte) bool {
 	if len(number) > 40 {
 		return false
 	}
-	n, ok := decimal.Parse(number)
+	n, ok := strictjson.ParseDecimal(number)
 	return ok && n.IsInteger()
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-psi/psi/internal/pending"
+	"github.com/go-psi/psi/internal/async"
 )
 
 // FromStream returns a Transport that calls open to open a [Stream] for each connection, for
@@ -53,7 +53,7 @@ func NewConn(stream Stream, receive Receiver) Conn {
 type streamConn struct {
 	stream  Stream
 	receive Receiver
-	calls   pending.Map[ID, *Message]
+	calls   async.Pending[ID, *Message]
 	ctx     context.Context //nolint:containedctx // of reading; its cause is why the connection ended
 	cancel  context.CancelCauseFunc
 	done    chan struct{} // closed when readStream has returned
@@ -123,7 +123,7 @@ func (c *streamConn) Call(ctx context.Context, m *Outgoing) (*Message, error) {
 		c.cancelCall(ctx, m)
 		return nil, context.Cause(ctx)
 	case <-c.ctx.Done():
-		r, err := pending.ReceivedOr(response, c.Err())
+		r, err := async.ReceivedOr(response, c.Err())
 		if err != nil {
 			return nil, err
 		}

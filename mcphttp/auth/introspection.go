@@ -16,7 +16,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"github.com/go-psi/psi/internal/flight"
+	"github.com/go-psi/psi/internal/async"
 	"github.com/go-psi/psi/internal/made"
 	"github.com/go-psi/psi/internal/network"
 	"github.com/go-psi/psi/mcp"
@@ -93,7 +93,7 @@ type Introspection struct {
 	rules    rules
 	fetch    *fetcher
 	turns    *turns
-	lookups  flight.Group[digest, *mcp.Principal]
+	lookups  async.Flight[digest, *mcp.Principal]
 	good     *cache[*mcp.Principal]
 	bad      *cache[error]
 	proven   *cache[struct{}]
@@ -173,7 +173,7 @@ func (i *Introspection) verify(ctx context.Context, r *http.Request, token strin
 		source = i.opts.Source(r)
 	}
 	p, err := i.lookups.Do(ctx, key, func(ctx context.Context) (*mcp.Principal, error) { return i.lookUp(ctx, key, source, token) })
-	if panicked, ok := errors.AsType[*flight.PanicError](err); ok { // in a user's RoundTripper
+	if panicked, ok := errors.AsType[*async.PanicError](err); ok { // in a user's RoundTripper
 		err = fmt.Errorf("auth: introspection: panic: %v", panicked.Value)
 	}
 	return p, err

@@ -17,7 +17,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/go-psi/psi/internal/flight"
+	"github.com/go-psi/psi/internal/async"
 	"github.com/go-psi/psi/internal/redact"
 )
 
@@ -38,7 +38,7 @@ const (
 // share one fetch.
 type keySet struct {
 	load    func(ctx context.Context) ([]byte, error) // nil if the keys are configured
-	fetches flight.Group[struct{}, struct{}]
+	fetches async.Flight[struct{}, struct{}]
 
 	generation atomic.Uint64 // number of times the set has changed
 
@@ -52,7 +52,7 @@ type keySet struct {
 
 func newKeySet(issuer string, o *JWTOptions) *keySet {
 	// Detached: a fetch continues if its caller is canceled.
-	s := &keySet{fetches: flight.Group[struct{}, struct{}]{Detached: true}}
+	s := &keySet{fetches: async.Flight[struct{}, struct{}]{Detached: true}}
 	if o.Keys != nil {
 		keys, err := parseKeys(o.Keys)
 		if err != nil {
@@ -156,7 +156,7 @@ func (s *keySet) isOld() bool {
 // ctx is done first.
 func (s *keySet) update(ctx context.Context) error {
 	_, err := s.fetches.Do(ctx, struct{}{}, s.fetch)
-	if _, ok := errors.AsType[*flight.PanicError](err); ok {
+	if _, ok := errors.AsType[*async.PanicError](err); ok {
 		return nil // s.err is set
 	}
 	return err

@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/go-psi/psi/internal/digest"
+	"github.com/go-psi/psi/internal/redact"
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -185,7 +185,7 @@ func (p *page) actEnd(r *http.Request, caller *mcp.Principal) (*url.URL, error) 
 	id := r.PostForm.Get("session")
 	for _, e := range p.opts.Endpoints {
 		for s := range e.Sessions() {
-			if id != "" && digest.Session(s.ID()) == id {
+			if id != "" && redact.Session(s.ID()) == id {
 				p.opts.Logger.InfoContext(r.Context(), "debug: a session was ended from the page", "by", caller.Subject, "session", id)
 				s.Close()
 				return addressOf(nil), nil

@@ -16,8 +16,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/go-psi/psi/internal/digest"
 	"github.com/go-psi/psi/internal/jsonscan"
+	"github.com/go-psi/psi/internal/redact"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcphttp"
 )
@@ -156,7 +156,7 @@ func (r *recorder) startRecord(ctx context.Context, req *mcp.Request, cancel con
 	}
 	state, name := stateOf(req), req.Name()
 	if strings.HasPrefix(req.Method, "tasks/") {
-		name = digest.Session(name) // as in the list of tasks
+		name = redact.Session(name) // as in the list of tasks
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

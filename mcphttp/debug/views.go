@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/go-psi/psi/internal/digest"
 	"github.com/go-psi/psi/internal/redact"
 	"github.com/go-psi/psi/internal/seam"
 	"github.com/go-psi/psi/mcp"
@@ -160,7 +159,7 @@ func (p *page) serverFor(r *http.Request, caller *mcp.Principal) server {
 func (p *page) show(rec *record, now time.Time, inFlight bool) request {
 	out := request{
 		Number: rec.number, Method: rec.method, Name: redact.Text(rec.name), Era: "modern", Version: rec.version, Round: rec.round,
-		Caller: callerName(rec.principal), Client: clientName(rec.sender), Remote: rec.remote, Session: digest.Session(rec.session),
+		Caller: callerName(rec.principal), Client: clientName(rec.sender), Remote: rec.remote, Session: redact.Session(rec.session),
 		Start: rec.start, Duration: now.Sub(rec.start),
 	}
 	if rec.isLegacy {
@@ -201,7 +200,7 @@ func clientName(info string) string {
 func describeEndpoint(e Endpoint) endpoint {
 	out := endpoint{Type: fmt.Sprintf("%T", e), InFlight: web.InFlight(e)}
 	for s := range e.Sessions() {
-		shown := session{ID: digest.Session(s.ID()), Version: s.Version(), Caller: callerName(s.Principal())}
+		shown := session{ID: redact.Session(s.ID()), Version: s.Version(), Caller: callerName(s.Principal())}
 		if info := s.ClientInfo(); info != nil {
 			shown.Client = clip(info.Name+" "+info.Version, maxName)
 		}

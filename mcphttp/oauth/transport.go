@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-psi/psi/internal/flight"
+	"github.com/go-psi/psi/internal/async"
 	"github.com/go-psi/psi/internal/made"
 	"github.com/go-psi/psi/internal/network"
 	"github.com/go-psi/psi/internal/redact"
@@ -44,7 +44,7 @@ type Transport struct {
 	life     context.Context
 	end      context.CancelCauseFunc
 	nonces   nonces
-	renewals flight.Group[*credential, outcome] // keyed by the token that was used
+	renewals async.Flight[*credential, outcome] // keyed by the token that was used
 
 	mu      sync.Mutex
 	cred    *credential
@@ -69,7 +69,7 @@ var errClosed = errors.New("oauth: the transport is closed")
 // URL or one in the options is invalid, or if the grant lacks an issuer for its credentials
 // or a required function, every request fails.
 func NewTransport(server string, opts *Options) *Transport {
-	t := &Transport{opts: opts.withDefaults(), futile: map[string]time.Time{}, nonces: newNonces(), renewals: flight.Group[*credential, outcome]{Detached: true}}
+	t := &Transport{opts: opts.withDefaults(), futile: map[string]time.Time{}, nonces: newNonces(), renewals: async.Flight[*credential, outcome]{Detached: true}}
 	t.life, t.end = context.WithCancelCause(context.Background())
 	u, err := url.Parse(server)
 	badOptions := t.opts.check()

@@ -9,7 +9,7 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 
-	"github.com/go-psi/psi/internal/digest"
+	"github.com/go-psi/psi/internal/redact"
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -18,7 +18,7 @@ const keySessionID = attribute.Key("mcp.session.id")
 // appendSession appends a digest of the ID of a request's session, if it has one.
 func appendSession(ctx context.Context, attrs []attribute.KeyValue) []attribute.KeyValue {
 	if s := mcp.SessionFromContext(ctx); s != nil && s.ID() != "" {
-		attrs = append(attrs, keySessionID.String(digest.Session(s.ID())))
+		attrs = append(attrs, keySessionID.String(redact.Session(s.ID())))
 	}
 	return attrs
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/redis/rueidis"
 
-	"github.com/go-psi/psi/internal/pause"
+	"github.com/go-psi/psi/internal/async"
 	"github.com/go-psi/psi/mcp/store"
 	"github.com/go-psi/psi/mcp/store/natsstore"
 	"github.com/go-psi/psi/mcp/store/redisstore"
@@ -104,7 +104,7 @@ func openRedis(ctx context.Context, path, dir string) (store.Store, error) {
 			context.AfterFunc(ctx, client.Close)
 			return redisstore.Open(ctx, client, nil)
 		}
-		if pause.For(bounded, 100*time.Millisecond) != nil {
+		if async.Sleep(bounded, 100*time.Millisecond) != nil {
 			return nil, err
 		}
 	}

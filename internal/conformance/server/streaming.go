@@ -8,7 +8,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/go-psi/psi/internal/pause"
+	"github.com/go-psi/psi/internal/async"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcphttp"
 )
@@ -29,7 +29,7 @@ func logging(ctx context.Context, _ none) (string, error) {
 	log := mcp.ClientLogger(ctx)
 	for i, message := range []string{"Tool execution started", "Tool processing data", "Tool execution completed"} {
 		if i > 0 {
-			if err := pause.For(ctx, step); err != nil {
+			if err := async.Sleep(ctx, step); err != nil {
 				return "", err
 			}
 		}
@@ -42,7 +42,7 @@ func progressing(ctx context.Context, _ none) (string, error) {
 	const total = 100
 	for done := 0; done <= total; done += total / 2 {
 		mcp.Progress(ctx, float64(done), total, "working")
-		if err := pause.For(ctx, step); err != nil {
+		if err := async.Sleep(ctx, step); err != nil {
 			return "", err
 		}
 	}
@@ -54,7 +54,7 @@ func reconnecting(ctx context.Context, _ none) (string, error) {
 	if err := mcphttp.CloseStream(ctx); err != nil && !errors.Is(err, mcphttp.ErrNoStream) {
 		return "", err
 	}
-	if err := pause.For(ctx, 2*step); err != nil {
+	if err := async.Sleep(ctx, 2*step); err != nil {
 		return "", err
 	}
 	return "The answer came, whatever became of the connection.", nil

@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/go-psi/psi/internal/pause"
+	"github.com/go-psi/psi/internal/async"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/tasks"
 )
@@ -50,14 +50,14 @@ type computation struct {
 }
 
 func compute(ctx context.Context, in computation) (string, error) {
-	if err := pause.For(ctx, time.Duration(in.Seconds*float64(time.Second))); err != nil {
+	if err := async.Sleep(ctx, time.Duration(in.Seconds*float64(time.Second))); err != nil {
 		return "", err
 	}
 	return "computed " + in.Label, nil
 }
 
 func fail(ctx context.Context, _ none) (string, error) {
-	if err := pause.For(ctx, time.Second); err != nil {
+	if err := async.Sleep(ctx, time.Second); err != nil {
 		return "", err
 	}
 	return "", errors.New("the job failed")
@@ -96,7 +96,7 @@ func askAndWork(ctx context.Context, _ none) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := pause.For(ctx, 500*time.Millisecond); err != nil {
+	if err := async.Sleep(ctx, 500*time.Millisecond); err != nil {
 		return "", err
 	}
 	return "worked for " + who.Name, nil

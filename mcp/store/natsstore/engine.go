@@ -17,7 +17,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/go-psi/psi/internal/pause"
+	"github.com/go-psi/psi/internal/async"
 	"github.com/go-psi/psi/mcp/store"
 )
 
@@ -52,7 +52,7 @@ func (s *Store) try(ctx context.Context, step func(ctx context.Context) error) e
 		if isMissingStream(err) {
 			s.restore()
 		}
-		if pause.For(bounded, retryDelay) == nil {
+		if async.Sleep(bounded, retryDelay) == nil {
 			continue
 		}
 		switch {

@@ -16,8 +16,8 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"github.com/go-psi/psi/internal/async"
 	"github.com/go-psi/psi/internal/made"
-	"github.com/go-psi/psi/internal/pause"
 	"github.com/go-psi/psi/mcp/store"
 )
 
@@ -142,7 +142,7 @@ func (s *Store) try(ctx context.Context, step func(ctx context.Context, again bo
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if since := s.noteDown(); since > s.opts.Timeout || pause.For(bounded, retryDelay) != nil {
+		if since := s.noteDown(); since > s.opts.Timeout || async.Sleep(bounded, retryDelay) != nil {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}

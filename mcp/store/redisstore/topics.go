@@ -10,7 +10,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/go-psi/psi/internal/pause"
+	"github.com/go-psi/psi/internal/async"
 	"github.com/go-psi/psi/mcp/store"
 	"github.com/go-psi/psi/mcp/store/internal/hints"
 )
@@ -102,7 +102,7 @@ func (s *subscription) Close() error {
 func (t *topic) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		t.receive(ctx)
-		_ = pause.For(ctx, retryDelay)
+		_ = async.Sleep(ctx, retryDelay)
 	}
 }
 

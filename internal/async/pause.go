@@ -1,7 +1,7 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-package pause
+package async
 
 import (
 	"context"
@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// For waits for d and returns nil, or until ctx is done and returns its cause, whichever
+// Sleep waits for d and returns nil, or until ctx is done and returns its cause, whichever
 // comes first. If d is not positive, it immediately returns the cause of ctx, or nil.
-func For(ctx context.Context, d time.Duration) error {
+func Sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return context.Cause(ctx)
 	}

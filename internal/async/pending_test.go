@@ -1,17 +1,17 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-package pending_test
+package async_test
 
 import (
 	"errors"
 	"testing"
 
-	"github.com/go-psi/psi/internal/pending"
+	"github.com/go-psi/psi/internal/async"
 )
 
 func TestMap(t *testing.T) {
-	var m pending.Map[string, int]
+	var m async.Pending[string, int]
 	a, removeA := m.Add("a")
 	if key, ok := m.Only(); key != "a" || !ok {
 		t.Errorf("one waits, got %q, %t", key, ok)
@@ -21,13 +21,13 @@ func TestMap(t *testing.T) {
 		t.Error("two wait, got one")
 	}
 	gone := errors.New("gone")
-	if _, err := pending.ReceivedOr(a, gone); !errors.Is(err, gone) {
+	if _, err := async.ReceivedOr(a, gone); !errors.Is(err, gone) {
 		t.Errorf("before a response: %v", err)
 	}
 	if !m.Deliver("a", 7) || m.Deliver("a", 8) || m.Deliver("c", 9) {
 		t.Error("a response is delivered once, to the request that waits for it")
 	}
-	if got, err := pending.ReceivedOr(a, gone); got != 7 || err != nil {
+	if got, err := async.ReceivedOr(a, gone); got != 7 || err != nil {
 		t.Errorf("got %d, %v", got, err)
 	}
 	again, _ := m.Add("a")

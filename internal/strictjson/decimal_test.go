@@ -1,7 +1,7 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-package decimal_test
+package strictjson_test
 
 import (
 	"encoding/json"
@@ -12,12 +12,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-psi/psi/internal/decimal"
+	"github.com/go-psi/psi/internal/strictjson"
 )
 
-func parse(t *testing.T, text string) decimal.Number {
+func parse(t *testing.T, text string) strictjson.Decimal {
 	t.Helper()
-	n, ok := decimal.Parse(text)
+	n, ok := strictjson.ParseDecimal(text)
 	if !ok {
 		t.Fatalf("%q is no number", text)
 	}
@@ -34,7 +34,7 @@ func TestParse(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", "-", ".", ".5", "5.", "01", "-00", "1e", "1e1.5", "1e9999999", "0x1", "1_0", "+1", "--1", "Inf", " 1", "1e-9999999"} {
-		if n, ok := decimal.Parse(text); ok {
+		if n, ok := strictjson.ParseDecimal(text); ok {
 			t.Errorf("%q is read as %v", text, n)
 		}
 	}
@@ -55,8 +55,8 @@ func FuzzAgreesWithBig(f *testing.F) {
 	f.Add("-9007199254740993", "3")
 	f.Fuzz(func(t *testing.T, a, b string) {
 		const most = 20 // maximum number of digits, which bounds the work of math/big
-		_, okA := decimal.Parse(a)
-		_, okB := decimal.Parse(b)
+		_, okA := strictjson.ParseDecimal(a)
+		_, okB := strictjson.ParseDecimal(b)
 		if okA && !json.Valid([]byte(a)) {
 			t.Errorf("%q is read", a)
 		}
@@ -99,7 +99,7 @@ func check(t *testing.T, a, b string) {
 	if n.Sign() != x.Sign() || n.IsInteger() != x.IsInt() {
 		t.Errorf("%s: sign %d, integer %t", a, n.Sign(), n.IsInteger())
 	}
-	if back, ok := decimal.Parse(n.String()); !ok || back != n {
+	if back, ok := strictjson.ParseDecimal(n.String()); !ok || back != n {
 		t.Errorf("%s is written as %s", a, n)
 	}
 }
@@ -108,7 +108,7 @@ func check(t *testing.T, a, b string) {
 // other of that size.
 func TestFindingCL7LeastExponent(t *testing.T) {
 	for _, text := range []string{fmt.Sprintf("1e%d", math.MinInt), fmt.Sprintf("0.5e%d", math.MinInt), fmt.Sprintf("1e%d", math.MaxInt), "1e-1000000", "1e1000000"} {
-		if n, ok := decimal.Parse(text); ok {
+		if n, ok := strictjson.ParseDecimal(text); ok {
 			t.Errorf("%s is read as %v", text, n)
 		}
 	}

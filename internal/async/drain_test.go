@@ -1,14 +1,14 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-package drain_test
+package async_test
 
 import (
 	"sync"
 	"sync/atomic"
 	"testing"
 
-	"github.com/go-psi/psi/internal/drain"
+	"github.com/go-psi/psi/internal/async"
 )
 
 func isClosed(c <-chan struct{}) bool {
@@ -21,7 +21,7 @@ func isClosed(c <-chan struct{}) bool {
 }
 
 func TestTracker(t *testing.T) {
-	var tracker drain.Tracker
+	var tracker async.Tracker
 	for n := range 2 {
 		if !tracker.Enter() || tracker.Count() != n+1 {
 			t.Fatalf("%d are in flight, want %d", tracker.Count(), n+1)
@@ -50,7 +50,7 @@ func TestTracker(t *testing.T) {
 }
 
 func TestTrackerWithoutWork(t *testing.T) {
-	if !isClosed(new(drain.Tracker).Drain()) {
+	if !isClosed(new(async.Tracker).Drain()) {
 		t.Error("not drained, although there was no work")
 	}
 }
@@ -58,7 +58,7 @@ func TestTrackerWithoutWork(t *testing.T) {
 // When the channel is closed, nothing is in flight, regardless of concurrent work.
 func TestTrackerRace(t *testing.T) {
 	for range 200 {
-		var tracker drain.Tracker
+		var tracker async.Tracker
 		var inFlight atomic.Int64
 		var workers sync.WaitGroup
 		for range 8 {

@@ -1,16 +1,16 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-package decimal
+package strictjson
 
 import (
 	"strconv"
 	"strings"
 )
 
-// A Number is a decimal number. Two Numbers are == if they have the same value,
-// however they were written. The zero Number is zero.
-type Number struct {
+// A Decimal is a decimal number. Two Numbers are == if they have the same value,
+// however they were written. The zero Decimal is zero.
+type Decimal struct {
 	negative bool
 	digits   string // without zeros at either end, "" for zero
 	exponent int    // of ten
@@ -19,26 +19,26 @@ type Number struct {
 // maxExponent keeps arithmetic with exponents from overflowing.
 const maxExponent = 999_999
 
-// Parse parses a JSON number. It returns false if text is not a JSON number or has an
+// ParseDecimal parses a JSON number. It returns false if text is not a JSON number or has an
 // exponent beyond 999,999.
-func Parse(text string) (n Number, ok bool) {
+func ParseDecimal(text string) (n Decimal, ok bool) {
 	mantissa, exponent, hasExponent := cutExponent(text)
 	mantissa, n.negative = strings.CutPrefix(mantissa, "-")
 	whole, fraction, hasFraction := strings.Cut(mantissa, ".")
 	if !isDigits(whole) || len(whole) > 1 && whole[0] == '0' || hasFraction && !isDigits(fraction) {
-		return Number{}, false
+		return Decimal{}, false
 	}
 	if hasExponent {
 		e, err := strconv.Atoi(exponent)
 		if err != nil || e > maxExponent || e < -maxExponent {
-			return Number{}, false
+			return Decimal{}, false
 		}
 		n.exponent = e
 	}
 	digits := strings.TrimLeft(whole+fraction, "0")
 	n.digits = strings.TrimRight(digits, "0")
 	if n.digits == "" {
-		return Number{}, true
+		return Decimal{}, true
 	}
 	n.exponent += len(digits) - len(n.digits) - len(fraction)
 	return n, true
@@ -57,7 +57,7 @@ func isDigits(s string) bool {
 }
 
 // Sign returns -1, 0 or +1.
-func (n Number) Sign() int {
+func (n Decimal) Sign() int {
 	switch {
 	case n.digits == "":
 		return 0
@@ -68,14 +68,14 @@ func (n Number) Sign() int {
 }
 
 // IsInteger reports whether n has no fraction.
-func (n Number) IsInteger() bool { return n.exponent >= 0 }
+func (n Decimal) IsInteger() bool { return n.exponent >= 0 }
 
 // maxPlain is the number of digits up to which String avoids an exponent.
 const maxPlain = 64
 
 // String returns the number in plain digits, or with an exponent if there would be too
 // many digits.
-func (n Number) String() string {
+func (n Decimal) String() string {
 	sign := ""
 	if n.negative {
 		sign = "-"

@@ -1,20 +1,20 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-package pending
+package async
 
 import "sync"
 
-// A Map holds the requests that wait for a response, by key. The zero Map is empty and
+// A Pending holds the requests that wait for a response, by key. The zero Pending is empty and
 // ready to use. It is safe for concurrent use.
-type Map[K comparable, R any] struct {
+type Pending[K comparable, R any] struct {
 	mu      sync.Mutex
 	waiting map[K]chan R
 }
 
 // Add adds a request. The channel receives at most one response. remove removes the
 // request. It must be called if a response is no longer wanted, and may always be called.
-func (m *Map[K, R]) Add(key K) (response <-chan R, remove func()) {
+func (m *Pending[K, R]) Add(key K) (response <-chan R, remove func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.waiting == nil {
@@ -25,7 +25,7 @@ func (m *Map[K, R]) Add(key K) (response <-chan R, remove func()) {
 	return c, func() { m.remove(key, c) }
 }
 
-func (m *Map[K, R]) remove(key K, c chan R) {
+func (m *Pending[K, R]) remove(key K, c chan R) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.waiting[key] == c {
@@ -35,7 +35,7 @@ func (m *Map[K, R]) remove(key K, c chan R) {
 
 // Deliver passes a response to the request that waits for it, and reports whether there is
 // such a request.
-func (m *Map[K, R]) Deliver(key K, response R) bool {
+func (m *Pending[K, R]) Deliver(key K, response R) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	c, ok := m.waiting[key]
@@ -47,7 +47,7 @@ func (m *Map[K, R]) Deliver(key K, response R) bool {
 }
 
 // Only returns the key of the waiting request, if there is exactly one.
-func (m *Map[K, R]) Only() (key K, ok bool) {
+func (m *Pending[K, R]) Only() (key K, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.waiting) != 1 {
@@ -58,7 +58,7 @@ func (m *Map[K, R]) Only() (key K, ok bool) {
 	return key, true
 }
 
-// ReceivedOr returns the response that a channel of [Map.Add] has received, or err if there
+// ReceivedOr returns the response that a channel of [Pending.Add] has received, or err if there
 // is none. It does not wait. Use it when a connection has ended, because the response may
 // have arrived just before.
 func ReceivedOr[R any](response <-chan R, err error) (R, error) {

@@ -1,7 +1,7 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-package flight
+package async
 
 import (
 	"context"
@@ -11,9 +11,9 @@ import (
 	"sync"
 )
 
-// A Group runs at most one execution for each key at a time. The zero Group is ready
-// to use. A Group must not be copied after first use. It is safe for concurrent use.
-type Group[K comparable, V any] struct {
+// A Flight runs at most one execution for each key at a time. The zero Flight is ready
+// to use. A Flight must not be copied after first use. It is safe for concurrent use.
+type Flight[K comparable, V any] struct {
 	// Detached makes executions continue when all callers have left, so that later
 	// callers join them. Without it, the context of an execution is cancelled when its
 	// last caller leaves, and the next caller starts a new execution. Set it before
@@ -31,7 +31,7 @@ type call[V any] struct {
 	value  V
 	err    error
 
-	waiting int // callers; guarded by Group.mu
+	waiting int // callers; guarded by Flight.mu
 }
 
 // Do returns the result of the execution in flight for key. If there is none, it starts fn
@@ -39,7 +39,7 @@ type call[V any] struct {
 // deadline. If ctx is done first, Do returns its [context.Cause].
 //
 // If fn panics, Do returns a [*PanicError]. If fn calls [runtime.Goexit], Do returns [ErrGoexit].
-func (g *Group[K, V]) Do(ctx context.Context, key K, fn func(context.Context) (V, error)) (V, error) {
+func (g *Flight[K, V]) Do(ctx context.Context, key K, fn func(context.Context) (V, error)) (V, error) {
 	g.mu.Lock()
 	c := g.join(ctx, key, fn)
 	c.waiting++
@@ -56,14 +56,14 @@ func (g *Group[K, V]) Do(ctx context.Context, key K, fn func(context.Context) (V
 
 // Start starts fn like Do, but does not wait for the result. It does nothing if an
 // execution is in flight for key. It is meant for a detached group.
-func (g *Group[K, V]) Start(ctx context.Context, key K, fn func(context.Context) (V, error)) {
+func (g *Flight[K, V]) Start(ctx context.Context, key K, fn func(context.Context) (V, error)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.join(ctx, key, fn)
 }
 
 // join returns the call for key, starting it if necessary. g.mu must be held.
-func (g *Group[K, V]) join(ctx context.Context, key K, fn func(context.Context) (V, error)) *call[V] {
+func (g *Flight[K, V]) join(ctx context.Context, key K, fn func(context.Context) (V, error)) *call[V] {
 	if c := g.calls[key]; c != nil {
 		return c
 	}
@@ -77,7 +77,7 @@ func (g *Group[K, V]) join(ctx context.Context, key K, fn func(context.Context) 
 	return c
 }
 
-func (g *Group[K, V]) run(ctx context.Context, key K, c *call[V], fn func(context.Context) (V, error)) {
+func (g *Flight[K, V]) run(ctx context.Context, key K, c *call[V], fn func(context.Context) (V, error)) {
 	c.err = ErrGoexit
 	defer func() {
 		if v := recover(); v != nil {
@@ -93,7 +93,7 @@ func (g *Group[K, V]) run(ctx context.Context, key K, c *call[V], fn func(contex
 }
 
 // leave stops waiting for c, and cancels it if no other caller is waiting.
-func (g *Group[K, V]) leave(key K, c *call[V]) {
+func (g *Flight[K, V]) leave(key K, c *call[V]) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if c.waiting--; c.waiting == 0 && !g.Detached {
@@ -103,7 +103,7 @@ func (g *Group[K, V]) leave(key K, c *call[V]) {
 }
 
 // forget makes the next caller start a new execution. g.mu must be held.
-func (g *Group[K, V]) forget(key K, c *call[V]) {
+func (g *Flight[K, V]) forget(key K, c *call[V]) {
 	if g.calls[key] == c { // not the successor of an abandoned call
 		delete(g.calls, key)
 	}

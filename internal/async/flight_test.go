@@ -1,7 +1,7 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-package flight_test
+package async_test
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-psi/psi/internal/flight"
+	"github.com/go-psi/psi/internal/async"
 )
 
 var errLeft = errors.New("left")
@@ -35,7 +35,7 @@ func (s *slow) run(ctx context.Context) (int32, error) {
 
 func TestCallersShareAnExecution(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var g flight.Group[string, int32]
+		var g async.Flight[string, int32]
 		var s slow
 		for want := int32(1); want <= 3; want += 2 { // a completed execution is not shared
 			var sum atomic.Int32
@@ -59,7 +59,7 @@ func TestCallersShareAnExecution(t *testing.T) {
 
 func TestLastCallerCancels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var g flight.Group[string, int32]
+		var g async.Flight[string, int32]
 		var s slow
 		leave := [2]context.CancelCauseFunc{}
 		errs := make(chan error, 2)
@@ -90,7 +90,7 @@ func TestLastCallerCancels(t *testing.T) {
 
 func TestDetachedExecutionContinues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := flight.Group[string, int32]{Detached: true}
+		g := async.Flight[string, int32]{Detached: true}
 		var s slow
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Millisecond, errLeft)
 		defer cancel()
@@ -112,7 +112,7 @@ func TestContextHasValuesOnly(t *testing.T) {
 	type key struct{}
 	ctx, cancel := context.WithTimeout(context.WithValue(t.Context(), key{}, "value"), time.Hour)
 	defer cancel()
-	var g flight.Group[int, any]
+	var g async.Flight[int, any]
 	got, err := g.Do(ctx, 1, func(ctx context.Context) (any, error) {
 		_, hasDeadline := ctx.Deadline()
 		if hasDeadline {
@@ -126,14 +126,14 @@ func TestContextHasValuesOnly(t *testing.T) {
 }
 
 func TestPanicAndGoexitAreErrors(t *testing.T) {
-	var g flight.Group[int, int]
+	var g async.Flight[int, int]
 	_, err := g.Do(t.Context(), 1, func(context.Context) (int, error) { panic("boom") })
-	p, ok := errors.AsType[*flight.PanicError](err)
+	p, ok := errors.AsType[*async.PanicError](err)
 	if !ok || p.Value != "boom" || !strings.Contains(err.Error(), "flight_test.go") {
 		t.Errorf("got %v", err)
 	}
 	_, err = g.Do(t.Context(), 1, func(context.Context) (int, error) { runtime.Goexit(); return 0, nil })
-	if !errors.Is(err, flight.ErrGoexit) {
+	if !errors.Is(err, async.ErrGoexit) {
 		t.Errorf("got %v", err)
 	}
 }

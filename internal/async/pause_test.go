@@ -1,7 +1,7 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-package pause_test
+package async_test
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-psi/psi/internal/pause"
+	"github.com/go-psi/psi/internal/async"
 )
 
 func TestFor(t *testing.T) {
@@ -31,7 +31,7 @@ func TestFor(t *testing.T) {
 				defer cancel(nil)
 				defer time.AfterFunc(test.cancelled, func() { cancel(gone) }).Stop()
 				begun := time.Now()
-				err := pause.For(ctx, test.d)
+				err := async.Sleep(ctx, test.d)
 				if took := time.Since(begun); took != test.want || !errors.Is(err, test.err) {
 					t.Errorf("after %v: %v; want %v after %v", took, err, test.err, test.want)
 				}
@@ -43,25 +43,25 @@ func TestFor(t *testing.T) {
 func TestBackoff(t *testing.T) {
 	const first, most = 100 * time.Millisecond, time.Second
 	for n, want := range []time.Duration{first, 2 * first, 4 * first, 8 * first, most, most} {
-		if got := pause.Backoff(first, most, n); got != want {
+		if got := async.Backoff(first, most, n); got != want {
 			t.Errorf("after %d attempts: %v, want %v", n, got, want)
 		}
 	}
-	if got := pause.Backoff(2*most, most, 0); got != most {
+	if got := async.Backoff(2*most, most, 0); got != most {
 		t.Errorf("a first delay that is too long becomes %v", got)
 	}
-	if got := pause.Backoff(1, math.MaxInt64, 1<<30); got != math.MaxInt64 {
+	if got := async.Backoff(1, math.MaxInt64, 1<<30); got != math.MaxInt64 {
 		t.Errorf("without a limit, the delay becomes %v", got)
 	}
 }
 
 func TestJitter(t *testing.T) {
 	for range 100 {
-		if got := pause.Jitter(time.Second); got < time.Second/2 || got > time.Second {
+		if got := async.Jitter(time.Second); got < time.Second/2 || got > time.Second {
 			t.Fatalf("one second becomes %v", got)
 		}
 	}
-	if got := pause.Jitter(0); got != 0 {
+	if got := async.Jitter(0); got != 0 {
 		t.Errorf("no delay becomes %v", got)
 	}
 }

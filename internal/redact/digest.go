@@ -1,7 +1,7 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-package digest
+package redact
 
 import (
 	"crypto/sha256"
