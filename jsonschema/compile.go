@@ -81,7 +81,7 @@ func Compile(raw []byte, opts *Options) (*Schema, error) {
 
 // compiledSize estimates the memory for a schema, including its validator, which is compiled
 // later. The factors were measured with schemas that need much for their length: see the
-// test of Size in internal/bounds.
+// test of Size in internal/test/bounds.
 func compiledSize(length, values, locations int, p *patterns) int {
 	const perValue, perPattern, perPatternByte, perInstruction, copiesOfLocations = 1536, 1024, 8, 128, 3
 	size := 4096 + length + perValue*values + copiesOfLocations*locations + perInstruction*(maxPatternSize-p.left)

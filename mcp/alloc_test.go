@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-psi/psi/internal/leak"
+	"github.com/go-psi/psi/internal/test/leak"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/store"
 	"github.com/go-psi/psi/mcp/transport"

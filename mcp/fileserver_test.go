@@ -22,7 +22,7 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/go-psi/psi/internal/golden"
+	"github.com/go-psi/psi/internal/test/golden"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
 )

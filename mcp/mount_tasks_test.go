@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-psi/psi/internal/golden"
 	"github.com/go-psi/psi/internal/tasking"
+	"github.com/go-psi/psi/internal/test/golden"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
 )

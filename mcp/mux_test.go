@@ -12,8 +12,8 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/go-psi/psi/internal/golden"
 	"github.com/go-psi/psi/internal/revision"
+	"github.com/go-psi/psi/internal/test/golden"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
 	"github.com/go-psi/psi/middleware"

@@ -18,7 +18,7 @@ import (
 
 	"github.com/tmaxmax/go-sse"
 
-	"github.com/go-psi/psi/internal/memnet"
+	"github.com/go-psi/psi/internal/test/memnet"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcphttp"
 )

@@ -13,7 +13,7 @@ import (
 	"time"
 	"weak"
 
-	"github.com/go-psi/psi/internal/leak"
+	"github.com/go-psi/psi/internal/test/leak"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/store"
 	"github.com/go-psi/psi/mcphttp"

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-psi/psi/internal/memnet"
+	"github.com/go-psi/psi/internal/test/memnet"
 	"github.com/go-psi/psi/mcp"
 )
 

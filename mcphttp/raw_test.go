@@ -18,7 +18,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-psi/psi/internal/memnet"
+	"github.com/go-psi/psi/internal/test/memnet"
 )
 
 // listen serves h over HTTP/1 and unencrypted HTTP/2, for clients that write raw bytes.

@@ -16,8 +16,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-psi/psi/internal/golden"
 	"github.com/go-psi/psi/internal/seam"
+	"github.com/go-psi/psi/internal/test/golden"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcphttp"
 )

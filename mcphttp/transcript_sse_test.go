@@ -14,7 +14,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/go-psi/psi/internal/golden"
+	"github.com/go-psi/psi/internal/test/golden"
 	"github.com/go-psi/psi/mcphttp"
 )
 

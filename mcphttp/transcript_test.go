@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-psi/psi/internal/golden"
+	"github.com/go-psi/psi/internal/test/golden"
 	"github.com/go-psi/psi/mcphttp"
 )
 

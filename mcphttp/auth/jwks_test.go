@@ -18,7 +18,7 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 
-	"github.com/go-psi/psi/internal/golden"
+	"github.com/go-psi/psi/internal/test/golden"
 	"github.com/go-psi/psi/mcphttp/auth"
 )
 

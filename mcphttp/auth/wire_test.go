@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-psi/psi/internal/memnet"
+	"github.com/go-psi/psi/internal/test/memnet"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcphttp"
 	"github.com/go-psi/psi/mcphttp/auth"

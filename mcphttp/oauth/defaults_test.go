@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-psi/psi/internal/golden"
+	"github.com/go-psi/psi/internal/test/golden"
 	"github.com/go-psi/psi/mcphttp/oauth"
 )
 

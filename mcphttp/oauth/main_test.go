@@ -6,7 +6,7 @@ package oauth_test
 import (
 	"testing"
 
-	"github.com/go-psi/psi/internal/leak"
+	"github.com/go-psi/psi/internal/test/leak"
 )
 
 func TestMain(m *testing.M) { leak.Main(m) }

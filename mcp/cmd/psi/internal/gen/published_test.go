@@ -15,11 +15,11 @@ import (
 )
 
 // TestPublishedSchemas generates a client for each schema below the folder PSI_SCHEMAS, as
-// input and as output of a tool. internal/schemas/run.sh runs it with those of SchemaStore.
+// input and as output of a tool. internal/test/schemas/run.sh runs it with those of SchemaStore.
 func TestPublishedSchemas(t *testing.T) {
 	dir := os.Getenv("PSI_SCHEMAS")
 	if dir == "" {
-		t.Skip("internal/schemas/run.sh sets PSI_SCHEMAS")
+		t.Skip("internal/test/schemas/run.sh sets PSI_SCHEMAS")
 	}
 	count, largest := 0, 0
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {

@@ -1,8 +1,0 @@
-#!/usr/bin/env bash
-# Makes random changes to the named packages, one at a time, and reports the changes that
-# no test notices; see internal/mutate. It needs nothing but Go.
-#
-#   bash internal/mutate.sh [-n 100] [-seed 1] [-workers 2] [-timeout 2m] [-tests PACKAGES] PACKAGE...
-set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
-exec go run ./internal/mutate "$@"
