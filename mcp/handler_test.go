@@ -284,3 +284,20 @@ func TestNilPrincipal(t *testing.T) {
 		t.Error("a nil Principal is somebody")
 	}
 }
+
+// A key identifies a caller: no issuer or subject can be chosen so that two callers share one.
+func TestPrincipalKey(t *testing.T) {
+	callers := []*mcp.Principal{nil, {}, {Subject: "ann"}, {Issuer: "https://a", Subject: "ann"}, {Issuer: "https://b", Subject: "ann"}, {Subject: "https://aann"},
+		{Issuer: "https://aann"}, {Issuer: "1:", Subject: "x"}, {Issuer: "1", Subject: ":x"}, {Issuer: "a\x00", Subject: "b"}, {Issuer: "a", Subject: "\x00b"}}
+	for i, a := range callers {
+		for j, b := range callers {
+			if (a.Key() == b.Key()) != (i == j) || a.Is(b) != (i == j) {
+				t.Errorf("%+v and %+v have the keys %q and %q; Is reports %t", a, b, a.Key(), b.Key(), a.Is(b))
+			}
+		}
+	}
+	again := &mcp.Principal{Issuer: "https://a", Subject: "ann", Scopes: []string{"read"}}
+	if again.Key() != callers[3].Key() {
+		t.Errorf("with another token, the key of a caller is %q, and was %q", again.Key(), callers[3].Key())
+	}
+}

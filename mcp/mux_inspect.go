@@ -121,5 +121,5 @@ func (h *hub) subscriptions() []seam.Subscription {
 func (l *listener) subscription() seam.Subscription {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return seam.Subscription{Caller: l.caller.subject, Covers: len(l.covered), Waiting: len(l.pending)}
+	return seam.Subscription{Caller: l.subject, Covers: len(l.covered), Waiting: len(l.pending)}
 }

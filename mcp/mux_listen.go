@@ -127,7 +127,7 @@ type hub struct {
 
 	mu        sync.Mutex // acquired before listener.mu
 	listeners map[*listener]struct{}
-	callers   map[caller]int       // number of listeners of each authenticated caller
+	callers   map[string]int       // number of listeners of each authenticated caller
 	announced map[Change]time.Time // when a change of each list was last announced
 	scheduled map[Change]bool      // an announcement is scheduled for the end of the interval
 }
@@ -135,19 +135,9 @@ type hub struct {
 func newHub(interval time.Duration, perCaller int) *hub {
 	return &hub{
 		interval: interval, perCaller: perCaller,
-		listeners: map[*listener]struct{}{}, callers: map[caller]int{},
+		listeners: map[*listener]struct{}{}, callers: map[string]int{},
 		announced: map[Change]time.Time{}, scheduled: map[Change]bool{},
 	}
-}
-
-// A caller identifies an authenticated caller. It is zero for unauthenticated callers.
-type caller struct{ issuer, subject string }
-
-func callerOf(p *Principal) caller {
-	if p == nil {
-		return caller{}
-	}
-	return caller{p.Issuer, p.Subject}
 }
 
 // changeInterval is the interval of the hub of a mux.
@@ -164,7 +154,7 @@ const (
 func (h *hub) add(l *listener) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if l.caller != (caller{}) {
+	if l.caller != "" {
 		if h.callers[l.caller] >= h.perCaller {
 			return NewRateLimitedError(time.Minute, "the caller has %d subscriptions open, which is the limit", h.perCaller)
 		}
@@ -257,7 +247,8 @@ const (
 // A listener collects the changes covered by one subscription until they are sent. It covers
 // nothing until [hub.cover] is called.
 type listener struct {
-	caller      caller
+	caller      string        // its key, or "" if it is not authenticated
+	subject     string        // of the caller
 	covered     changeSet     // with the URIs as subscribed to
 	directories bool          // some of the subscribed URIs are directories, which cover the URIs below them
 	canonical   spellings     // subscribed URIs that are not in canonical form, by that form; usually empty
@@ -270,7 +261,11 @@ type listener struct {
 }
 
 func newListener(p *Principal) *listener {
-	return &listener{caller: callerOf(p), wake: make(chan struct{}, 1), remounted: make(chan struct{}, 1)}
+	l := &listener{caller: p.Key(), wake: make(chan struct{}, 1), remounted: make(chan struct{}, 1)}
+	if p != nil {
+		l.subject = p.Subject
+	}
+	return l
 }
 
 // add adds a change, whose URI must be in normal form, if it is covered: in each spelling

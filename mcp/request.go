@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/go-psi/psi/internal/jsonscan"
@@ -354,6 +355,15 @@ func (p *Principal) Is(other *Principal) bool {
 		return p == other
 	}
 	return p.Issuer == other.Issuer && p.Subject == other.Subject
+}
+
+// Key returns a text for maps and stores that identifies the caller: it is equal for two
+// principals exactly if [Principal.Is] reports true. It is "" if p is nil.
+func (p *Principal) Key() string {
+	if p == nil {
+		return ""
+	}
+	return strconv.Itoa(len(p.Issuer)) + ":" + p.Issuer + p.Subject // the length keeps the two apart
 }
 
 // PrincipalFromContext returns the caller of the request that ctx belongs to. It returns nil

@@ -285,15 +285,11 @@ func (ss *sessions) endListeners() {
 
 // callerKey identifies the caller of a request, for limits per caller: its principal or,
 // without one, its address.
-type callerKey struct {
-	isAuthenticated bool
-	issuer, subject string
-	address         string
-}
+type callerKey struct{ principal, address string }
 
 func callerOf(r *http.Request) callerKey {
 	if p := principalOf(r); p != nil {
-		return callerKey{isAuthenticated: true, issuer: p.Issuer, subject: p.Subject}
+		return callerKey{principal: p.Key()}
 	}
 	return callerKey{address: networkOf(r.RemoteAddr)}
 }

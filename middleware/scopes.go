@@ -146,9 +146,8 @@ func viewOf(ctx context.Context, req *mcp.Request) string {
 
 // ownerOf returns a key for the caller. Unauthenticated callers share one key.
 func ownerOf(ctx context.Context, req *mcp.Request) string {
-	p := principalOf(ctx, req)
-	if p == nil {
-		return "anonymous"
+	if p := principalOf(ctx, req); p != nil {
+		return p.Key()
 	}
-	return "of " + p.Issuer + "\x00" + p.Subject
+	return "anonymous" // no key, because it begins with no number
 }

@@ -9,7 +9,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"math"
 	"time"
 
@@ -154,6 +153,6 @@ func callerOf(p *mcp.Principal) string {
 	if p == nil {
 		return ""
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%d:%s%s", len(p.Issuer), p.Issuer, p.Subject))
+	sum := sha256.Sum256([]byte(p.Key()))
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
