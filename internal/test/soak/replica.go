@@ -40,7 +40,10 @@ func (s *server) startReplica() (*replica, error) {
 	p := &replica{mux: mux, tasks: manager, url: &url.URL{Scheme: "http", Host: l.Addr().String()}, ended: make(chan struct{})}
 	opts := s.options
 	if s.values != nil {
-		opts.Sessions.Shared = &mcphttp.SharedSessions{Values: s.values, URL: p.url.JoinPath("peers").String(), Keys: s.keys}
+		opts.Sessions.Shared = &mcphttp.SharedSessions{
+			Values: s.values, URL: p.url.JoinPath("peers").String(), Keys: s.keys,
+			Transport: &http.Transport{IdleConnTimeout: time.Second}, // so that idle connections end before they are counted
+		}
 	}
 	p.mcp, p.sse = mcphttp.NewHandler(p.mux, &opts), mcphttp.NewSSEHandler(p.mux, &opts)
 	routes := http.NewServeMux()
