@@ -25,7 +25,7 @@ var (
 	errNameless    = errors.New("it has no name")
 	errUnprintable = errors.New("its name has characters that cannot be seen")
 	errListedTwice = errors.New("it is listed twice")
-	errShadowed    = errors.New("the mux has one of this name itself")
+	errShadowed    = errors.New("the mux already has an item with this name")
 )
 
 // outerItems returns renamed copies of the items of a mount's list that can be passed on.

@@ -290,7 +290,7 @@ func TestOwnItemsWin(t *testing.T) {
 					t.Errorf("listed %+v, %v", prompts, err)
 				}
 			})
-			if n := strings.Count(log.String(), "itself"); n != 2 {
+			if n := strings.Count(log.String(), "already has"); n != 2 {
 				t.Errorf("two conflicts were logged %d times:\n%s", n, &log)
 			}
 		})

@@ -174,7 +174,7 @@ func scalar(n *yaml.Node) (v any, err error) {
 	return v, nil
 }
 
-var errNoNumber = errors.New("JSON has no such number; put it into quotes if it is a text")
+var errNoNumber = errors.New("JSON cannot represent this number; quote it if it is a string")
 
 // Numbers in the core schema of YAML 1.2 (10.3.2).
 var (

@@ -251,7 +251,7 @@ func (m *Manager) acquire(ctx context.Context, id string, gone sighting) (*recor
 		case rec.Attempts >= m.opts.MaxAttempts:
 			exhausted = true
 			rec.Owner = ""
-			rec.fail(nil, mcp.Errorf(mcp.CodeInternalError, "the task was begun %d times, and each time the process that ran it ended", rec.Attempts))
+			rec.fail(nil, mcp.Errorf(mcp.CodeInternalError, "the task was started %d times; its process exited each time", rec.Attempts))
 			return nil
 		}
 		rec.Owner = m.owner

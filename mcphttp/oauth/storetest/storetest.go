@@ -49,7 +49,7 @@ func (s *tester) expect(key oauth.StoreKey, want string) {
 		s.t.Errorf("Load(%v) = %q, %v; want %q", key, got, err, want)
 	}
 	if want == "" && got != nil {
-		s.t.Errorf("Load(%v) is not nil, but there is nothing", key)
+		s.t.Errorf("Load(%v) is not nil, but no value is stored", key)
 	}
 }
 
