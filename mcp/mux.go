@@ -163,7 +163,7 @@ func NewMux(name, version string, opts *MuxOptions) *Mux {
 	g.bus = newBus(name, g.hub, &o)
 	g.infoJSON = mustMarshal(&g.info)
 	g.briefJSON = mustMarshal(&Implementation{Name: name, Version: version, Title: o.Title})
-	g.offered.Store(uint32(offerIn(orEmpty(o.Capabilities))))
+	g.declared.Store(uint32(declaredFeatures(orEmpty(o.Capabilities))))
 	g.snap.Store(new(snapshot))
 	must(g.wrap(nil))
 	return &Mux{registry: g}

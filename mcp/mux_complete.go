@@ -44,7 +44,7 @@ func (g *registry) complete(ctx context.Context, req *Request) (Result, error) {
 	if err := req.Decode(&p); err != nil {
 		return nil, err
 	}
-	if g.offers()&offerCompletions == 0 {
+	if g.features()&featureCompletions == 0 {
 		return nil, NewMethodNotFoundError(req.Method)
 	}
 	s := g.load()

@@ -29,7 +29,7 @@ type source[D any] struct {
 
 // A list is one of the four lists of a mux.
 type list[D any] struct {
-	kind    offer
+	kind    features
 	own     func(*snapshot) table
 	item    func(*entry) (d D, listed bool)
 	sources func(*snapshot) []source[D]
@@ -39,7 +39,7 @@ type list[D any] struct {
 func (l *list[D]) serve(ctx context.Context, g *registry, req *Request) (Result, error) {
 	s := g.load()
 	sources := l.sources(s)
-	if len(sources) == 0 && g.offers()&l.kind == 0 {
+	if len(sources) == 0 && g.features()&l.kind == 0 {
 		return nil, NewMethodNotFoundError(req.Method)
 	}
 	at, err := g.sealer.cursor(req)
@@ -203,7 +203,7 @@ func (c Cacheable) narrowed(other Cacheable) Cacheable {
 }
 
 var toolsList = list[*Tool]{
-	kind: offerTools,
+	kind: featureTools,
 	own:  func(s *snapshot) table { return s.tools },
 	item: func(e *entry) (*Tool, bool) { return e.tool, e.tool != nil },
 	sources: func(s *snapshot) []source[*Tool] {
@@ -217,7 +217,7 @@ var toolsList = list[*Tool]{
 }
 
 var promptsList = list[*Prompt]{
-	kind: offerPrompts,
+	kind: featurePrompts,
 	own:  func(s *snapshot) table { return s.prompts },
 	item: func(e *entry) (*Prompt, bool) { return e.prompt, e.prompt != nil },
 	sources: func(s *snapshot) []source[*Prompt] {
@@ -231,7 +231,7 @@ var promptsList = list[*Prompt]{
 }
 
 var resourcesList = list[*Resource]{
-	kind: offerResources,
+	kind: featureResources,
 	own:  func(s *snapshot) table { return s.resources },
 	item: func(e *entry) (*Resource, bool) { return e.resource, e.resource != nil },
 	sources: func(s *snapshot) []source[*Resource] {
@@ -246,7 +246,7 @@ var resourcesList = list[*Resource]{
 }
 
 var templatesList = list[*ResourceTemplate]{
-	kind: offerResources,
+	kind: featureResources,
 	own:  func(s *snapshot) table { return s.templates },
 	item: func(e *entry) (*ResourceTemplate, bool) { return e.listed, e.listed != nil },
 	sources: func(s *snapshot) []source[*ResourceTemplate] {

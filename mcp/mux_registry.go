@@ -30,7 +30,7 @@ type registry struct {
 	sealer    *sealer
 	hub       *hub
 	bus       *bus          // nil if there are no other replicas
-	offered   atomic.Uint32 // everything that clients have been told the mux offers, as an offer
+	declared  atomic.Uint32 // the features of which clients have been told
 
 	mu   sync.Mutex // serializes changes; it also guards the middleware of views
 	snap atomic.Pointer[snapshot]

@@ -48,7 +48,7 @@ func (g *registry) callTool(ctx context.Context, req *Request) (Result, error) {
 	if m := s.mountOf("tool", req.Name()); m != nil {
 		return m.serveNamed(ctx, req, "tool")
 	}
-	return nil, g.unknown(offerTools, req, "tool")
+	return nil, g.unknown(featureTools, req, "tool")
 }
 
 func (g *registry) getPrompt(ctx context.Context, req *Request) (Result, error) {
@@ -60,7 +60,7 @@ func (g *registry) getPrompt(ctx context.Context, req *Request) (Result, error) 
 	if m := s.mountOf("prompt", req.Name()); m != nil {
 		return m.serveNamed(ctx, req, "prompt")
 	}
-	return nil, g.unknown(offerPrompts, req, "prompt")
+	return nil, g.unknown(featurePrompts, req, "prompt")
 }
 
 func (g *registry) readResource(ctx context.Context, req *Request) (Result, error) {
@@ -77,17 +77,17 @@ func (g *registry) readResource(ctx context.Context, req *Request) (Result, erro
 	if m := s.mountOf("resource", req.Name()); m != nil {
 		return m.serveNamed(ctx, req, "resource")
 	}
-	if req.Name() != "" && g.offers()&offerResources != 0 {
+	if req.Name() != "" && g.features()&featureResources != 0 {
 		return nil, NewResourceNotFoundError(req.Name())
 	}
-	return nil, g.unknown(offerResources, req, "resource")
+	return nil, g.unknown(featureResources, req, "resource")
 }
 
 // unknown returns the error for a name that is not registered. If the server does not offer
 // that kind of item, the error is method not found.
-func (g *registry) unknown(wanted offer, req *Request, kind string) error {
+func (g *registry) unknown(wanted features, req *Request, kind string) error {
 	switch {
-	case g.offers()&wanted == 0:
+	case g.features()&wanted == 0:
 		return NewMethodNotFoundError(req.Method)
 	case req.subject().to == 0 && kind == "resource":
 		return Errorf(CodeInvalidParams, "params.uri is missing")
@@ -164,71 +164,73 @@ func (e *entry) subscribe(ctx context.Context, req *Request) (Result, error) {
 	return &EmptyResult{}, nil
 }
 
-// An offer is a set of features that a mux offers to its callers.
-type offer uint32
+// features is a set of kinds of items and operations.
+type features uint32
 
 const (
-	offerTools offer = 1 << iota
-	offerPrompts
-	offerResources
-	offerCompletions
+	featureTools features = 1 << iota
+	featurePrompts
+	featureResources
+	featureCompletions
 
-	offerEverything = offerTools | offerPrompts | offerResources | offerCompletions
+	allFeatures = featureTools | featurePrompts | featureResources | featureCompletions
 )
 
-// offerOf returns what the entries of a mux offer.
-func offerOf(s *snapshot) (o offer) {
+// featuresOf returns the features for which a snapshot has entries.
+func featuresOf(s *snapshot) (f features) {
 	if len(s.tools) > 0 {
-		o |= offerTools
+		f |= featureTools
 	}
 	if len(s.prompts) > 0 {
-		o |= offerPrompts | offerCompletions
+		f |= featurePrompts | featureCompletions
 	}
 	if len(s.resources)+len(s.templates) > 0 {
-		o |= offerResources
+		f |= featureResources
 	}
 	if len(s.templates) > 0 {
-		o |= offerCompletions
+		f |= featureCompletions
 	}
-	return o
+	return f
 }
 
-// offerIn returns the offer of declared capabilities.
-func offerIn(c *ServerCapabilities) (o offer) {
-	for kind, declared := range map[offer]bool{
-		offerTools: c.Tools != nil, offerPrompts: c.Prompts != nil,
-		offerResources: c.Resources != nil, offerCompletions: c.Completions != nil,
+// declaredFeatures returns the features that capabilities declare.
+func declaredFeatures(c *ServerCapabilities) (f features) {
+	for kind, declared := range map[features]bool{
+		featureTools: c.Tools != nil, featurePrompts: c.Prompts != nil,
+		featureResources: c.Resources != nil, featureCompletions: c.Completions != nil,
 	} {
 		if declared {
-			o |= kind
+			f |= kind
 		}
 	}
-	return o
+	return f
 }
 
-// offers returns what the mux and the muxes mounted in it offer. A mux that is empty when it
-// is served, or has handlers mounted that are not a Mux, such as connections, offers
-// everything, since anything may be added later. Clients remember what the server declared,
-// so an offer is never withdrawn.
-func (g *registry) offers() offer {
+// features returns the features of the mux and the muxes mounted in it: those of what is
+// registered. They only grow, because clients remember what was declared. A mux that is
+// empty when it is served, or has handlers mounted that are not a Mux, such as connections,
+// has all, since anything may be added later. Declaring all always was rejected, because
+// some hosts give their model more tools as soon as a server has resources; asking the
+// mounts, because which of them are up changes from one moment to the next.
+func (g *registry) features() features {
 	s := g.load()
-	o := offerOf(s) | offer(g.offered.Load())
+	f := featuresOf(s) | features(g.declared.Load())
 	for _, m := range s.mounts {
 		if m.child != nil {
-			o |= m.child.offers()
+			f |= m.child.features()
 		} else {
-			o = offerEverything
+			f = allFeatures
 		}
 	}
-	if o == 0 {
-		o = offerEverything
+	if f == 0 {
+		f = allFeatures
 	}
-	g.offered.Or(uint32(o))
-	return o
+	g.declared.Or(uint32(f))
+	return f
 }
 
 // capabilities returns the capabilities set in the options, and those implied by what the
-// mux offers.
+// features of the mux.
 func (g *registry) capabilities() *ServerCapabilities {
 	caps := *orEmpty(g.opts.Capabilities)
 	caps.Extensions = maps.Clone(caps.Extensions)
@@ -237,17 +239,17 @@ func (g *registry) capabilities() *ServerCapabilities {
 			caps.Extensions.declare(id, settings)
 		}
 	}
-	o := g.offers()
-	if caps.Tools == nil && o&offerTools != 0 {
+	f := g.features()
+	if caps.Tools == nil && f&featureTools != 0 {
 		caps.Tools = &ListCapability{ListChanged: true}
 	}
-	if caps.Prompts == nil && o&offerPrompts != 0 {
+	if caps.Prompts == nil && f&featurePrompts != 0 {
 		caps.Prompts = &ListCapability{ListChanged: true}
 	}
-	if caps.Resources == nil && o&offerResources != 0 {
+	if caps.Resources == nil && f&featureResources != 0 {
 		caps.Resources = &ResourcesCapability{Subscribe: true, ListChanged: true}
 	}
-	if o&offerCompletions != 0 {
+	if f&featureCompletions != 0 {
 		caps.Completions = &struct{}{}
 	}
 	if caps.Logging == nil {

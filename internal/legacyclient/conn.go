@@ -81,7 +81,7 @@ type Conn struct {
 	guess      atomic.Bool
 	reason     string // why the revision was chosen; set by the first call
 
-	predecessor <-chan struct{} // closed when the abandoned connection is closed; nil if none
+	oldConnClosed <-chan struct{} // closed when the abandoned connection is closed; nil if none
 }
 
 // Connect opens a connection using t; see [transport.Transport].
@@ -140,8 +140,8 @@ func (c *Conn) Close() error {
 	s := c.current.Load()
 	s.close()
 	err := s.wire.Close()
-	if c.predecessor != nil {
-		<-c.predecessor
+	if c.oldConnClosed != nil {
+		<-c.oldConnClosed
 	}
 	return err
 }

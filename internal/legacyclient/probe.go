@@ -63,7 +63,7 @@ const (
 // response to m, a server/discover request.
 func (c *Conn) negotiate(ctx context.Context, m *transport.Outgoing) (*transport.Message, error) {
 	p := &prober{conn: c, session: c.current.Load(), discover: m}
-	p.session.introduction = introductionOf(m)
+	p.session.client = clientOf(m)
 	if v := c.opts.Version; v != "" {
 		c.reason = "the version was known"
 		err := p.session.initialize(ctx, v)
@@ -96,10 +96,10 @@ func (p *prober) reason() string {
 	return "the server answers " + revision.Initialize + ", and has not answered " + methodDiscover
 }
 
-// introductionOf returns the client information and log level in the metadata of a request.
-func introductionOf(m *transport.Outgoing) introduction {
+// clientOf returns the client information and log level in the metadata of a request.
+func clientOf(m *transport.Outgoing) clientInfo {
 	meta := jsonscan.Member(jsonscan.Member(m.Body, "params"), "_meta")
-	return introduction{clientInfo: jsonscan.Member(meta, metaClientInfo), level: levelIn(meta)}
+	return clientInfo{info: jsonscan.Member(meta, metaClientInfo), level: levelIn(meta)}
 }
 
 // speaksAnother reports whether an error of initialize means that the server speaks another
@@ -136,12 +136,12 @@ func (p *prober) connectAgain(ctx context.Context, broken error) error {
 	if clock := callclock.FromContext(ctx); clock != nil {
 		clock.Reset()
 	}
-	p.conn.predecessor = closed
+	p.conn.oldConnClosed = closed
 	if err := p.conn.open(ctx); err != nil {
 		return err
 	}
 	p.session = p.conn.current.Load()
-	p.session.introduction = introductionOf(p.discover)
+	p.session.client = clientOf(p.discover)
 	return nil
 }
 

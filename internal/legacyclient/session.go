@@ -30,9 +30,9 @@ type session struct {
 	cancel context.CancelCauseFunc
 	ready  chan struct{} // closed after the first handshake
 
-	introduction introduction // set before the first handshake
-	inFlight     inflight.Calls[struct{}]
-	turns        chan struct{} // holds a token for each question that the client is answering
+	client   clientInfo // set before the first handshake
+	inFlight inflight.Calls[struct{}]
+	turns    chan struct{} // holds a token for each question that the client is answering
 
 	mu         sync.Mutex
 	server     *server                    // nil before the first handshake
@@ -49,10 +49,10 @@ type session struct {
 	checker    sessionChecker
 }
 
-// An introduction is what the client states about itself in server/discover.
-type introduction struct {
-	clientInfo json.RawMessage
-	level      string // of log messages; "" if none are wanted
+// clientInfo is what the client states about itself in server/discover.
+type clientInfo struct {
+	info  json.RawMessage
+	level string // of log messages; "" if none are wanted
 }
 
 // A server is what a server states about itself in the handshake.
@@ -189,7 +189,7 @@ type initializeResult struct {
 
 // sendInitialize sends the first message of the handshake and reads the response.
 func (s *session) sendInitialize(ctx context.Context, version string) (*server, error) {
-	params := strictjson.MustMarshal(&initializeParams{version, s.conn.capabilities(), s.introduction.clientInfo})
+	params := strictjson.MustMarshal(&initializeParams{version, s.conn.capabilities(), s.client.info})
 	id := s.conn.client.NextID()
 	r, err := s.wire.Call(ctx, &transport.Outgoing{ID: id, Method: revision.Initialize, Body: transport.AppendRequest(nil, id, revision.Initialize, params)})
 	switch {
@@ -260,17 +260,17 @@ func (s *session) finishHandshake(ctx context.Context, server *server) error {
 	if err := s.send(ctx, &transport.Outgoing{Method: revision.Initialized, Body: note}); err != nil {
 		return err
 	}
-	if s.introduction.level == "" || server.capabilities.Logging == nil {
+	if s.client.level == "" || server.capabilities.Logging == nil {
 		return nil
 	}
-	return s.setLevel(ctx, s.introduction.level)
+	return s.setLevel(ctx, s.client.level)
 }
 
 // recordStart records that a session has started.
 func (s *session) recordStart(server *server) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.server, s.level = server, s.introduction.level
+	s.server, s.level = server, s.client.level
 	if s.generation++; s.generation == 1 {
 		close(s.ready)
 	}
