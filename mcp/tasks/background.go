@@ -109,7 +109,9 @@ func errUnsupported() error {
 }
 
 // grace is how long a new task runs before its record is stored, unless something must be
-// stored earlier. A task that ends within that time is written once.
+// stored earlier. A task that ends within that time is written once. The client does not know
+// the task yet, so nothing is lost if the process dies. If the write fails, the client gets
+// an ordinary result.
 const grace = 10 * time.Millisecond
 
 // startTask makes the call a task from its start.

@@ -304,7 +304,9 @@ func (d *driver) poll(ctx context.Context) (*DetailedTask, error) {
 
 // isFinal reports whether the last of several consecutive failed requests about the task
 // ends the call. It does not if the request may succeed later, because the connection failed,
-// the answer was unreadable, or the server has a problem.
+// the answer was unreadable, or the server has a problem. An internal error of a poll is
+// temporary, ten times in a row. Updates have a counter of their own, or a successful poll
+// would reset it and the client would try forever.
 func (d *driver) isFinal(err error, failures int) bool {
 	if failures > maxFailures || errors.Is(err, mcp.ErrClosed) {
 		return true

@@ -25,7 +25,8 @@ func (d *driver) passOn(questions map[string]mcp.InputRequest) mcp.Result {
 	return &mcp.InputRequired{ResultBase: mcp.ResultBase{ResultType: mcp.ResultInputRequired}, InputRequests: questions, RequestState: &state}
 }
 
-// onBehalf returns a handler that sends requests on behalf of the sender of a call.
+// onBehalf returns a handler that sends requests on behalf of the sender of a call. Only a
+// mount passes tasks on: a proxy without one could not tell whose a task is.
 func onBehalf(call *mcp.Request, next mcp.Handler) mcp.Handler {
 	return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 		x := core.Detach(call)

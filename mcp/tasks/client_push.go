@@ -16,10 +16,11 @@ import (
 )
 
 // maxListening bounds the tasks of one connection that a client listens to concurrently.
-// Other tasks are polled.
+// Other tasks are polled. Each is a stream.
 const maxListening = 16
 
-// pushPoll is the minimum interval between polls of a task that the server pushes.
+// pushPoll is the minimum interval between polls of a task that the server pushes. A push is
+// never guaranteed.
 const pushPoll = 10 * time.Second
 
 // A pushSource listens to the tasks of one connection.

@@ -133,7 +133,8 @@ func (m *Manager) remove(ctx context.Context, rec *record) error {
 // arrivedKey is the key of the call in the context as it arrived at the mux of the manager.
 type arrivedKey struct{}
 
-// arrivedAs returns the call as it arrived at the mux.
+// arrivedAs returns the call as it arrived at the mux. A later run enters there; with a mount
+// inside, the nearest request of the context would be the wrong one.
 func arrivedAs(ctx context.Context, req *mcp.Request) *mcp.Request {
 	if arrived, _ := ctx.Value(arrivedKey{}).(*mcp.Request); arrived != nil && arrived.Method == req.Method && arrived.ID == req.ID {
 		return arrived

@@ -48,7 +48,9 @@ func wake(c chan<- struct{}) {
 	}
 }
 
-// receiveHints receives the hints of other processes until Shutdown.
+// receiveHints receives the hints of other processes until Shutdown. A hint makes the owner
+// read the record. It must not renew the lease: a renewal is itself a hint, and a waiting
+// task would write continuously.
 func (m *Manager) receiveHints() {
 	for async.Sleep(m.ctx, 0) == nil {
 		sub, err := m.store.Subscribe(m.ctx, m.topic())

@@ -147,7 +147,8 @@ func updateIndex(ctx context.Context, s store.Values, key string, ttl time.Durat
 // A list that many processes change is spread over shards by a hash of the IDs, so that
 // processes seldom change the same shard concurrently. Each shard has a share of the limit of
 // the list. What is too much for a shard is in one of the next shards, because the hashes are
-// not even.
+// not even. Choosing another ID instead was rejected: the list is written after the ID is in
+// the index of the caller.
 type shards struct {
 	key   func(shard int) string // in the store
 	n     int
@@ -224,7 +225,9 @@ func (m *Manager) anonymous() shards {
 // list adds a working task to the list, with its round. A round ends when the task waits
 // for answers or has ended. list fails if the task is new, has no owner, and too many tasks
 // are working. Entries do not expire, because clocks can be wrong; the sweeper removes stale
-// entries.
+// entries. The store has no search. A task is listed before its record says that it works,
+// and unlisted after, so an entry can be superfluous but is never missing. The process that
+// asked must not unlist the next round, hence the round.
 func (m *Manager) list(ctx context.Context, rec *record) error {
 	id, working := rec.Task.ID, m.working()
 	resumes := rec.Round > 0

@@ -81,6 +81,8 @@ func (m *Manager) indexTTL() time.Duration {
 
 // smallTask is the size of a task, in bytes, up to which it is not counted in Options.MaxBytes.
 // Most tasks are smaller and are written to one index only. The number of tasks bounds them.
+// What the Manager itself keeps about a task is not counted: the renewal of a lease must
+// never fail because a share is used up.
 const smallTask = 2 << 10
 
 // bytesKey returns the key of the index of the large tasks of a caller, with their sizes.

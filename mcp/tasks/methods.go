@@ -101,7 +101,9 @@ func clientError(err error) error {
 	return &mcp.Error{Code: mcp.CodeInternalError, Message: "tasks cannot be stored at the moment; try again later", Cause: err}
 }
 
-// checkCaller returns an error if the caller may not use the task.
+// checkCaller returns an error if the caller may not use the task. A task needs the scopes of
+// the token that created it. The middleware of the tool cannot be asked: a rate limit or an
+// audit would count each poll as a call.
 func (r *record) checkCaller(p *mcp.Principal) error {
 	switch {
 	case !r.Caller.Is(p):

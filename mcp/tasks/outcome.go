@@ -67,7 +67,9 @@ func failureOf(res mcp.Result, err error) error {
 var errFailed = errors.New("tasks: the tool failed")
 
 // isInterrupted reports whether the handler failed for a reason that does not affect other
-// processes. Cancellation by the client is no interruption: the task has to end.
+// processes. Cancellation by the client is no interruption: the task has to end. Tools turn
+// errors into results, so a failure is judged by its cause: if the context has ended, the
+// task is handed over, cancelled or expired, but not completed.
 func (r *run) isInterrupted(cause error) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -75,7 +77,8 @@ func (r *run) isInterrupted(cause error) bool {
 }
 
 // isPostponed reports whether a run that ended with err before it reached the tool is to be
-// repeated. If the server was busy, the run does not count as an attempt.
+// repeated. If the server was busy, the run does not count as an attempt, or a handover of
+// many tasks of one caller would fail most of them.
 func (r *run) isPostponed(ctx context.Context, err error) bool {
 	if _, busy := mcp.RetryAfter(err); !busy {
 		return r.record.Attempts < r.manager.opts.MaxAttempts
@@ -135,7 +138,7 @@ func (r *run) settle(ctx context.Context, fn func(*record) error) error {
 }
 
 // maxPause bounds the pause before a handler runs again that asked for that. It is shorter
-// if clients poll more often.
+// if clients poll more often. A counter of rounds would have to be stored.
 const maxPause = time.Second
 
 // runLater makes a task that has no owner run again after a pause, or immediately in another
@@ -146,7 +149,8 @@ func (m *Manager) runLater(ctx context.Context, rec *record) {
 }
 
 // complete stores a result: in the record if it is small, otherwise separately, before the
-// record.
+// record. A result beyond the share of the caller fails the task, even if it is quick;
+// otherwise it would depend on the grace period whether the call succeeds.
 func (r *run) complete(ctx context.Context, res mcp.Result) error {
 	raw, err := r.encode(ctx, res)
 	if limit := min(maxResult, r.manager.opts.MaxBytes); err == nil && len(raw) > limit {

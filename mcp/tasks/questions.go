@@ -50,7 +50,8 @@ func (r *record) publicKey(key string) string {
 }
 
 // acceptAll stores the answers to open questions and reports whether there were any. If one
-// of them does not fit its question, none is stored.
+// of them does not fit its question, none is stored. Answers are validated here, because a
+// failure in the handler would lose them.
 func (r *record) acceptAll(ctx context.Context, answers map[string]json.RawMessage) (accepted bool, err error) {
 	for public, answer := range answers {
 		if q, ok := r.Asked[public]; ok && q.Answer == nil {

@@ -23,7 +23,8 @@ type candidate struct {
 
 // A queue holds the tasks that wait for a slot of this process. Callers take turns, so that
 // a caller with many tasks does not delay others. The tasks of one caller are in order of
-// arrival. Adding and removing take constant time.
+// arrival. Adding and removing take constant time. Preferring callers with the fewest tasks
+// was rejected: it needs a search, and turns are fair in the long run.
 type queue struct {
 	waiting map[string][]candidate // by caller; no slice is empty
 	turns   []string               // the waiting callers, next first
@@ -81,7 +82,8 @@ func (q *queue) retain(fn func(candidate) bool) {
 
 // mayRunLocked reports whether a caller may have another slot. A task cannot be interrupted,
 // so slots are held back for callers who have none: a caller can have three times as many as
-// are free.
+// are free. It needs no configuration, and lets a process with few slots use all of them. A
+// single caller uses 48 of 64.
 func (m *Manager) mayRunLocked(caller string) bool {
 	return !m.closed && m.slotsOf[caller] < 3*(m.opts.MaxRunning-m.slots)
 }

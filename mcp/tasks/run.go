@@ -249,7 +249,9 @@ func (r *run) deferHandler(ctx context.Context, next mcp.Handler, req *mcp.Reque
 	return r.answer(), false
 }
 
-// serve calls the handler of the tool.
+// serve calls the handler of the tool. The request goes through the mux again, so handler and
+// middleware are found without a second registration; middleware around the mux sees one more
+// call, which is answered with the task.
 func (r *run) serve(ctx context.Context, next mcp.Handler, req *mcp.Request) (mcp.Result, error) {
 	r.mu.Lock()
 	r.reached, r.tool = true, req.Name()
@@ -360,7 +362,10 @@ func (r *run) keep(ctx context.Context, memory replay.Memory) error {
 	return fmt.Errorf("tasks: the values that the handler remembers were not stored: %w", err)
 }
 
-// renew renews the lease and stores the status message until the handler has returned.
+// renew renews the lease and stores the status message until the handler has returned. A
+// lease expires by the clock of the process that watches it: the owner increments a counter,
+// and whoever sees it unchanged for the duration of the lease takes the task over by one
+// compare-and-swap. No two clocks are compared.
 func (r *run) renew(returned <-chan struct{}) {
 	m, ctx := r.manager, context.WithoutCancel(r.ctx)
 	ticker := time.NewTicker(min(m.opts.Lease/3, m.opts.PollInterval))
