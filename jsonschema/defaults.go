@@ -38,7 +38,9 @@ func (s *Schema) WithDefaults(data []byte) []byte {
 	return filled
 }
 
-// A filler fills defaults into values of one schema. A nil filler copies the values.
+// A filler fills defaults into values of one schema. A nil filler copies the values. Defaults
+// are never merged: a value from the caller replaces the whole default, or handlers would get
+// values that neither the caller nor the schema specified.
 type filler struct {
 	value      []byte  // the default of the value itself, nil if there is none
 	same       *filler // another filler for the same value, nil if there is none

@@ -19,7 +19,9 @@ import (
 // value if several alternatives lead to the same member. The gate counts the work, and
 // caches the outcome of a schema for a value, so that nothing is validated twice.
 //
-// To the library, a gate is a schema without keywords that has an extension.
+// To the library, a gate is a schema without keywords that has an extension. It leaves the
+// library by a panic, which validate recovers. Counting before the library is called was
+// rejected, because it would refuse real filter trees.
 type gate struct {
 	validator *validator
 	schema    *santhosh.Schema // with the original keywords

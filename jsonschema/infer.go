@@ -49,6 +49,8 @@ func For[T any]() (json.RawMessage, error) {
 // nullable, a required pointer, and a pointer in a list of anything but structs still
 // allow null.
 func ForInput[T any]() (json.RawMessage, error) {
+	// It is a function, not an option of For, because Out and In of one type have different
+	// schemas, and a type parameter is all that callers have.
 	return forType(reflect.TypeFor[T](), true)
 }
 

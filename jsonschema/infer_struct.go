@@ -55,7 +55,9 @@ func cause(err error) error {
 	return err
 }
 
-// reflectFields returns the schema of an object with the given fields.
+// reflectFields returns the schema of an object with the given fields. invopop reflects a
+// struct made of these fields, not the user's: the rules for embedding differ, and methods
+// that a struct has only through promotion must not be called.
 func (in *inferrer) reflectFields(fields []*field, p path) (*invopop.Schema, error) {
 	for _, f := range fields {
 		if base(f.Type).Kind() == reflect.Pointer { // invopop would never return
@@ -172,6 +174,7 @@ func (in *inferrer) completeProperty(f *field, s *invopop.Schema, untagged invop
 }
 
 // hasDefault reports whether s has a default, from a tag or from the type.
+// A default makes a field optional: on a required field it could never be used.
 func hasDefault(s *invopop.Schema) bool { return s.Default != nil || s.Extras["default"] != nil }
 
 // checkDefault returns an error if the default in the tag of a field does not match the

@@ -55,7 +55,8 @@ func (s *Schema) Mend(ctx context.Context, data []byte) (mended []byte, changed 
 	return data, changed, nil
 }
 
-// mendProblem fixes the value that p describes, and reports whether it could.
+// mendProblem fixes the value that p describes, and reports whether it could. Coercing before
+// validation was rejected, because "7" is valid where a string is expected.
 func mendProblem(tree any, p Problem) bool {
 	tokens := schematree.Split(p.Pointer)
 	if len(tokens) == 0 {

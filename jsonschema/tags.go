@@ -151,7 +151,10 @@ func (t *tag) structTag(original reflect.StructTag) reflect.StructTag {
 }
 
 // A word describes a word of a tag, which applies to fields of some JSON types. check
-// returns an error if the value is invalid; element is the type of the field, or of its items.
+// returns an error if the value is invalid; element is the type of the field, or of its
+// items. invopop ignores words that it does not know or that do not apply, so this package
+// parses the tags and passes them on rewritten. A description that contains a word after a
+// comma is rejected rather than guessed at.
 type word struct {
 	types []string // nil means any
 	check func(value, element string) error

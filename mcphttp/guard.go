@@ -126,7 +126,9 @@ func hostname(host string) string {
 }
 
 // isRebindable reports whether a host is a name that its owner could resolve to this server
-// while one of their pages is open: neither an IP address nor a loopback name.
+// while one of their pages is open: neither an IP address nor a loopback name. An Origin that
+// equals Host proves nothing for other names: a page whose name was resolved to the server's
+// address sends equal headers.
 func isRebindable(host string) bool {
 	_, err := netip.ParseAddr(host)
 	return err != nil && !isLoopback(host)

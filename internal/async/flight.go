@@ -24,7 +24,8 @@ type Flight[K comparable, V any] struct {
 	calls map[K]*call[V]
 }
 
-// A call is one execution.
+// A call is one execution. An execution ends with its last caller if it can be repeated; key
+// sets and refreshed tokens are fetched to the end, because the attempt is used up.
 type call[V any] struct {
 	cancel context.CancelFunc
 	done   chan struct{} // closed when value and err are set

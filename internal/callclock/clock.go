@@ -10,7 +10,8 @@ import (
 )
 
 // A Clock calls a function after a timeout, unless it is reset, paused or stopped first. It
-// is safe for concurrent use.
+// is safe for concurrent use. A login can take longer than the timeout of the call that needs
+// it, so it pauses the clock.
 type Clock struct {
 	timeout time.Duration
 

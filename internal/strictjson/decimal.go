@@ -9,7 +9,8 @@ import (
 )
 
 // A Decimal is a decimal number. Two Numbers are == if they have the same value,
-// however they were written. The zero Decimal is zero.
+// however they were written. The zero Decimal is zero. It is not a big.Float: 1e999 takes
+// five bytes to send, but a thousand digits to compare.
 type Decimal struct {
 	negative bool
 	digits   string // without zeros at either end, "" for zero

@@ -58,7 +58,8 @@ func (s sharedReplay) first(ctx context.Context, p usedProof, expires time.Time)
 // were issued, so that expired proofs are dropped together. If it is full, the oldest
 // slices of the keys with the most proofs are dropped early. Proofs of such a key that were
 // issued in a dropped slice or earlier are then rejected, because they may have been used.
-// One key cannot use up the room of the others.
+// One key cannot use up the room of the others. The limit is not for a principal: the
+// instances of one service each have their own key.
 type memoryReplay struct {
 	window, slice time.Duration
 	maxProofs     int // across all keys

@@ -251,7 +251,8 @@ var errBusy = errors.New("auth: too many tokens are being verified")
 // turns limits the number of concurrent lookups. The others wait: proven tokens go first,
 // then one token of each source in turn, so that a source with many requests delays only
 // itself. If too many are waiting, the last waiter of the source with the most waiters is
-// rejected.
+// rejected. Before a token is verified, the only fair criteria are its source and whether it
+// was valid before.
 type turns struct {
 	max  int // maximum number running
 	room int // maximum number waiting, not counting proven tokens

@@ -86,7 +86,8 @@ type JWT struct {
 }
 
 // jwtCacheAge is how long a verified token is cached. A signature takes some tens of
-// microseconds to verify, so a longer time would save nothing.
+// microseconds to verify, so a longer time would save nothing. Tokens of this kind cannot be
+// revoked; those that can have introspection.
 const jwtCacheAge = 5 * time.Minute
 
 // defaultLeeway is the tolerated clock skew.

@@ -147,6 +147,7 @@ func (r reach) checkURL(u *url.URL) error {
 // isOddAddress reports whether a resolver may interpret a host as an address that netip
 // does not accept: a host whose last label is a number, such as 127.1 or 0x7f000001 (WHATWG
 // URL, ends in a number), or that may become one when its letters are mapped to ASCII.
+// Resolvers, proxies and URL parsers interpret such hosts differently.
 func isOddAddress(host string) bool {
 	if strings.ContainsFunc(host, func(r rune) bool { return r > '~' }) {
 		return true

@@ -222,7 +222,8 @@ func isAtOrigin(page *url.URL, of string) bool {
 // acceptUnnamed decides whether to accept a redirect that does not name its authorization
 // server. It may come from a server other than the one that will receive the code, even if
 // page, to which the user was sent, belongs to the right server, because that server can
-// redirect the user.
+// redirect the user. A redirect URI for each issuer would not help: an honest server with
+// open registration registers any of them for an attacker.
 func (a *AuthorizationCode) acceptUnnamed(ctx context.Context, g *tokenRequest, page *url.URL) error {
 	as := g.site.as
 	switch {

@@ -88,6 +88,8 @@ const maxIssuers = 4
 
 // candidates returns the authorization servers to try, in order: those for which the grant
 // has credentials, or else the one that a client without an issuer is bound to, or else all.
+// A preferred server that is down is not replaced by another: credentials belong to one
+// issuer.
 func (t *Transport) candidates(named []string, prefers func(issuer string) bool) []string {
 	t.mu.Lock()
 	bound := t.bound
@@ -132,7 +134,9 @@ const resourceWellKnown = "/.well-known/oauth-protected-resource"
 
 // resource fetches the metadata of the MCP server. It skips documents about other
 // resources, because the right one may follow, and an advertised place that cannot be used:
-// a server behind a proxy often does not know its own URL.
+// a server behind a proxy often does not know its own URL. A 404 or another resource at a
+// well-known URL ends nothing; other errors there are fatal, or a 503 would make the login be
+// for the parent.
 func (t *Transport) resource(ctx context.Context, advertised string, near reach) (*resourceMetadata, error) {
 	path := t.server.EscapedPath()
 	places := []string{rooted(t.server, strings.TrimSuffix(resourceWellKnown+path, "/")), rooted(t.server, resourceWellKnown)}
@@ -178,7 +182,8 @@ func (t *Transport) resourceAt(ctx context.Context, place string, near reach) (*
 // isResource reports whether metadata found at a place may identify the server as id (RFC
 // 9728, section 3.3). The server's own URL is accepted at any place. The URL of a parent
 // may be shared by tenants of one host, so it is accepted only at the parent's own
-// well-known URL, which no tenant controls.
+// well-known URL, which no tenant controls. RFC 9728 requires the exact URL, but many servers
+// publish their origin.
 func (t *Transport) isResource(id, place string) bool {
 	u, err := parseURL(id)
 	if err != nil || origin(u) != t.home || !isBelow(t.server, u) {

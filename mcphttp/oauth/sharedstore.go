@@ -89,6 +89,9 @@ const (
 // Lock implements [Locker]. If the process that holds a lock dies, others wait for up to a
 // minute.
 func (s *SharedStore) Lock(ctx context.Context, key StoreKey) (held context.Context, unlock func(), err error) {
+	// Two processes that use one refresh token look like a thief to an authorization server.
+	// The owner stops before the lease ends by its own clock, which started earlier, so no
+	// clocks are compared.
 	s.mustBeMade()
 	name, owner := key.shared("lock"), []byte(rand.Text())
 	for {

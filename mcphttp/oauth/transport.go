@@ -69,6 +69,7 @@ var errClosed = errors.New("oauth: the transport is closed")
 // URL or one in the options is invalid, or if the grant lacks an issuer for its credentials
 // or a required function, every request fails.
 func NewTransport(server string, opts *Options) *Transport {
+	// A token belongs to one server, so two servers on one host never share one.
 	t := &Transport{opts: opts.withDefaults(), futile: map[string]time.Time{}, nonces: newNonces(), renewals: async.Flight[*credential, outcome]{Detached: true}}
 	t.life, t.end = context.WithCancelCause(context.Background())
 	u, err := url.Parse(server)

@@ -148,7 +148,8 @@ func (s *Store) publish(ctx context.Context, to jetstream.Stream, m *nats.Msg, e
 }
 
 // resolve determines whether a conflict is with the message itself, which an attempt
-// without a response may have stored: a standalone server compares sequence numbers before IDs.
+// without a response may have stored: a standalone server compares sequence numbers before
+// IDs.
 func (s *Store) resolve(ctx context.Context, stream jetstream.Stream, m *nats.Msg, expected uint64) (sequence uint64, err error) {
 	stored, err := s.next(ctx, stream, m.Subject, expected+1)
 	switch {
@@ -162,7 +163,8 @@ func (s *Store) resolve(ctx context.Context, stream jetstream.Stream, m *nats.Ms
 	return 0, errors.New("natsstore: the connection broke during a write, and it is unknown whether it was made")
 }
 
-// last returns the last message on a subject, or store.ErrNotFound.
+// last returns the last message on a subject, or store.ErrNotFound. It asks the leader: any
+// replica answers direct reads, also one that lacks what was confirmed as stored.
 func (s *Store) last(ctx context.Context, stream jetstream.Stream, subject string) (m *jetstream.RawStreamMsg, err error) {
 	return m, s.read(ctx, func(ctx context.Context) error {
 		m, err = stream.GetLastMsgForSubject(ctx, subject)

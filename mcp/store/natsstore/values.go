@@ -81,6 +81,8 @@ func (s *Store) Put(ctx context.Context, key string, value []byte, version uint6
 
 // Take removes a value; see [store.Values].
 func (s *Store) Take(ctx context.Context, key string) ([]byte, error) {
+	// A marker with a short TTL replaces the value. The server does not order a deletion
+	// relative to a write in flight that expects the deleted version, so both could succeed.
 	if err := s.check(ctx, key); err != nil {
 		return nil, err
 	}

@@ -55,6 +55,9 @@ func (o *Options) withDefaults() (Options, error) {
 
 // A Store is a [store.Store] in Redis. It is safe for concurrent use.
 type Store struct {
+	// The client is rueidis because it repeats only reads when a connection breaks. With one
+	// that repeats everything, a GETDEL could report that there is no value although it has
+	// just removed one.
 	client rueidis.Client
 	opts   Options
 	down   atomic.Pointer[time.Time] // when operations began to fail; nil if the last one succeeded

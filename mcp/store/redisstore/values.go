@@ -112,7 +112,9 @@ func putOutcome(answer rueidis.RedisResult, expected []byte, again bool) error {
 	return errUnknown
 }
 
-// newVersion returns a random version that is not zero.
+// newVersion returns a random version that is not zero. A counter would be a second key,
+// which could be on another node. Each value carries the version that it replaced, which
+// shows after a lost answer whether a write was made.
 func newVersion() []byte {
 	v := make([]byte, versionSize)
 	_, _ = rand.Read(v) // it never fails
