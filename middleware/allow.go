@@ -49,7 +49,8 @@ func hideFromAll(kind Kind, visible func(name string) bool) mcp.Middleware {
 	return hide(func(context.Context, *mcp.Request) viewer { return v })
 }
 
-// matchAny returns a function that reports whether a name matches any of the patterns.
+// matchAny returns a function that reports whether a name matches any of the patterns. Only *
+// is special: URIs contain ? and [, which mean something in globs and regular expressions.
 func matchAny(function string, kind Kind, patterns []string) func(name string) bool {
 	switch {
 	case kind != Tool && kind != Prompt && kind != Resource:

@@ -90,7 +90,9 @@ func Audit(record func(ctx context.Context, r AuditRecord), opts *AuditOptions) 
 	}
 }
 
-// digestOf returns the digest of arguments, or "" if there are none.
+// digestOf returns the digest of arguments, or "" if there are none. A digest shows that two
+// calls were the same, and can be retained longer than the arguments. The key protects those
+// that can be guessed.
 func digestOf(arguments jsontext.Value, key []byte) string {
 	if arguments == nil {
 		return ""

@@ -247,6 +247,8 @@ const maxKeys = 1 << 16
 // forgotten, and unknown keys start with as few tokens as these had left, so that no key
 // gains by being forgotten.
 type TokenBucket struct {
+	// A bucket is stored as the time at which it is full (GCRA), so "owes nothing" and "owes
+	// least" are comparisons. Unknown keys inherit the debt of forgotten ones.
 	each  time.Duration // time to refill one token
 	depth time.Duration // time to refill an empty bucket
 	keys  int           // maxKeys, except in tests

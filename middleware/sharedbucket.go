@@ -53,7 +53,9 @@ type SharedBucket struct {
 }
 
 // A lot holds the tokens that this process has taken for a key. It is locked while more
-// tokens are taken, so that concurrent requests for one key take one lot.
+// tokens are taken, so that concurrent requests for one key take one lot. If every request
+// asked the store, it would be on the path of every call. A share for each replica was
+// rejected: it is wrong whenever the balancer is uneven.
 type lot struct {
 	turn chan struct{} // holds an element unless the lot is locked
 

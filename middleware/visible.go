@@ -312,7 +312,7 @@ func (v viewer) readable(uri string) bool {
 // Handlers of templates get decoded variables, so a URI can be written in several
 // ways: "files:///hr" and "files:///%68r" or, for a variable such as {+path}, "a/b" and
 // "a%2Fb". All forms must be visible, so that no spelling gives access to a hidden
-// resource.
+// resource. The template is not known here, and its variables are decoded.
 func spellings(uri string) (forms [3]string, n int) {
 	uri = uritemplate.Normal(uri)
 	forms[0], n = uri, 1

@@ -30,6 +30,8 @@ type Rules struct {
 // questions are ignored, because they only describe secrets. Malformed JSON is replaced by
 // a string that says so.
 func JSON(raw json.RawMessage, rules *Rules) json.RawMessage {
+	// Redacted values keep their type, and names in schemas are not secrets: otherwise
+	// schemas would be invalid, results would not match them, and a replay would fail.
 	if len(raw) == 0 {
 		return raw
 	}

@@ -23,7 +23,8 @@ import (
 	"github.com/go-psi/psi/internal/filetype"
 )
 
-// An inliner turns a page into a single text by inlining the files that it refers to.
+// An inliner turns a page into a single text by inlining the files that it refers to. Hosts
+// show one text, not a site.
 type inliner struct {
 	fsys fs.FS // nil if there are no files
 	dir  string

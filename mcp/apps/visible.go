@@ -70,7 +70,8 @@ func (e *VisibilityError) Error() string {
 // Unwrap returns the error that peers see: the tool does not exist.
 func (e *VisibilityError) Unwrap() error { return mcp.NewUnknownNameError("tool", e.Tool) }
 
-// A visibilityFilter shows each side only its own tools.
+// A visibilityFilter shows each side only its own tools. One piece of middleware decides, so
+// a host cannot forget the check on one of its paths to a tool.
 type visibilityFilter struct {
 	next   mcp.Handler
 	caller func(context.Context, *mcp.Request) Visibility // "" for a caller that sees all tools

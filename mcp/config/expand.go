@@ -22,7 +22,9 @@ var variable = regexp.MustCompile(`\$\{[^{}]*\}|\{env:[A-Za-z_][A-Za-z0-9_]*\}`)
 // Windows.
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\(x86\))?$`)
 
-// An expander replaces variables in the members of a server.
+// An expander replaces variables in the members of a server. A variable without a value is an
+// error: a server would get a wrong key and report another problem. Values are not expanded
+// again.
 type expander struct {
 	server *Server
 	opts   Options

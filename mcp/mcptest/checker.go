@@ -16,7 +16,8 @@ import (
 )
 
 // A checker checks the messages of one connection. It tracks the requests in flight and the
-// capabilities declared by both sides.
+// capabilities declared by both sides. It checks messages on the wire, not answers of a
+// client of its own, so it finds faults that cancel out because both sides share them.
 type checker struct {
 	tb testing.TB
 

@@ -110,7 +110,8 @@ func containsAny(stack string, texts []string) bool {
 
 // isIdleConnection reports whether a goroutine belongs to an HTTP connection that may be idle.
 // A connection in use is detected by another goroutine: it runs the handler, sends the
-// request, or waits for the end of a body.
+// request, or waits for the end of a body. The stack decides: labels of runtime/pprof would
+// tell the goroutines of parallel tests apart, but timers lose them.
 func isIdleConnection(stack string) bool {
 	reads := strings.Contains(stack, "\nnet/http.(*persistConn).readLoop(") || strings.Contains(stack, "\nnet/http.(*conn).serve(")
 	return reads && strings.Contains(stack, "\nbufio.(*Reader).Peek(") || containsAny(stack, []string{

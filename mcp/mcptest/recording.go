@@ -86,7 +86,8 @@ func writeGolden(file string, recorded []byte) error {
 	return os.WriteFile(file, recorded, 0o644) //nolint:gosec // likewise
 }
 
-// isUpdating reports whether the test was run with -update.
+// isUpdating reports whether the test was run with -update. A flag defined by a library
+// conflicts with that of the package under test.
 func isUpdating() bool {
 	f := flag.Lookup("update")
 	return f != nil && f.Value.String() == "true"

@@ -30,7 +30,9 @@ func (r *Recorder) Middleware() mcp.Middleware {
 	}
 }
 
-// serve records a request that next serves.
+// serve records a request that next serves. Requests have the form of the newest revision and
+// IDs of their own, which clients without sessions use as well, so one recording of clients
+// of all eras can drive any server.
 func (r *Recorder) serve(ctx context.Context, next mcp.Handler, req *mcp.Request) (mcp.Result, error) {
 	e := Entry{Direction: ToServer, Era: eraOf(req.Version()), Session: sessionName(ctx)}
 	if req.IsNotification() {

@@ -42,7 +42,10 @@ type Replay struct {
 	err       error // the first message that did not match
 }
 
-// A session is the part of a recording that belongs to one connection.
+// A session is the part of a recording that belongs to one connection. A strict replay
+// accepts messages in any order if the server sent nothing between them: a client may send
+// them from several goroutines. It does not hold back unsolicited messages, because nothing
+// says what they waited for.
 type session struct {
 	entries []*Entry
 }

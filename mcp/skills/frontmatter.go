@@ -101,7 +101,9 @@ func frontmatterIn(text []byte) ([]byte, error) {
 
 func isDelimiter(line []byte) bool { return string(bytes.TrimRight(line, " \t\r")) == "---" }
 
-// A converter converts YAML values to JSON values.
+// A converter converts YAML values to JSON values. It reads the nodes of the YAML, so dates
+// and keys stay texts, a duplicate field is an error, and aliases cannot turn a small text
+// into a large value.
 type converter struct{ values int }
 
 func (c *converter) convert(n *yaml.Node, depth int) (any, error) {

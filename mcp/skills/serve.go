@@ -41,7 +41,9 @@ func (c *Catalog) Register(mux *mcp.Mux) {
 }
 
 // changeResources removes the files of before that next does not list in the same way, and
-// registers the files of next that before does not list in the same way.
+// registers the files of next that before does not list in the same way. Each file is a
+// resource like any other, so conflicts, middleware and subscriptions need nothing new; a
+// template with a lister would not announce changes.
 func (c *Catalog) changeResources(m *mcp.Mux, before, next *snapshot) {
 	for uri, f := range before.files {
 		if !f.isListedAs(next.files[uri]) {
@@ -205,7 +207,8 @@ func (s fileHandler) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Result
 	return &mcp.ReadResourceResult{Cacheable: c.opts.Cache, Contents: []*mcp.ResourceContents{part}}, nil
 }
 
-// read reads a file if it matches its entry.
+// read reads a file if it matches its entry. The digest decides, not the time of the file.
+// Keeping the contents would be simpler, but take 16 MiB for each skill.
 func (s *snapshot) read(fsys fs.FS, uri string) (*mcp.ResourceContents, error) {
 	f := s.files[uri]
 	if f == nil {

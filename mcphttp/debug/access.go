@@ -36,6 +36,7 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect
 	"media-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'self' "
 
 func (p *page) setHeaders(h http.Header) {
+	// With no-referrer, browsers submit forms with the origin null, which the guard rejects.
 	h.Set("Content-Security-Policy", strings.TrimSpace(policy+p.opts.Apps))
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")

@@ -37,7 +37,8 @@ func appOf(t *mcp.Tool) string {
 }
 
 // actApp redirects to the app of a tool at Options.Apps. That host asks the user before it calls
-// the tool with the arguments of the form.
+// the tool with the arguments of the form. Serving the host's pages below this one was
+// rejected: routes, policies and frames of two handlers would share an origin.
 func (p *page) actApp(r *http.Request, caller *mcp.Principal) (*url.URL, error) {
 	it, err := p.item(r.Context(), caller, "tool", r.PostForm.Get("name"))
 	switch {

@@ -146,6 +146,8 @@ func (p *page) startObserving() (stop func()) {
 
 // ServeHTTP implements [http.Handler].
 func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	// There is one address, and everything else is in the query, so that any router can mount
+	// the page anywhere.
 	p.setHeaders(w.Header())
 	caller, err := p.authorize(r)
 	if err != nil {

@@ -32,7 +32,9 @@ const (
 	maxWatchers  = 32               // pages that are updated live; each keeps a connection and a goroutine
 )
 
-// serveEvents sends events to a page until it is closed.
+// serveEvents sends events to a page until it is closed. Events say only that something
+// changed: the script then fetches the page again, so that all HTML is generated in one way,
+// with everything escaped.
 func (p *page) serveEvents(w http.ResponseWriter, r *http.Request, caller *mcp.Principal) {
 	watcher, ok := p.attention.watch()
 	if !ok {

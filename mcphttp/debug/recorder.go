@@ -32,7 +32,8 @@ const (
 )
 
 // A recorder records the requests in flight, the most recently completed requests, and the number
-// and durations of requests.
+// and durations of requests. Requests that began before the first view are counted but not
+// shown: recording them would cost every request a lock and an allocation.
 type recorder struct {
 	active    atomic.Bool // see whileActive
 	installed sync.Once   // installs whileActive on a connection

@@ -107,7 +107,8 @@ func decode(params json.RawMessage, p any) error {
 	return nil
 }
 
-// do sends a request to the server, as the side given by ctx.
+// do sends a request to the server, as the side given by ctx. The browser controls the script
+// of the host, so visibility is checked here again.
 func (h *Host) do(ctx context.Context, method string, params any) (any, error) {
 	req, err := mcp.NewRequest(method, params)
 	if err != nil {

@@ -63,7 +63,9 @@ func (a *arguments) object() json.RawMessage {
 
 // check validates the arguments against the schema of a tool and returns them. If the
 // schema rejects a text argument that is valid JSON, its JSON value is used instead. The
-// error explains all problems.
+// error explains all problems. The server validates them as well, but then exit code 2 means
+// that nothing was called, and the explanation does not depend on the server. Schema.Mend is
+// not used: it would change what was written as JSON.
 func (a *arguments) check(ctx context.Context, schema json.RawMessage) (json.RawMessage, error) {
 	compiled, err := jsonschema.Compile(schema, nil)
 	if err != nil {

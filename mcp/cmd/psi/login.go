@@ -23,7 +23,9 @@ var errLogin = errors.New("the server requires a login; run psi in a terminal, o
 
 // httpClient returns the HTTP client for the server at a URL. If the server requires a
 // login, the client uses the token of an earlier login, or asks the user to log in. Tokens
-// are stored in files that only the user can read. login may be nil; flags replace its fields.
+// are stored in files that only the user can read. login may be nil; flags replace its
+// fields. A login needs a terminal or -login: a script that opens a browser is a surprise,
+// and registers a client for nothing.
 func (e *env) httpClient(url string, login *config.OAuth) (*http.Client, error) {
 	dir, err := os.UserConfigDir()
 	if err != nil {

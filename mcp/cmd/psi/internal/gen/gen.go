@@ -75,7 +75,9 @@ func sortedByName[D any](items []*D, name func(*D) string) []*D {
 	return sorted
 }
 
-// A generator collects the contents of the file.
+// A generator collects the contents of the file. Tools do not share types, even equal ones: a
+// type's name would then depend on the other tools. Resources have no methods; servers list
+// too many, and they come and go.
 type generator struct {
 	names       scope // of types, constants and functions
 	methodNames scope // of Client

@@ -166,7 +166,8 @@ func (r *reader) typed(typ string, s *object, pointer string, name typeName) goT
 
 // stringType returns the type of a string. Arguments get types that always encode in the
 // required format. Output is always a string, because the server's values may not have the
-// format.
+// format. Types that fail on some valid results, such as time.Time for a format that may be
+// only an annotation, are used for arguments only.
 func (r *reader) stringType(s *object) goType {
 	format, pattern := s.text("format"), s.has("pattern")
 	switch {
