@@ -110,7 +110,9 @@ func Once[T any](ctx context.Context, key string, fn func() (T, error)) (T, erro
 }
 
 // serveAsking calls the registered handler with a context that allows questions, and
-// converts the error of Ask into a result.
+// converts the error of Ask into a result. The innermost wrapper of an entry does this, not
+// the typed adapters, so plain Handlers may ask, and middleware never sees the error that
+// unwinds a handler.
 func (e *entry) serveAsking(ctx context.Context, req *Request) (Result, error) {
 	inner := &askContext{requestContext: requestContext{ctx, req}}
 	inner.state.req, inner.state.sealer = req, e.sealer
@@ -139,7 +141,9 @@ func boundQuestions(res Result, err error) (Result, error) {
 }
 
 // askContext is the context of a handler that can ask questions. Each handler has its
-// own questions, even if it calls other handlers for the same request.
+// own questions, even if it calls other handlers for the same request. They are in its
+// context, not in the request: otherwise a tool that calls another with the same request
+// would lose its Once values, and both would read each other's answers.
 type askContext struct {
 	requestContext
 	state askState
@@ -155,7 +159,8 @@ func (c *askContext) Value(key any) any {
 }
 
 // unansweredResult returns the outcome of a request about which the client could not answer a
-// question: for a tool call, an error result for the model; otherwise err.
+// question: for a tool call, an error result for the model; otherwise err. A question that is
+// the server's mistake is an error in any case.
 func unansweredResult(ctx context.Context, req *Request, err error) (Result, error) {
 	reason := asError(err).Message
 	text := "the client did not answer a question: " + reason
@@ -415,7 +420,8 @@ func (a *askState) unanswered() (run *replay.Run, requests map[string]InputReque
 }
 
 // warnIfUnasked logs a warning if the handler asked questions but did not return the error
-// of Ask, because the client is then never asked.
+// of Ask, because the client is then never asked. This is a common mistake of beginners, and
+// nothing else shows that the user was not asked.
 func (a *askState) warnIfUnasked(ctx context.Context) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

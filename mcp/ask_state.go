@@ -45,7 +45,8 @@ type replayState struct {
 	Mounted *string                    `json:"m,omitzero"` // the state of a mounted server
 }
 
-// digest returns a digest of everything in the question that the client is shown.
+// digest returns a digest of everything in the question that the client is shown. An answer
+// carries it: a user who agreed to "Buy for 10?" has not agreed to "Buy for 1000?".
 func (r InputRequest) digest() string {
 	sum := sha256.Sum256(append([]byte(r.Method+"\n"), normalized(r.Params)...))
 	return base64.RawURLEncoding.EncodeToString(sum[:16])
@@ -88,7 +89,8 @@ func (s *sealer) open(ctx context.Context, req *Request, token string) (*replayS
 	return state, s.markUsed(ctx, token, rest)
 }
 
-// markUsed records a state as used until it expires.
+// markUsed records a state as used until it expires. It does so when the state arrives, not
+// when the call succeeds; after an error, the caller starts again.
 func (s *sealer) markUsed(ctx context.Context, token string, rest time.Duration) error {
 	sum := sha256.Sum256([]byte(token))
 	_, err := s.used.Put(ctx, "mcp-state/"+base64.RawURLEncoding.EncodeToString(sum[:]), []byte{1}, 0, rest)
@@ -121,7 +123,8 @@ func digestParts(parts []string) []byte {
 }
 
 // bindingOf returns what every token that a client sends back is bound to: the server, the
-// mounts on the way to it, the caller and the method.
+// mounts on the way to it, the caller and the method. State is bound to the params as well,
+// by value: clients may encode them differently when they repeat a request.
 func (s *sealer) bindingOf(req *Request) []string {
 	parts := []string{s.server, req.mounts, req.Method}
 	if p := req.Principal; p != nil {

@@ -192,6 +192,8 @@ type callLog struct {
 // calls to a legacy server are in flight, it may send messages that identify none of them;
 // these are passed to ClientOptions.Log.
 func WithLog(ctx context.Context, level LoggingLevel, fn func(p *LoggingMessageParams)) context.Context {
+	// A call waits for its own messages. A connection waits for none: ClientOptions.Log may
+	// itself call or close it.
 	if fn == nil {
 		level = ""
 	}
@@ -269,7 +271,9 @@ func (r *Request) notifyLog(ctx context.Context, p *LoggingMessageParams) {
 }
 
 // addProgressToken adds the progress token of the request, if any, to a log message. If all
-// calls share a stream, nothing else identifies the call that a message belongs to.
+// calls share a stream, nothing else identifies the call that a message belongs to. On stdio
+// the specification does not label log messages, and a gateway needs a label as soon as two
+// calls are in flight.
 func (r *Request) addProgressToken(p *LoggingMessageParams) {
 	if token := r.ProgressToken(); !token.IsZero() {
 		p.Meta.Set(MetaProgressToken, token)

@@ -33,7 +33,8 @@ func (o *omissions) add(problem string) {
 
 // unmarshalPruned is like unmarshal, but if data does not fit v, it leaves out the parts that
 // do not fit and that the rest does not need. Its error says where the first needed part is
-// that does not fit.
+// that does not fit. Which members are optional is in the struct tags, so new types need no
+// code. Content is not left out in part: a model must not take half a result for a whole one.
 func unmarshalPruned(data []byte, v any) (omissions, error) {
 	if unmarshal(data, v) == nil {
 		return omissions{}, nil

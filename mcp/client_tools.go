@@ -223,7 +223,8 @@ func (c *Conn) checkCall(ctx context.Context, req *Request) error {
 
 // checkHeaders returns an error if the headers and the arguments of a received tool call
 // differ. The call has new headers on the next hop, so nothing else would notice that what
-// stands in front of this program has seen other arguments.
+// stands in front of this program has seen other arguments. Tools that are not known are
+// listed first, since a missing header can be noticed only with the schema.
 func (c *Conn) checkHeaders(ctx context.Context, req *Request) error {
 	if !req.mirrorsParams() {
 		return nil
@@ -284,7 +285,9 @@ func (p *toolPlans) setRead() {
 
 // checkOutput validates structured content against the output schema of its tool. It also
 // returns an error if the schema does not compile. The definition of the tool is read again
-// if the content does not fit, because the schema may have changed.
+// if the content does not fit, because the schema may have changed. The error contains the
+// result, so that a server with one unreadable schema stays usable. Returning both was
+// rejected, because programs ignore a result beside an error.
 func (c *Conn) checkOutput(ctx context.Context, tool string, res *CallToolResult) error {
 	plan := c.tools.plan(tool)
 	if res.StructuredContent == nil || res.IsError || !plan.hasOutput() {

@@ -29,7 +29,9 @@ func trace[T any](call func(T), info T) {
 	}
 }
 
-// tracedTransport opens connections whose messages are traced.
+// tracedTransport opens connections whose messages are traced. One wrapper traces every
+// transport, below the translator, which sends messages of its own. So WireWrite is called
+// before the transport writes.
 type tracedTransport struct{ transport.Transport }
 
 func (t tracedTransport) Connect(ctx context.Context, receive transport.Receiver) (transport.Conn, error) {
@@ -87,7 +89,8 @@ func (w *tracedWire) Send(ctx context.Context, m *transport.Outgoing) error {
 }
 
 // inheritTrace returns the trace of ctx or, if it has none, the connection's trace conn,
-// and a context that carries it. The trace is nil if there is neither.
+// and a context that carries it. The trace is nil if there is neither. The context of Connect
+// counts, because what a connection does by itself belongs to no call.
 func inheritTrace(ctx context.Context, conn *mcptrace.ClientTrace) (context.Context, *mcptrace.ClientTrace) {
 	if t := mcptrace.ClientTraceFromContext(ctx); t != nil || conn == nil {
 		return ctx, t

@@ -28,6 +28,10 @@ var ErrNotConnected = errors.New("mcp: there is no connection to the server")
 // If the connection ends, calls in flight fail. They are not retried, because they may have
 // been executed. Use middleware.Retry for calls that may be repeated.
 type Upstream struct {
+	// Reconnecting is a layer above Conn: all that was negotiated, listed and asked belongs
+	// to one handshake. A transport that reconnects would repeat handshakes; an option of
+	// Client would make every method of Conn say what it does while disconnected.
+
 	client    *Client
 	transport transport.Transport
 	opts      ReconnectOptions

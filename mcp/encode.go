@@ -63,7 +63,8 @@ func checkResult(res Result) error {
 	return nil
 }
 
-// appendErrorResponse appends an error response to dst. A zero id is omitted.
+// appendErrorResponse appends an error response to dst. A zero id is omitted. null would
+// violate the schema of every revision.
 func appendErrorResponse(dst []byte, id ID, err error) []byte {
 	return transport.AppendError(dst, id, toWire(err))
 }
@@ -166,7 +167,8 @@ func appendModern(dst []byte, req *Request, res Result) ([]byte, error) {
 }
 
 // appendServerMeta appends _meta, and adds the server's identity to it unless meta already
-// has one.
+// has one. The identity is the name, version and title. Icons are sent with discovery only:
+// one as a data URI would add kilobytes to every call.
 func appendServerMeta(dst []byte, meta Meta, info []byte) ([]byte, error) {
 	_, named := meta[MetaServerInfo]
 	if len(meta) == 0 && info == nil {

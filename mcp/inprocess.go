@@ -18,6 +18,8 @@ import (
 // is served in its own goroutine. Closing the connection cancels the requests in flight.
 // InProcess panics if h is nil.
 func InProcess(h Handler) transport.Transport {
+	// Package mcp does not import the servers for older revisions; mcpstdio serves a stream
+	// in all of them.
 	mustBeHandler("InProcess", h)
 	return &inProcess{h}
 }

@@ -94,7 +94,9 @@ func (s *snapshot) searchMount(under string) (i int, found bool) {
 }
 
 // addMount adds a mount, unless a name or URI could belong to it and to another mount, or to a
-// resource of the mux.
+// resource of the mux. Routing by the longest match was rejected, because a name could belong
+// to both. A catch-all template of the mux would otherwise capture every resource of its
+// mounts.
 func (s *snapshot) addMount(mt *mount) error {
 	for _, other := range s.mounts {
 		switch a, b := string(mt.prefix), string(other.prefix); {

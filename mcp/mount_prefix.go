@@ -31,7 +31,8 @@ func (p prefix) isValid() bool {
 	return p != "" && len(p) <= 64 && strings.Trim(string(p), alphanumeric+"_-") == ""
 }
 
-// uris returns the prefix of outer URIs, and pages that of the outer URIs of pages.
+// uris returns the prefix of outer URIs, and pages that of the outer URIs of pages. A prefix
+// such as github_ cannot be part of a URI's scheme, so it follows a scheme of its own.
 func (p prefix) uris() string  { return mountScheme + string(p) + ":" }
 func (p prefix) pages() string { return mountPages + string(p) + "/" }
 

@@ -394,7 +394,8 @@ func mountSources[D any, R Result](s *snapshot, take func(*snapshot, *mount, R) 
 // A cursor is the position at which a list continues. The mux's own items come first,
 // sorted by name, then the items of its sources, each in its own order. A cursor names
 // items rather than positions, so that changes to the list neither repeat nor skip
-// unchanged items.
+// unchanged items. Lists are sorted by name because the order of registration would differ
+// between replicas.
 type cursor struct {
 	After  string  `json:"k,omitempty"` // last own item that was listed
 	Source *string `json:"s,omitzero"`  // the source to continue with, after all own items

@@ -149,7 +149,10 @@ const (
 	maxSubscribeTime  = 10 * time.Second // for all of the runs
 )
 
-// subscribeChecks decide which resources the sender of a subscription may be notified of.
+// subscribeChecks decide which resources the sender of a subscription may be notified of. A
+// subscription needs the permissions of reading, so a handler that checks its caller is
+// enough: the mux reads the resource as the caller and discards the content. If that is too
+// expensive, [Resource].Subscribe decides instead.
 type subscribeChecks struct {
 	registry *registry
 	req      *Request

@@ -40,6 +40,9 @@ func must(err error) {
 // after fn has returned. Registrations made through m, or through views of m, become
 // visible after fn has returned. Other panics of fn are not recovered.
 func (m *Mux) Update(fn func(m *Mux)) error {
+	// This one method serves every kind of registration. A second form of each method that
+	// returns an error, and one that replaces, were rejected. Middleware is constructed
+	// before the lock is acquired.
 	m.mustBeMade()
 	mustBeFunc("Mux.Update", fn == nil)
 	d := &draft{}

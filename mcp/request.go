@@ -20,6 +20,10 @@ import (
 // A Request is an MCP request or, if its ID is zero, a notification, either received by a
 // server or to be sent by a client. Its params are well-formed raw JSON, decoded on demand.
 type Request struct {
+	// Params have methods, not fields: a settable field could contradict the raw bytes. The
+	// call is a pointer that may be nil, so that a zero Request works and a copy of one is
+	// cheap.
+
 	// Method is the name of the method.
 	Method string
 	// ID is the JSON-RPC id. It is zero for a notification.
@@ -97,6 +101,8 @@ func notificationParams(method string, params any) (json.RawMessage, error) {
 	return raw, nil
 }
 
+// Invalid UTF-8 is an error, not replaced as in results: params name what is asked for, and
+// replacing a byte would change that.
 func rawParams(params any) (json.RawMessage, error) {
 	switch p := params.(type) {
 	case nil:

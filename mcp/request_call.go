@@ -213,6 +213,8 @@ type notificationFilter func(method string, params json.RawMessage) bool
 // notification is sent only if all keep it. keep may be called concurrently, and must not
 // retain or modify params. Progress and log messages of r are not filtered.
 func (r *Request) FilterNotifications(keep func(method string, params json.RawMessage) bool) {
+	// The filter belongs to the request, not to a wrapped notifier, because all copies of a
+	// request share one stream.
 	c := r.sharedCall()
 	c.mu.Lock()
 	defer c.mu.Unlock()

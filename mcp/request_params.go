@@ -89,7 +89,9 @@ func (r *Request) strayMember() string {
 
 // checkSubject validates the members that identify what the request is about. It removes a
 // stray member from the params, because a handler, or a server that the request is forwarded
-// to, might use it instead.
+// to, might use it instead. The request is not rejected for it: objects are open, and clients
+// may add members. Names that differ only in case are rejected, because decoders that ignore
+// case, such as encoding/json, would confuse them.
 func (r *Request) checkSubject() *Error {
 	stray := r.strayMember()
 	switch {

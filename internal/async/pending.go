@@ -46,7 +46,8 @@ func (m *Pending[K, R]) Deliver(key K, response R) bool {
 	return ok
 }
 
-// Only returns the key of the waiting request, if there is exactly one.
+// Only returns the key of the waiting request, if there is exactly one. Old servers answer
+// requests that they do not know with a null id, which can belong only to it.
 func (m *Pending[K, R]) Only() (key K, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

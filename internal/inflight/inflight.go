@@ -48,7 +48,10 @@ type call[V any] struct {
 	parked bool // it waits for answers of its caller
 }
 
-// AbandonedTime is how long the caller of an abandoned call is remembered.
+// AbandonedTime is how long the caller of an abandoned call is remembered. Nothing shows when
+// a server has noticed that a call was abandoned: transports do not report late responses,
+// and a server that ignores cancellations could show one caller's question to another, even
+// if it has answered something since.
 const AbandonedTime = 10 * time.Minute
 
 // maxAbandoned limits the callers that are remembered. Further callers are remembered

@@ -65,7 +65,8 @@ func (s *session) callInSession(ctx context.Context, m *transport.Outgoing) (r *
 }
 
 // withoutEmptyCursor removes an empty cursor from a page of a list. Some older servers
-// always send a cursor; an empty one marks the last page.
+// always send a cursor; an empty one marks the last page. Following it would repeat the first
+// page forever.
 func withoutEmptyCursor(r *transport.Message) *transport.Message {
 	if string(jsonscan.Member(r.Result, "nextCursor")) != `""` {
 		return r

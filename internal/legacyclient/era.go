@@ -28,7 +28,8 @@ func (r *refusal) Unwrap() error { return r.own }
 
 // answersAsOlder reports whether an error of server/discover means that the server does not
 // speak the newest revision, latest, and whether that is certain. An error is inconclusive
-// if the server is unreachable, temporarily unavailable or requires authorization.
+// if the server is unreachable, temporarily unavailable or requires authorization. Silence
+// means nothing, and no timeout decides: npx and containers take long to start.
 func answersAsOlder(err error, latest string) (older, sure bool) {
 	switch {
 	case errors.Is(err, transport.ErrUnauthorized), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):

@@ -95,7 +95,9 @@ func (s *session) countWaiting(p *pendingCall, n int) int {
 	return p.waiting
 }
 
-// abandonTime is how long a server may take to end a call whose questions will not be answered.
+// abandonTime is how long a server may take to end a call whose questions will not be
+// answered. The questions are answered with an error first: a cancelled call would count as
+// abandoned for ten minutes, while a server that gets an error ends the call itself.
 const abandonTime = 5 * time.Second
 
 // Abandon is called if the questions of a pending call, whose handle is given, will not be

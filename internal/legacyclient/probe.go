@@ -169,7 +169,10 @@ func (p *prober) probe(ctx context.Context) error {
 	return p.awaitRevision(ctx)
 }
 
-// awaitRevision handles responses until the revision is known.
+// awaitRevision handles responses until the revision is known. On a byte stream, initialize
+// follows server/discover after a while: a slow modern server answers both, and the first
+// answer counts; a silent old one answers the second. A new connection is opened only if the
+// first broke or rejected both.
 func (p *prober) awaitRevision(ctx context.Context) error {
 	for {
 		var done bool

@@ -335,7 +335,9 @@ func (s *session) inSession(ctx context.Context, call func() error) error {
 }
 
 // awaitSession waits until there is a session and returns its generation. If the last
-// session was lost and no handshake is in progress, it performs the handshake itself.
+// session was lost and no handshake is in progress, it performs the handshake itself. The
+// loss is a state of the connection, not of the call that noticed it, so all calls wait for
+// one handshake; if it fails, the next call repeats it.
 func (s *session) awaitSession(ctx context.Context) (generation int, err error) {
 	for {
 		s.mu.Lock()

@@ -15,7 +15,9 @@ import (
 // visitsRequired translates the error of 2025-11-25 for a call that needs the user to visit
 // pages first: the newest revision has questions for that. The answers have no meaning for
 // the server, to which the call is repeated as it was. The error stays an error if there is no
-// user to ask, or if the user refused in the previous round.
+// user to ask, or if the user refused in the previous round. The error says that the call had
+// no effect, so the repeated call needs no state. A refusal is not answered with the same
+// code, or the next hop would ask again.
 func (s *session) visitsRequired(r *transport.Message, m *transport.Outgoing) *transport.Message {
 	var data struct {
 		Elicitations []json.RawMessage `json:"elicitations"`

@@ -19,7 +19,9 @@ func Unreadable(head, tail []byte, code int, err error) *MessageError {
 }
 
 // salvage returns the parts of an unreadable message that could be found, and whether it is a
-// response. An id is used only if no different one was found.
+// response. An id is used only if no different one was found. The parser stays strict:
+// accepting unpaired surrogates, say, would change the text. Both ends of a long message are
+// searched, because some servers write the id last.
 func salvage(head, tail []byte) (m Message, isResponse bool) {
 	var found struct {
 		id, method    []byte

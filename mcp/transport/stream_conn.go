@@ -59,7 +59,9 @@ type streamConn struct {
 	done    chan struct{} // closed when readStream has returned
 }
 
-// readStream delivers the messages of the stream until it ends.
+// readStream delivers the messages of the stream until it ends. Letting the waiting call read
+// would save a switch of goroutines, but need turns, read deadlines and lines that outlive
+// their reader.
 func (c *streamConn) readStream() {
 	defer close(c.done)
 	for {
