@@ -187,7 +187,9 @@ func (e *StatusError) asLegacy(inSession bool) (*mcp.Error, error) {
 // specification requires status 404, but after a restart many servers answer 400 instead,
 // including those built with the official Python and TypeScript SDKs. Only the text shows
 // that the session is the reason. Errors about params are excluded, because they may
-// mention a session of a tool.
+// mention a session of a tool. Servers built with the official Python or TypeScript SDK
+// answer 400 after a restart. Not every 400 counts, because servers use it for invalid
+// arguments, too.
 func (e *StatusError) isSessionUnknown() bool {
 	switch e.Status {
 	case http.StatusNotFound:
@@ -326,7 +328,9 @@ func (w *sessionWire) send(ctx context.Context, scope *callScope, m *transport.O
 }
 
 // streamTimeout bounds how long the handshake waits for the standalone stream. Some proxies
-// hold its header back until there is data on it.
+// hold its header back until there is data on it. A question sent before the stream exists
+// would be lost, but a proxy that holds back headers must not delay the connection for
+// longer.
 const streamTimeout = 500 * time.Millisecond
 
 // awaitStream waits until the server has answered the GET for the standalone stream,

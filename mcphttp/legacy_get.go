@@ -107,7 +107,8 @@ func isStandalone(name string) bool {
 }
 
 // listenerGrace is how long a session continues to listen for changes after the client of
-// its standalone stream has disconnected, so that a client that resumes the stream misses nothing.
+// its standalone stream has disconnected, so that a client that resumes the stream misses
+// nothing.
 const listenerGrace = time.Minute
 
 // standalone is the standalone stream of a session and its listeners. The current listener
@@ -198,7 +199,8 @@ var errSuperseded = errors.New("mcphttp: a newer GET has the stream")
 
 // takeOver makes l the current listener, attaches its response to the stream, and returns
 // the previous listener, or nil if there was none. It holds the lock of the stream
-// throughout, so that an older GET cannot attach after a newer one.
+// throughout, so that an older GET cannot attach after a newer one. The new listener starts
+// before the previous one stops: a change in between may be sent twice, but is not lost.
 func (st *stream) takeOver(l *listener) (before *listener, err error) {
 	st.mu.Lock()
 	defer st.mu.Unlock()

@@ -82,6 +82,7 @@ func newPeers(s *SharedSessions, e *endpoint) *peers {
 }
 
 // reachTimeout is how long a replica may take to acknowledge a hop, before it counts as gone.
+// A timeout on the response could not tell a slow tool from a dead host.
 const reachTimeout = 5 * time.Second
 
 // errNotServed means that a replica did not take a request, so that another one may serve it.

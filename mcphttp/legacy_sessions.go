@@ -384,7 +384,9 @@ func (b *budget) reserve(n int) bool {
 var errTooManySessions = mcp.Errorf(mcp.CodeInternalError, "there are too many sessions; try again later")
 
 // makeRoomLocked makes room for a session of a caller, or returns an error. A caller loses
-// sessions to another caller only while it has more of them.
+// sessions to another caller only while it has more of them. With only a limit for each
+// caller, ten callers could fill the server; if the oldest went first, one caller could end
+// all sessions.
 func (ss *sessions) makeRoomLocked(key callerKey) error {
 	own := ss.callers.count(key)
 	hasRoom := true

@@ -259,7 +259,8 @@ func (st *stream) detach(out *eventWriter) {
 }
 
 // CloseConnection closes the connection on which the client reads the stream. The client
-// reconnects for the rest.
+// reconnects for the rest. The connection is hijacked, because a goroutine for every legacy
+// request would make all of them more expensive. Over HTTP/2, the stream is reset.
 func (st *stream) CloseConnection(context.Context) error {
 	if !st.isResumable() {
 		return ErrNoStream

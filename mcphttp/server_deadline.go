@@ -16,7 +16,10 @@ import (
 // may take as long as it needs. The deadline stays in place because net/http writes
 // small responses after the handler has returned. net/http removes it before the next
 // request of an HTTP/1 connection; on HTTP/2 it belongs to the stream. An eventWriter
-// sets a new deadline for each event.
+// sets a new deadline for each event. net/http writes short responses only after the handler
+// has returned, so the deadline of the head stays. On HTTP/2 an expired one resets even a
+// silent stream, so each event sets and clears its own. Flushing short responses was
+// rejected: they would lack a Content-Length.
 type deadlineWriter struct {
 	http.ResponseWriter
 	timeout time.Duration

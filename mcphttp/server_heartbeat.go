@@ -12,7 +12,8 @@ import (
 // A beater is a response that is kept alive. Beat sends data that the client ignores.
 type beater interface{ Beat() }
 
-// A heartbeat keeps a response alive by calling Beat at regular intervals.
+// A heartbeat keeps a response alive by calling Beat at regular intervals. One list of
+// heartbeats was rejected: it takes a process-wide lock twice for each call.
 type heartbeat struct {
 	endpoint *endpoint
 	response beater

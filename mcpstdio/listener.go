@@ -95,6 +95,9 @@ func ServeListener(ctx context.Context, l net.Listener, h mcp.Handler, opts *Lis
 	return context.Cause(ctx)
 }
 
+// TCP needs an option whatever the principal is: it is the same for all connections, so it
+// proves nothing about one. A listener does not reveal whether it requires client
+// certificates.
 type listenerServer struct {
 	handler mcp.Handler
 	opts    ListenerOptions
@@ -184,7 +187,8 @@ var errNoMessage = errors.New("no message came in time")
 const blanks = " \t\r\n\xef\xbb\xbf"
 
 // An openingReader reads from a connection that has just been accepted. It fails at the
-// first byte that cannot begin a message, or if the first line takes too long.
+// first byte that cannot begin a message, or if the first line takes too long. The first line
+// must be JSON: a list of the words of other protocols would never be complete.
 type openingReader struct {
 	conn    net.Conn
 	started bool // a message has begun

@@ -219,7 +219,8 @@ func (s *stream) waitLocked(ctx context.Context) error {
 }
 
 // startFlushLocked starts a goroutine that writes the buffer, unless one is writing or there is
-// nothing to write.
+// nothing to write. Closing the stream whenever a writer gives up would end a connection
+// because of one cancelled call.
 func (s *stream) startFlushLocked() {
 	if s.writing || len(s.out) == 0 || s.err != nil {
 		return

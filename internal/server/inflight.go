@@ -33,7 +33,9 @@ const maxInFlightBytes = 64 << 20
 const smallTable = 8
 
 // add adds a request, whose context can be cancelled from then on. It returns an error if the
-// id is in flight, or too much is. A single request may have any size.
+// id is in flight, or too much is. A single request may have any size. A request is added
+// before any later message is read; otherwise a busy server could read a cancellation before
+// its request.
 func (t *InFlight) add(c *Call) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -23,7 +23,9 @@ import (
 
 // replay serves a request of the newest revision. If the handler asks questions, replay
 // sends them to the client as requests and calls the handler again with the answers, as a
-// client of the newest revision would.
+// client of the newest revision would. One process seals, encodes and opens its own state
+// here. That is the price of one mechanism: a handler tested in one revision is tested in
+// all.
 func (s *Session) replay(c *Call) (mcp.Result, error) {
 	ctx, req := c.ctx, c.req
 	current := req

@@ -134,7 +134,8 @@ func (s *Session) removeSubscriptionLocked(uri string) {
 }
 
 // isAccepted reports whether the handler accepts a subscription to uri. It subscribes, and
-// cancels the subscription once the handler has acknowledged it.
+// cancels the subscription once the handler has acknowledged it. It costs a call, but needs
+// no second interface.
 func (s *Session) isAccepted(ctx context.Context, from Origin, uri string) (bool, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -316,7 +316,9 @@ func (t translation) singleBlocks(q mcp.InputRequest) error {
 
 // withoutLists returns the schema of a form without the fields for multiple choices, which
 // revisions before 2025-11-25 do not support. If such a field is required, or the form has no
-// other fields, it returns the name of the field.
+// other fields, it returns the name of the field. The handler sees a field that was left
+// empty, which it must expect anyway. Failing was rejected, because one optional field would
+// cost the whole question.
 func withoutLists(schema json.RawMessage) (_ json.RawMessage, list string) {
 	var form struct {
 		Properties map[string]struct {
