@@ -57,7 +57,8 @@ func newBus(name string, hub *hub, opts *MuxOptions) *bus {
 	return &bus{topics: opts.Bus, topic: topic, replica: rand.Text(), hub: hub, logger: opts.Logger}
 }
 
-// markServed records that the mux has served a request.
+// markServed records that the mux has served a request. Earlier registrations are not
+// changes.
 func (b *bus) markServed() {
 	if b != nil && !b.hasServed.Load() {
 		b.hasServed.Store(true)

@@ -44,7 +44,9 @@ type call struct {
 	logs     logState
 }
 
-// detached returns the call of a new request made on behalf of the request of c.
+// detached returns the call of a new request made on behalf of the request of c. The mark
+// inTask is here, not in the context: it follows the request and its copies through muxes and
+// middleware, and not what a handler sends on its own.
 func (c *call) detached() *call { return &call{session: c.session, inTask: c.inTask} }
 
 // observe calls saw, in order, for each notification that is sent until stop is called.

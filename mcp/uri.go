@@ -200,7 +200,9 @@ const (
 
 // keptParams returns the params of a request as they are kept while it is served. A
 // subscription stays open for hours. Its params are copied, so that it does not keep the
-// message, and without the members that subscriptions do not have.
+// message, and without the members that subscriptions do not have. Clearing the params once a
+// subscription is acknowledged was rejected, because middleware holds the same request and
+// may read it concurrently.
 func keptParams(method string, raw json.RawMessage) (json.RawMessage, error) {
 	if method != MethodListen || !jsonscan.IsObject(raw) {
 		return raw, nil

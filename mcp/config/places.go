@@ -133,6 +133,7 @@ func (o object) hasServer() bool {
 }
 
 // hasOnlyObjects reports whether all members are objects, except for the URL of a schema.
+// Settings of a host that has a command among other settings are not a list of servers.
 func (o object) hasOnlyObjects() bool {
 	return !slices.ContainsFunc(o.names, func(name string) bool { return name != "$schema" && o.values[name].Kind() != '{' })
 }
@@ -198,6 +199,8 @@ func (f *File) readProjects(root object) bool {
 // replaces one of the same name that is stored for all directories or for a parent directory.
 // dir "" means the working directory. f itself is not changed, and has no servers of projects.
 func (f *File) ForDirectory(dir string) *File {
+	// The nearest directory counts, not the root of a repository, which psi does not look
+	// for. What is added is always from the user's own file.
 	if f == nil || len(f.projects) == 0 {
 		return f
 	}

@@ -65,6 +65,8 @@ func (o *Options) withDefaults() Options {
 // start the command or connect. It returns an error if the server is invalid in its file or a
 // variable has no value. ctx is passed to [Options].Input. opts may be nil.
 func (s *Server) Transport(ctx context.Context, opts *Options) (transport.Transport, error) {
+	// Warnings are logged here, not returned by Parse: a host that uses one server of a file
+	// wants its warnings, and cannot forget to show them.
 	if s == nil {
 		return nil, errNoServer
 	}

@@ -209,7 +209,9 @@ func prefixOf(name string) string {
 }
 
 // checkPrefix returns an error if the prefix of a server begins with that of another server, or
-// the reverse, because it would be ambiguous to which of them a tool belongs.
+// the reverse, because it would be ambiguous to which of them a tool belongs. Another
+// separator was rejected: it would rename tools when a server is added, and patterns of -hide
+// would silently no longer match.
 func checkPrefix(s *config.Server, others []*config.Server) error {
 	prefix := prefixOf(s.Name)
 	if len(prefix) > 64 {

@@ -97,7 +97,8 @@ func (s *shower) text(text string) error {
 const maxFiles = 10_000
 
 // file writes data to a new file. Only the extension of its name depends on the server, and
-// it is one that is known for the MIME type.
+// it is one that is known for the MIME type. psi chooses the name: one chosen by the server
+// could be a path, a dot-file or a program.
 func (s *shower) file(kind, mimeType string, data []byte) error {
 	extension := extensionOf(mimeType)
 	for i := range maxFiles {
