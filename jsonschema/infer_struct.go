@@ -173,8 +173,8 @@ func (in *inferrer) completeProperty(f *field, s *invopop.Schema, untagged invop
 	return s, nil
 }
 
-// hasDefault reports whether s has a default, from a tag or from the type.
-// A default makes a field optional: on a required field it could never be used.
+// hasDefault reports whether s has a default, from a tag or from the type. A default makes a
+// field optional: on a required field it could never be used.
 func hasDefault(s *invopop.Schema) bool { return s.Default != nil || s.Extras["default"] != nil }
 
 // checkDefault returns an error if the default in the tag of a field does not match the

@@ -101,8 +101,8 @@ func notificationParams(method string, params any) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// Invalid UTF-8 is an error, not replaced as in results: params name what is asked for, and
-// replacing a byte would change that.
+// rawParams returns params as raw JSON. Invalid UTF-8 is an error, not replaced as in
+// results: params name what is asked for, and replacing a byte would change that.
 func rawParams(params any) (json.RawMessage, error) {
 	switch p := params.(type) {
 	case nil:

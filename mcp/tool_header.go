@@ -215,8 +215,9 @@ func headerMismatch(key, why string) error {
 	return Errorf(CodeHeaderMismatch, "header %s: %s", key, why)
 }
 
-// An exponent is not compared as a number: headers are decimal, and what reads them in front
-// of psi may not read exponents.
+// equal reports whether the text of a header has the value of an argument. An exponent is not
+// compared as a number: headers are decimal, and what reads them in front of psi may not read
+// exponents.
 func (p *paramHeader) equal(text string, argument json.RawMessage) bool {
 	switch {
 	case argument[0] == '"':

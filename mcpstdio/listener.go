@@ -95,9 +95,9 @@ func ServeListener(ctx context.Context, l net.Listener, h mcp.Handler, opts *Lis
 	return context.Cause(ctx)
 }
 
-// TCP needs an option whatever the principal is: it is the same for all connections, so it
-// proves nothing about one. A listener does not reveal whether it requires client
-// certificates.
+// A listenerServer serves the connections of a listener. TCP needs an option whatever the
+// principal is: it is the same for all connections, so it proves nothing about one. A
+// listener does not reveal whether it requires client certificates.
 type listenerServer struct {
 	handler mcp.Handler
 	opts    ListenerOptions

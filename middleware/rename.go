@@ -71,7 +71,8 @@ func RenameFunc(outer, inner func(name string) string) mcp.Middleware {
 	}
 }
 
-// Both directions are functions, because a call can arrive before any list.
+// A renamer maps names in both directions by functions, because a call can arrive before any
+// list.
 type renamer struct{ outer, inner func(string) string }
 
 func (r renamer) call(ctx context.Context, next mcp.Handler, req *mcp.Request) (mcp.Result, error) {

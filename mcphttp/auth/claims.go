@@ -155,8 +155,8 @@ func (c *rules) expiryOf(claims map[string]any, now time.Time) (expiry time.Time
 	return expiry, nil
 }
 
-// In introspection, client_id is not used instead if there is a username: all users of a
-// client would be one caller.
+// subjectOf returns the subject of a token. In introspection, client_id is not used instead
+// if there is a username: all users of a client would be one caller.
 func (c *rules) subjectOf(claims map[string]any) (string, error) {
 	name := "sub"
 	if c.orClient && claims[name] == nil && claims["username"] == nil {

@@ -18,8 +18,9 @@ import (
 // host, the origin of the host, and csp, the CSP of the page as JSON.
 func Sandbox() http.Handler { return http.HandlerFunc(serveProxy) }
 
-// The policy is a header: a meta element comes after whatever the page begins with. The page
-// has an opaque origin; otherwise all pages of a host would share that of the proxy.
+// serveProxy serves the proxy with the policy of its page as a header: a meta element would
+// come after whatever the page begins with. The page has an opaque origin; otherwise all
+// pages of a host would share that of the proxy.
 func serveProxy(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path != "/" || r.Method != http.MethodGet {
 		http.NotFound(w, r)
