@@ -86,7 +86,7 @@ func TestAllocations(t *testing.T) {
 }
 
 const (
-	callBudget   = 11
+	callBudget   = 8
 	listBudget   = 6
 	clientBudget = 18
 )

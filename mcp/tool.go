@@ -80,7 +80,15 @@ func (r *CallToolResult) Mended() []string {
 
 // TextResult returns a tool result with one text content block.
 func TextResult(text string) *CallToolResult {
-	return &CallToolResult{Content: Contents{Text(text)}}
+	r := &struct { // one allocation, because most calls end here
+		CallToolResult
+
+		contents [1]Content
+		text     TextContent
+	}{text: TextContent{Text: text}}
+	r.contents[0] = &r.text
+	r.Content = r.contents[:]
+	return &r.CallToolResult
 }
 
 // ListParams are the params of the list methods.

@@ -131,15 +131,18 @@ func (f *toolFunc[In, Out]) prepareInput() (err error) {
 }
 
 func (f *toolFunc[In, Out]) ServeMCP(ctx context.Context, req *Request) (Result, error) {
-	var in In
-	if problem := f.decode(ctx, req.Arguments(), &in); problem != nil {
+	v := new(struct { // one allocation, because decoder and encoder take pointers
+		in  In
+		out Out
+	})
+	if problem := f.decode(ctx, req.Arguments(), &v.in); problem != nil {
 		return fixedErrorResult(problem, problem.text), nil
 	}
-	out, err := f.fn(ctx, in)
-	if err != nil {
+	var err error
+	if v.out, err = f.fn(ctx, v.in); err != nil {
 		return failedTool(err)
 	}
-	return f.result(ctx, out)
+	return f.result(ctx, &v.out)
 }
 
 // decode decodes the arguments, or returns what is wrong with them.
@@ -224,20 +227,20 @@ func (f *toolFunc[In, Out]) prepareOutput() (err error) {
 	return err
 }
 
-// result returns the result of a call whose function returned out.
-func (f *toolFunc[In, Out]) result(ctx context.Context, out Out) (Result, error) {
+// result returns the result of a call whose function returned *out.
+func (f *toolFunc[In, Out]) result(ctx context.Context, out *Out) (Result, error) {
 	switch f.kind {
 	case resultOutput:
-		return f.givenResult(ctx, any(out).(*CallToolResult))
+		return f.givenResult(ctx, any(*out).(*CallToolResult))
 	case noOutput:
 		return &CallToolResult{}, nil
 	case textOutput:
-		return TextResult(any(out).(string)), nil
+		return TextResult(any(*out).(string)), nil
 	case contentOutput:
-		block, _ := any(out).(Content) // nil is rejected by the encoder
+		block, _ := any(*out).(Content) // nil is rejected by the encoder
 		return &CallToolResult{Content: Contents{block}}, nil
 	case contentsOutput:
-		return &CallToolResult{Content: contentsOf(reflect.ValueOf(out))}, nil
+		return &CallToolResult{Content: contentsOf(reflect.ValueOf(*out))}, nil
 	case structuredOutput:
 	}
 	return f.structuredResult(ctx, out)
@@ -266,15 +269,17 @@ func contentsOf(list reflect.Value) Contents {
 	return contents
 }
 
-func (f *toolFunc[In, Out]) structuredResult(ctx context.Context, out Out) (Result, error) {
-	raw, err := marshalOutput(&out)
+func (f *toolFunc[In, Out]) structuredResult(ctx context.Context, out *Out) (Result, error) {
+	raw, err := marshalOutput(out)
 	if err != nil {
 		return nil, Errorf(CodeInternalError, "the tool's output could not be encoded: %w", err)
 	}
 	if err := f.checkOutput(ctx, raw); err != nil {
 		return nil, err
 	}
-	return &CallToolResult{Content: Contents{Text(string(raw))}, StructuredContent: raw}, nil
+	res := TextResult(string(raw))
+	res.StructuredContent = raw
+	return res, nil
 }
 
 func (f *toolFunc[In, Out]) checkOutput(ctx context.Context, raw json.RawMessage) error {
