@@ -59,7 +59,7 @@ func buildQuickstart(t *testing.T) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "quickstart.exe") // Windows needs the extension
 	build := exec.Command("go", "build", "-o", program, ".")
-	build.Dir = filepath.Join("..", "..", "..", "examples", "quickstart")
+	build.Dir = filepath.Join("..", "..", "..", "..", "examples", "quickstart")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
