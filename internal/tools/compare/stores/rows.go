@@ -30,8 +30,8 @@ var rows = []row{
 	{"call of " + mcp.LatestVersion + " that asks once", false, calls(mcp.LatestVersion, "ask")},
 	{"call of " + legacy, true, calls(legacy, "plain")},
 	{"call of " + legacy + " that asks once", false, calls(legacy, "ask")},
-	{"call of " + legacy + " with five events", false, calls(legacy, "work")},
-	{"stream of five events, resumed", false, resume},
+	{"call of " + legacy + " with five events", true, calls(legacy, "work")},
+	{"stream of five events, resumed", true, resume},
 }
 
 // calls returns calls of a tool.
