@@ -9,13 +9,13 @@
 # are installed beside this script, in the versions of package-lock.json. The results are
 # kept in internal/test/conformance/results.
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+cd "$(dirname "${BASH_SOURCE[0]}")/../../.."
 exec </dev/null
 
 suite=internal/test/conformance/node_modules/@modelcontextprotocol/conformance/dist/index.js
 oldest_node=22
 
-results=$PWD/internal/conformance/results/server
+results=$PWD/internal/test/conformance/results/server
 server=
 
 finish() {

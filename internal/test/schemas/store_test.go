@@ -23,7 +23,7 @@ var refusals = map[string]int{
 	"unknown dialect":    5,
 	"duplicate id":       2,
 	"duplicate anchor":   1,
-	"not found":          2, // a reference to nothing
+	"not found":          1, // a reference to nothing
 	"not a valid schema": 3,
 }
 
