@@ -274,15 +274,19 @@ func (b *balancer) drain(p *replica) {
 	b.of(p).draining = true
 }
 
-// remove sends no further requests to a replica. Its requests in flight may fail from now
-// on.
+// remove sends no further requests to a replica. Its requests in flight, and those of sessions,
+// may fail from now on.
 func (b *balancer) remove(p *replica) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	old := b.of(p)
 	old.gone = true
-	for f := range old.flights {
-		b.hurt[f.client] = time.Now()
+	for _, at := range b.backends {
+		for f := range at.flights {
+			if at == old || f.key != "" { // a request of a session may have been passed on to the replica
+				b.hurt[f.client] = time.Now()
+			}
+		}
 	}
 	b.backends = slices.DeleteFunc(b.backends, func(to *backend) bool { return to == old })
 }
