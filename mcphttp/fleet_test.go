@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/go-psi/psi/internal/test/memnet"
 	"github.com/go-psi/psi/mcp"
@@ -124,7 +125,8 @@ func (r *replica) kill() {
 	r.close()
 }
 
-// close ends all connections of all replicas.
+// close ends all connections of all replicas. Then it waits, in the time of the bubble: net/http
+// keeps the goroutine of a connection for half a second if a request was answered unread.
 func (f *fleet) close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -132,4 +134,5 @@ func (f *fleet) close() {
 		r.close()
 		_ = r.server.Close()
 	}
+	<-time.After(time.Second)
 }

@@ -292,8 +292,8 @@ func TestTwoAdopt(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range 12 {
 			all.Go(func() {
-				if got := answersHello(t, others[i%3].site, h); got != http.StatusOK {
-					t.Errorf("a call: %d", got)
+				if got := whole(t, others[i%3].post(call(1+i, "hello"), h)); got.status != http.StatusOK || !strings.Contains(got.body, "hello") {
+					t.Errorf("a call: %d %s", got.status, got.body)
 				}
 			})
 		}

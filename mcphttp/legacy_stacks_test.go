@@ -17,7 +17,8 @@ import (
 
 // A stack that has grown does not shrink while the stream of a session is open, and a server
 // may have thousands of streams. 8 KB are enough for everything before the stream, including
-// initialize, and 4 KB for the net/http goroutine that waits for the connection to close.
+// initialize, and 4 KB for the net/http goroutine that waits for the connection to close. With
+// Go 1.27, they are 16 and 4 KB.
 func TestStacksOfStreams(t *testing.T) {
 	if raceEnabled || runtime.GOARCH != "amd64" {
 		t.Skip("frames are larger with the race detector, and may be with another processor")
@@ -29,8 +30,8 @@ func TestStacksOfStreams(t *testing.T) {
 	for range streams {
 		openStream(t, l)
 	}
-	if each := (stacks() - before) / streams; each > 16<<10 {
-		t.Errorf("a stream keeps %d bytes of stacks, the budget is 16 KB", each)
+	if each := (stacks() - before) / streams; each > 24<<10 {
+		t.Errorf("a stream keeps %d bytes of stacks, the budget is 24 KB", each)
 	}
 }
 
