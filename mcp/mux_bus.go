@@ -72,10 +72,12 @@ type busMessage struct {
 	All     bool     `json:"all,omitempty"` // anything may have changed
 }
 
-// Limits on publishing: the interval between publications, the number of pending changes,
-// the size of a message in bytes, and how long a failed publication is retried.
+// Limits on publishing: the interval between publications, the longest pause before an attempt
+// to publish or to subscribe is repeated, the number of pending changes, the size of a message
+// in bytes, and how long a failed publication is retried.
 const (
 	busInterval   = 100 * time.Millisecond
+	maxBusPause   = 5 * time.Second
 	maxOutbox     = 1024
 	maxBusMessage = 3900 // for the changes, without what surrounds them
 	busPatience   = time.Minute
@@ -143,12 +145,12 @@ func (b *bus) messages(changes changeSet) (messages [][]byte) {
 func (b *bus) send(message []byte) {
 	ctx, cancel := context.WithTimeout(context.Background(), busPatience)
 	defer cancel()
-	for delay := busInterval; ; delay = min(2*delay, 5*time.Second) {
+	for n := 0; ; n++ {
 		err := b.topics.Publish(ctx, b.topic, message)
 		if err == nil {
 			return
 		}
-		if async.Sleep(ctx, delay) != nil {
+		if async.Sleep(ctx, async.Backoff(busInterval, maxBusPause, n)) != nil {
 			b.logger.Warn("mcp: other replicas were not notified of changes", "error", err)
 			return
 		}
@@ -216,7 +218,7 @@ func (b *bus) removeListener() {
 
 // receive passes the changes of other replicas to the hub until ctx is done.
 func (b *bus) receive(ctx context.Context, r *busReceiver) {
-	for delay := busInterval; ctx.Err() == nil; delay = min(2*delay, 5*time.Second) {
+	for n := 0; ctx.Err() == nil; n++ {
 		err := b.receiveOnce(ctx, r)
 		if err != nil && ctx.Err() == nil {
 			b.logger.Warn("mcp: changes at other replicas are not received", "error", err)
@@ -224,10 +226,10 @@ func (b *bus) receive(ctx context.Context, r *busReceiver) {
 		b.mu.Lock()
 		r.missed = true
 		if isDone(r.ready) {
-			r.ready, delay = make(chan struct{}), busInterval
+			r.ready, n = make(chan struct{}), 0
 		}
 		b.mu.Unlock()
-		_ = async.Sleep(ctx, delay)
+		_ = async.Sleep(ctx, async.Backoff(busInterval, maxBusPause, n))
 	}
 }
 

@@ -352,7 +352,7 @@ func (l *listener) drain() changeSet {
 // another one after a pause. Changes in between are unknown: if again is true, anything
 // may have changed before the acknowledgement.
 func listenAgain(ctx context.Context, listen func(again bool) error) {
-	delay := firstPause
+	pauses := 0 // since the last subscription that lasted
 	for again := false; ; again = true {
 		began := time.Now()
 		err := listen(again)
@@ -360,12 +360,12 @@ func listenAgain(ctx context.Context, listen func(again bool) error) {
 			return
 		}
 		if time.Since(began) > maxPause {
-			delay = firstPause
+			pauses = 0
 		}
-		if async.Sleep(ctx, delay) != nil {
+		if async.Sleep(ctx, async.Backoff(firstPause, maxPause, pauses)) != nil {
 			return
 		}
-		delay = min(2*delay, maxPause)
+		pauses++
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 // Limits on the events that are kept for clients that resume a stream, in addition to
-// Options.Replay, which bounds the bytes of one caller.
+// SessionOptions.Replay, which bounds the bytes of one caller.
 const (
 	maxStreamEvents  = 256 // for one stream
 	maxSessionEvents = 4 << 20

@@ -15,8 +15,8 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// A legacyHandler serves the requests of older revisions that arrive at an  Use [New] to
-// create one.
+// A legacyHandler serves the requests of older revisions that arrive at an endpoint. Use
+// newLegacyHandler to create one.
 type legacyHandler struct {
 	*endpoint
 
@@ -44,7 +44,7 @@ func (h *legacyHandler) endStreams() { h.sessions.endListeners() }
 // requests that are still in flight.
 func (h *legacyHandler) closeSessions() { h.sessions.closeAll() }
 
-// Leftovers describes what the handler still holds for sessions. It returns "" if it holds
+// leftovers describes what the handler still holds for sessions. It returns "" if it holds
 // nothing, as must be the case after closeSessions.
 func (h *legacyHandler) leftovers() string { return h.sessions.leftovers() }
 

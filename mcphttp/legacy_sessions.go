@@ -26,7 +26,7 @@ type session struct {
 	caller *caller
 	kept   sessionEvents // guarded by the lock of kept
 
-	isTransient bool // it ends with its only request; see stateless.go
+	isTransient bool // it ends with its only request; see legacy_stateless.go
 
 	mu         sync.Mutex         // see stream for the lock order
 	streams    map[string]*stream // of requests in flight, by name

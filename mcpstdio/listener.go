@@ -108,7 +108,7 @@ type listenerServer struct {
 
 // accept serves connections until ctx is done or the listener fails.
 func (s *listenerServer) accept(ctx context.Context, l net.Listener) error {
-	var delay time.Duration
+	failures := 0 // in a row
 	for {
 		select {
 		case s.slots <- struct{}{}:
@@ -117,7 +117,7 @@ func (s *listenerServer) accept(ctx context.Context, l net.Listener) error {
 		}
 		conn, err := l.Accept()
 		if err == nil {
-			delay = 0
+			failures = 0
 			s.conns.Go(func() {
 				defer func() { <-s.slots }()
 				s.serve(ctx, conn)
@@ -128,7 +128,8 @@ func (s *listenerServer) accept(ctx context.Context, l net.Listener) error {
 		if ctx.Err() != nil || !isTemporary(err) {
 			return err
 		}
-		delay = min(max(2*delay, 5*time.Millisecond), time.Second)
+		delay := async.Backoff(5*time.Millisecond, time.Second, failures)
+		failures++
 		s.log.WarnContext(ctx, "mcpstdio: a connection was not accepted", "error", err, "pause", delay)
 		_ = async.Sleep(ctx, delay) // the loop checks ctx
 	}

@@ -56,7 +56,7 @@ func (g *Flight[K, V]) Do(ctx context.Context, key K, fn func(context.Context) (
 }
 
 // Start starts fn like Do, but does not wait for the result. It does nothing if an
-// execution is in flight for key. It is meant for a detached group.
+// execution is in flight for key. It is meant for a detached Flight.
 func (g *Flight[K, V]) Start(ctx context.Context, key K, fn func(context.Context) (V, error)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -111,7 +111,7 @@ func (g *Flight[K, V]) forget(key K, c *call[V]) {
 }
 
 // ErrGoexit reports that an execution ended its goroutine with [runtime.Goexit].
-var ErrGoexit = errors.New("flight: the execution ended its goroutine")
+var ErrGoexit = errors.New("async: the execution ended its goroutine")
 
 // A PanicError reports the panic of an execution to its callers on other goroutines.
 type PanicError struct {

@@ -10,7 +10,7 @@ import (
 	"github.com/go-psi/psi/internal/async"
 )
 
-func TestMap(t *testing.T) {
+func TestPending(t *testing.T) {
 	var m async.Pending[string, int]
 	a, removeA := m.Add("a")
 	if key, ok := m.Only(); key != "a" || !ok {

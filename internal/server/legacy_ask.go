@@ -59,7 +59,7 @@ func (s *Session) ask(ctx context.Context, req *mcp.Request, asked *mcp.InputReq
 		defer cancel()
 	}
 	if len(asked.InputRequests) == 0 {
-		return nil, async.Sleep(ctx, min(10*time.Millisecond<<min(round, 7), time.Second))
+		return nil, async.Sleep(ctx, async.Backoff(10*time.Millisecond, time.Second, round))
 	}
 	if err := core.CheckQuestions(req, asked.InputRequests); err != nil {
 		return nil, err

@@ -321,13 +321,13 @@ func (r *run) change(ctx context.Context, fn func(*record) error) (*record, erro
 // at most the time that this process can have the lease.
 func (r *run) persist(ctx context.Context, fn func() error) error {
 	deadline := time.Now().Add(r.manager.opts.Lease)
-	for delay := 10 * time.Millisecond; ; delay = min(2*delay, time.Second) {
+	for n := 0; ; n++ {
 		err := fn()
 		if errors.Is(err, store.ErrFull) && r.isUndecided() {
 			r.manager.opts.Logger.WarnContext(ctx, "tasks: a call does not become a task", "error", err)
 			return fmt.Errorf("%w: %w", errUnstored, err)
 		}
-		if err == nil || isFinal(err) || time.Now().After(deadline) || async.Sleep(ctx, delay) != nil {
+		if err == nil || isFinal(err) || time.Now().After(deadline) || async.Sleep(ctx, async.Backoff(10*time.Millisecond, time.Second, n)) != nil {
 			return err
 		}
 	}

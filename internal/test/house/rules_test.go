@@ -82,7 +82,7 @@ var rules = []rule{
 			"mcp/a.go":                    imports("internal/revision WRONG", "internal/legacyclient WRONG"),
 			"mcp/a_test.go":               imports("internal/revision"),
 			"mcp/legacy_a.go":             imports("internal/revision", "internal/legacyclient"),
-			"mcpstdio/a.go":               imports("internal/legacyserver WRONG", "internal/server"),
+			"mcpstdio/a.go":               imports("internal/legacyclient WRONG", "internal/server"),
 			"mcphttp/a.go":                imports("internal/revision WRONG"),
 			"internal/server/a.go":        imports("internal/revision WRONG"),
 			"internal/server/legacy_a.go": imports("internal/revision"),
