@@ -16,8 +16,8 @@ import (
 )
 
 // An outerMiddleware is middleware around a mux that can be added and removed while the mux is
-// serving. The last one is outermost. With Mux.Use it would be inside the middleware that
-// rejects requests. While there is none, the slot is a nil pointer.
+// serving. The last one is outermost: Mux.Use would put it inside the middleware that rejects
+// requests.
 type outerMiddleware struct{ wrap Middleware }
 
 // wrapOuter wraps the mux in mw until stop is called.

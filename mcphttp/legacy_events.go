@@ -95,7 +95,7 @@ func (k *kept) add(s *session, stream string, e keptEvent) bool {
 	return true
 }
 
-// firstLocked returns the log in front, or nil if there is none.
+// firstLocked returns the log in front, or nil if the shelf is empty.
 func (s *shelf) firstLocked() *eventLog {
 	if front := s.logs.Front(); front != nil {
 		l, _ := front.Value.(*eventLog)

@@ -14,8 +14,8 @@ import (
 	"github.com/go-psi/psi/internal/strictjson"
 )
 
-// A recording is held in memory. These limits, in bytes, are for files that are none: a
-// Recorder writes no line that is longer.
+// A recording is held in memory. These limits, in bytes, protect from other files: a Recorder
+// writes no longer line.
 const (
 	maxLine = 2 * maxMessage
 	maxSize = 512 << 20

@@ -81,7 +81,7 @@ func TestEveryOutcomeThroughGateways(t *testing.T) {
 }
 
 // For callers that do not support tasks, the gateway follows the tasks of its server until
-// they end. If it reaches the server in an older revision, there are none.
+// they end. A server of an older revision answers without a task.
 func TestGatewayDrives(t *testing.T) {
 	ways := maps.Clone(through)
 	ways["a connection of 2025-11-25"] = way{"a_", func(t *testing.T, server *mcp.Mux) *mcp.Mux {

@@ -364,7 +364,7 @@ func (r *run) keep(ctx context.Context, memory replay.Memory) error {
 
 // renew renews the lease and stores the status message until the handler has returned. A
 // lease expires by the clock of the process that watches it: the owner increments a counter,
-// and whoever sees it unchanged for the duration of the lease takes the task over by one
+// and a process for which it does not change during the lease takes the task over with one
 // compare-and-swap. No two clocks are compared.
 func (r *run) renew(returned <-chan struct{}) {
 	m, ctx := r.manager, context.WithoutCancel(r.ctx)
