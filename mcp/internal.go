@@ -151,6 +151,9 @@ func (internals) PassesQuestions(c *Conn, req *Request, questions map[string]Inp
 	return c.client.opts.Forward && req.mounts != "" && !c.answersAll(&InputRequired{InputRequests: questions})
 }
 
+// QuestionDigest returns a digest of everything in a question that the client is shown.
+func (internals) QuestionDigest(q InputRequest) string { return q.digest() }
+
 // CheckAnswer returns an error if answer is not a valid answer to q, whose key is key.
 func (internals) CheckAnswer(ctx context.Context, key string, q InputRequest, answer json.RawMessage) error {
 	return checkAnswer(ctx, key, q, answer)

@@ -25,13 +25,13 @@ func TestReadErrors(t *testing.T) {
 		text string
 		want string
 	}{
-		"no JSON":                {line + "hello\n", "recording: line 2: it is not an entry of a recording"},
-		"cut off":                {line + line[:60], "recording: line 2: it is not an entry of a recording"},
-		"another type":           {`{"time":"2026-11-23T00:00:00Z","direction":7}`, "recording: line 1: it is not an entry of a recording: /direction must not be a JSON number"},
-		"no direction":           {`{"time":"2026-11-23T00:00:00Z","message":{"jsonrpc":"2.0","method":"x"}}`, `recording: line 1: the direction is "", not "to-server" or "to-client"`},
-		"no message":             {strings.Replace(line, "message", "massage", 1), "recording: line 1: it must have either a message or a failure"},
+		"no JSON":            {line + "hello\n", "recording: line 2: it is not an entry of a recording"},
+		"cut off":            {line + line[:60], "recording: line 2: it is not an entry of a recording"},
+		"another type":       {`{"time":"2026-11-23T00:00:00Z","direction":7}`, "recording: line 1: it is not an entry of a recording: /direction must not be a JSON number"},
+		"no direction":       {`{"time":"2026-11-23T00:00:00Z","message":{"jsonrpc":"2.0","method":"x"}}`, `recording: line 1: the direction is "", not "to-server" or "to-client"`},
+		"no message":         {strings.Replace(line, "message", "massage", 1), "recording: line 1: it must have either a message or a failure"},
 		"an invalid message": {strings.Replace(line, "2.0", "3.0", 1), "recording: line 1: "},
-		"a long line":            {strings.Repeat("x", 32<<20+1), "recording: line 1: it is longer than 33554432 bytes"},
+		"a long line":        {strings.Repeat("x", 32<<20+1), "recording: line 1: it is longer than 33554432 bytes"},
 	} {
 		if _, err := recording.Read(strings.NewReader(test.text)); err == nil || !strings.HasPrefix(err.Error(), test.want) {
 			t.Errorf("%s: got %v, want %s", name, err, test.want)

@@ -106,6 +106,7 @@ type driver struct {
 	message string  // the last one reported
 	reports float64
 
+	asked    map[string]string          // digests of the questions, by key
 	answers  map[string]json.RawMessage // by question key
 	rounds   int                        // of questions about the call: before the task, and states with new ones
 	repeatAt time.Time                  // when to repeat the answers; zero means now
@@ -117,7 +118,7 @@ type driver struct {
 func newDriver(c *mcp.Conn, source *pushSource, req *mcp.Request, task Task) *driver {
 	return &driver{
 		conn: c, source: source, next: onBehalf(req, source.next), req: req, reader: newReader(c), task: task,
-		answers: map[string]json.RawMessage{},
+		asked: map[string]string{}, answers: map[string]json.RawMessage{},
 	}
 }
 
@@ -187,6 +188,10 @@ func (d *driver) stop() {
 // answer answers the questions of the task that are new, or passes them on to the caller. If
 // that is not possible, it cancels the task and returns the outcome of the call.
 func (d *driver) answer(ctx context.Context, questions map[string]mcp.InputRequest) (mcp.Result, error) {
+	if err := d.checkKeys(questions); err != nil {
+		d.cancel(ctx)
+		return nil, err
+	}
 	unanswered := maps.Clone(questions)
 	maps.DeleteFunc(unanswered, func(key string, _ mcp.InputRequest) bool { return d.answers[key] != nil })
 	if len(unanswered) > 0 {
@@ -215,6 +220,19 @@ func (d *driver) answer(ctx context.Context, questions map[string]mcp.InputReque
 		return nil, err
 	}
 	return nil, nil
+}
+
+// checkKeys returns an error if a server uses the key of an earlier question for another one,
+// which would get the answer to the first.
+func (d *driver) checkKeys(questions map[string]mcp.InputRequest) error {
+	for key, q := range questions {
+		digest := core.QuestionDigest(q)
+		if before, known := d.asked[key]; known && before != digest {
+			return mcp.Errorf(mcp.CodeInternalError, "the task asks two different questions with the key %.80q; keys must be unique", key)
+		}
+		d.asked[key] = digest
+	}
+	return nil
 }
 
 // failure returns the error of a failed task.

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -374,6 +375,39 @@ func TestLookRoundsBeforeATaskCount(t *testing.T) {
 		_, err = mcp.Call[string](t.Context(), c, "tool", struct{}{})
 		if err == nil || asked.Load() != 4 {
 			t.Errorf("with MaxRounds 4, a server asked %d times about one call: %v", asked.Load(), err)
+		}
+	})
+}
+
+// A task that uses the key of a question again must not get the answer to the earlier one.
+func TestReusedKeyOfAQuestion(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var answered []string
+		opts := &mcp.ClientOptions{
+			Extensions: []mcp.ClientExtension{tasks.Client()}, Version: mcp.LatestVersion, Logger: slog.New(slog.DiscardHandler),
+			Elicit: func(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+				answered = append(answered, p.Message)
+				return &mcp.ElicitResult{Action: mcp.ActionAccept}, nil
+			},
+		}
+		s := &scriptedServer{requests: map[string]int{}, get: func(poll int) (string, error) {
+			question := asking("q", 1)
+			if poll > 10 {
+				return done, nil
+			}
+			if poll > 3 { // until then, the same question again
+				question = strings.ReplaceAll(question, `"message":"?"`, `"message":"Delete everything?"`)
+			}
+			return question, nil
+		}}
+		c, err := mcp.NewClient("test", "1", opts).Connect(t.Context(), mcp.InProcess(s))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = c.Close() }()
+		_, err = mcp.Call[string](t.Context(), c, "tool", struct{}{})
+		if err == nil || !strings.Contains(err.Error(), `two different questions with the key "q0"`) || !slices.Equal(answered, []string{"?"}) || s.requests[tasks.MethodCancel] != 1 {
+			t.Errorf("got %v after answers to %q and %d cancellations", err, answered, s.requests[tasks.MethodCancel])
 		}
 	})
 }
