@@ -104,4 +104,6 @@
 //
 // Model providers reject some valid schemas, and then usually reject all tools of the
 // request. [Lint] reports what each [Profile] is known to reject.
+//
+// This package is stable, as docs/stability.md defines it.
 package jsonschema

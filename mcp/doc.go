@@ -45,4 +45,6 @@
 // An error returned by a typed function is for the model, which sees it as the result of
 // the tool. An [*Error], such as one from [Errorf], is for the client: it fails the
 // request. A panic also fails the request, and nothing else.
+//
+// This package is stable, as docs/stability.md defines it.
 package mcp

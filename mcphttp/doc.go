@@ -28,4 +28,6 @@
 // For clients, [NewTransport] connects to a server of any of these revisions, and
 // [NewSSETransport] to one that supports only the deprecated transport. For servers that
 // require authorization, see [github.com/go-psi/psi/mcphttp/oauth].
+//
+// This package is stable, as docs/stability.md defines it.
 package mcphttp

@@ -22,4 +22,6 @@
 //
 // [ServeListener] and [NewSocket] do the same over sockets, for a server that is already
 // running. [NewStream] makes a stream of messages from any reader and writer.
+//
+// This package is stable, as docs/stability.md defines it.
 package mcpstdio

@@ -22,4 +22,6 @@
 // [Cache], [Singleflight] and [Retry], in this order, are for requests sent by a client;
 // pass them to [mcp.Conn.Use]. The others work on clients, too, unless their documentation
 // says otherwise.
+//
+// This package is stable, as docs/stability.md defines it.
 package middleware

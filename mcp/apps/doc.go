@@ -19,4 +19,6 @@
 // reads pages with [Read]. The resulting [Document] determines what the host has to enforce
 // in the browser: a content security policy and the attributes of the frame. Package
 // [github.com/go-psi/psi/mcp/apps/host] is a small host for browsers.
+//
+// This package follows the draft of its extension, as docs/stability.md defines it.
 package apps

@@ -61,4 +61,6 @@
 // A command gets the environment returned by [github.com/go-psi/psi/mcpstdio.Environ], which
 // omits the secrets of this process, and the variables set in the file. Errors name the file,
 // the server and the member, but never the values of variables.
+//
+// This package is a tool, as docs/stability.md defines it: its API may change.
 package config

@@ -31,4 +31,6 @@
 // other.
 //
 // Everything started by this package is stopped when the test ends.
+//
+// This package is stable, as docs/stability.md defines it.
 package mcptest

@@ -12,4 +12,6 @@
 // server as the client did, and reports the line at which they diverge.
 //
 // Package mcptest provides the same for tests.
+//
+// This package is a tool, as docs/stability.md defines it: its API may change.
 package recording

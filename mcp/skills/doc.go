@@ -35,4 +35,6 @@
 // grant what the front matter asks for, such as allowed-tools, without the user's consent.
 // Names are not unique among servers: a skill is identified by its server, as the host
 // knows it, and its URI.
+//
+// This package follows the draft of its extension, as docs/stability.md defines it.
 package skills

@@ -52,4 +52,6 @@
 //
 // Package [github.com/go-psi/psi/mcp/store/storetest] has the tests that every
 // implementation must pass.
+//
+// This package is stable, as docs/stability.md defines it.
 package store

@@ -14,4 +14,6 @@
 // the store. If the process that runs the handler is gone, another replica, or the same one
 // after a restart, runs the handler again from the beginning. Such a handler follows the
 // same rules as a handler that asks questions: what must not happen twice belongs in Once.
+//
+// This package follows the draft of its extension, as docs/stability.md defines it.
 package tasks

@@ -8,4 +8,6 @@
 // carries whole JSON-RPC messages. A transport over a byte stream implements [Stream]
 // instead and gets its Conn from [NewConn]. The package also parses and encodes messages
 // ([ParseMessage], [AppendRequest] and so on).
+//
+// This package is stable, as docs/stability.md defines it.
 package transport

@@ -28,4 +28,6 @@
 // this server only: this package does not forward them, and handlers must not either.
 //
 // Package authtest issues tokens for tests.
+//
+// This package is stable, as docs/stability.md defines it.
 package auth

@@ -27,4 +27,6 @@
 // The page has a single URL path; the query selects the view or other content, such as scripts.
 // With format=json in the query, the response is JSON. The names of its members may change
 // between versions of psi.
+//
+// This package is a tool, as docs/stability.md defines it: its API may change.
 package debug

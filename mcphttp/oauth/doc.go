@@ -28,4 +28,6 @@
 // their origin, and limits everything that it reads or retries. A token is sent only to the
 // server that it was issued for, and only over an encrypted connection, except on this
 // machine.
+//
+// This package is stable, as docs/stability.md defines it.
 package oauth

@@ -72,4 +72,6 @@
 // defines are recorded as "_OTHER". A name is known to exist once a mux has found it
 // ([mcp.Request.IsRouted]), or the outcome was a result, an internal error or a panic. The
 // same holds for the names of spans.
+//
+// This package is stable, as docs/stability.md defines it.
 package otelmcp

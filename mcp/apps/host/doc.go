@@ -23,4 +23,6 @@
 // of [Options.AllowedHosts], and rejects requests from other sites. Pages on other ports of
 // this machine can link to the list of apps, optionally with a tool and its arguments,
 // /?tool=NAME&arguments=JSON; the tool is called only when the user requests it there.
+//
+// This package is a tool, as docs/stability.md defines it: its API may change.
 package host

@@ -11,6 +11,8 @@
 //	psi call add a=2 b=3 -- ./calculator
 //
 // "psi help" lists the subcommands, and "psi help call" explains one of them.
+//
+// The command is a tool, as docs/stability.md defines it: its flags and output may change.
 package main
 
 import (

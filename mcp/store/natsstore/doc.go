@@ -40,4 +40,6 @@
 // cluster, Subscribe waits until the servers of all stores of the namespace know of the
 // subscription: each store responds, below psi.topics, and the wait ends a tenth of a
 // second after the last response.
+//
+// This package is stable, as docs/stability.md defines it.
 package natsstore

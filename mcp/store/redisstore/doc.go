@@ -39,4 +39,6 @@
 //
 // The subscription of a topic reports lost messages as [store.ErrOverflow] if too many were
 // queued, or if its connection was broken. Each topic with subscriptions uses one connection.
+//
+// This package is stable, as docs/stability.md defines it.
 package redisstore

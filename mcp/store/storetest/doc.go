@@ -13,4 +13,6 @@
 //
 // [Disturb] is for implementations that use an engine over a network: it checks what they
 // guarantee while connections break and nodes are killed.
+//
+// This package is stable, as docs/stability.md defines it.
 package storetest

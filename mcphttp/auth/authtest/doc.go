@@ -19,4 +19,6 @@
 //
 // The package does not implement login: see mcphttp/oauth for clients, and examples/auth
 // for a complete authorization server.
+//
+// This package is stable, as docs/stability.md defines it.
 package authtest

@@ -7,4 +7,6 @@
 //	func TestStore(t *testing.T) {
 //		storetest.Run(t, func(t *testing.T) oauth.Store { return openStore(t) })
 //	}
+//
+// This package is stable, as docs/stability.md defines it.
 package storetest
