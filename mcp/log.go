@@ -5,11 +5,13 @@ package mcp
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-psi/psi/internal/jsonscan"
@@ -254,4 +256,31 @@ func logValue(v slog.Value) (sent any) {
 	default:
 		return v.Any()
 	}
+}
+
+// onceEach remembers what has been logged, for problems that would otherwise be logged again
+// and again. The zero onceEach is ready to use.
+type onceEach struct {
+	mu   sync.Mutex
+	seen map[[sha256.Size]byte]struct{}
+}
+
+// maxOnce is the number of problems that a onceEach remembers. It reports no more than that:
+// texts come from peers as well.
+const maxOnce = 1000
+
+// first reports whether it is called for the first time with these texts.
+func (o *onceEach) first(texts ...string) bool {
+	key := sha256.Sum256([]byte(strings.Join(texts, "\x00")))
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	_, known := o.seen[key]
+	if known || len(o.seen) >= maxOnce {
+		return false
+	}
+	if o.seen == nil {
+		o.seen = map[[sha256.Size]byte]struct{}{}
+	}
+	o.seen[key] = struct{}{}
+	return true
 }

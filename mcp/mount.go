@@ -5,7 +5,6 @@ package mcp
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"slices"
 	"strings"
@@ -28,9 +27,10 @@ type mount struct {
 	parent   *registry
 	hadTasks atomic.Bool // see passesTasks
 
-	mu     sync.Mutex
-	warned map[[sha256.Size]byte]struct{} // hashes of the problems in its lists that have been logged
-	hung   time.Time                      // when a list last waited in vain for MountTimeout; zero after an answer
+	warned onceEach // problems in its lists
+
+	mu   sync.Mutex
+	hung time.Time // when a list last waited in vain for MountTimeout; zero after an answer
 }
 
 // Mount serves another Mux, or any Handler that acts as a server, such as a [Conn] or an

@@ -5,7 +5,6 @@ package mcp
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -60,25 +59,11 @@ func outerItems[D any](mt *mount, kind string, own table, items []*D, rename fun
 	return kept
 }
 
-// maxWarned is the maximum number of problems that a mount logs. The text of each is short.
-const maxWarned = 1000
-
 // warn logs a problem with an item of the mount's lists. It logs each problem once, because
 // lists are requested repeatedly.
 func (mt *mount) warn(msg, kind, name string, problem error) {
 	reason := problem.Error()
-	key := sha256.Sum256([]byte(kind + " " + name + " " + reason))
-	mt.mu.Lock()
-	_, told := mt.warned[key]
-	told = told || len(mt.warned) >= maxWarned
-	if !told {
-		if mt.warned == nil {
-			mt.warned = map[[sha256.Size]byte]struct{}{}
-		}
-		mt.warned[key] = struct{}{}
-	}
-	mt.mu.Unlock()
-	if !told {
+	if mt.warned.first(kind, name, reason) {
 		mt.parent.opts.Logger.Warn(msg, kind, printable.Line(sparse.Excerpt(name)), "mounted", mt.site, "reason", sparse.Excerpt(reason))
 	}
 }

@@ -282,10 +282,13 @@ func (m *Mux) RemoveHandle(methods ...string) { must(m.remove("method", methods)
 
 // ResourceUpdated notifies the subscribers of a resource that it has changed. With
 // [MuxOptions].Bus, it also notifies subscribers at other replicas. It does not wait for
-// delivery. [Resource.Subscribe] decides who may subscribe.
+// delivery. [Resource.Subscribe] decides who may subscribe. [ExpandURI] makes the URI of a
+// template; other spellings of it are accepted as well. A URI that no resource or template of
+// the mux matches is logged, once.
 func (m *Mux) ResourceUpdated(uri string) {
 	m.mustBeMade()
 	c := Change{NotificationResourceUpdated, uritemplate.Normal(uri)}
+	m.warnUnroutable(c.URI)
 	m.hub.publish(c)
 	m.bus.publish(changeSet{c})
 }

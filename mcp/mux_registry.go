@@ -31,6 +31,7 @@ type registry struct {
 	hub       *hub
 	bus       *bus          // nil if there are no other replicas
 	declared  atomic.Uint32 // the features of which clients have been told
+	warned    onceEach      // URIs that no registration matches
 
 	mu   sync.Mutex // serializes changes; it also guards the middleware of views
 	snap atomic.Pointer[snapshot]

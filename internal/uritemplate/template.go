@@ -114,6 +114,20 @@ func (t *Template) String() string { return t.source }
 // appearance. The caller owns the slice.
 func (t *Template) Names() []string { return slices.Clone(t.names) }
 
+// Required returns the names of the variables that appear outside of the expressions {?…}
+// and {&…}, in the order of their first appearance.
+func (t *Template) Required() []string {
+	var names []string
+	for _, part := range t.parts {
+		for _, v := range part.vars {
+			if optional := part.op.named && part.op.first != ";"; !optional && !slices.Contains(names, v.name) {
+				names = append(names, v.name)
+			}
+		}
+	}
+	return names
+}
+
 // parser reads a template from left to right; pos is the next byte to read.
 type parser struct {
 	src   string
