@@ -32,6 +32,7 @@ import (
 //   - [*CallToolResult]: the result itself, which must have structured content if t has an
 //     OutputSchema, unless IsError is set;
 //   - struct{}: no content;
+//   - [Output] of a type: structured content of that type, and content of your own;
 //   - any other type: structured content, and its JSON as a block of text. The schema is
 //     inferred unless t has one, and the output is validated against it.
 //
@@ -62,6 +63,8 @@ type toolFunc[In, Out any] struct {
 	in   *jsonschema.Schema
 	out  *jsonschema.Schema // nil if the output is not structured
 	kind outputKind
+
+	hasContent bool // Out is an Output
 }
 
 // An outputKind classifies the output type of a tool function; see [ToolFunc].
@@ -209,12 +212,21 @@ func (l lenient) ServeMCP(ctx context.Context, req *Request) (Result, error) {
 // schema only for structured output.
 func (f *toolFunc[In, Out]) prepareOutput() (err error) {
 	out := reflect.TypeFor[Out]()
+	if _, ok := any(*new(Out)).(output); ok {
+		return errors.New("return an Output, not a pointer to one")
+	}
+	if with, ok := any(new(Out)).(output); ok {
+		f.hasContent = true
+		if out = with.valueType(); outputKindOf(out) != structuredOutput {
+			return fmt.Errorf("%v is not structured, so an Output of it has no schema; return %v itself, or Contents", out, out)
+		}
+	}
 	f.kind = outputKindOf(out)
 	if result := reflect.TypeFor[Result](); f.kind == structuredOutput && (out.Implements(result) || reflect.PointerTo(out).Implements(result)) {
 		return fmt.Errorf("a tool cannot return %v; return a *CallToolResult, or serve it with a HandlerFunc", out)
 	}
 	if f.tool.OutputSchema == nil && f.kind == structuredOutput {
-		if f.tool.OutputSchema, err = jsonschema.For[Out](); err != nil {
+		if f.tool.OutputSchema, err = jsonschema.ForType(out); err != nil {
 			return err
 		}
 	}
@@ -270,15 +282,24 @@ func contentsOf(list reflect.Value) Contents {
 }
 
 func (f *toolFunc[In, Out]) structuredResult(ctx context.Context, out *Out) (Result, error) {
-	raw, err := marshalOutput(out)
+	var value any = out
+	var content Contents
+	var meta Meta
+	if f.hasContent {
+		value, content, meta = value.(output).parts()
+	}
+	raw, err := marshalOutput(value)
 	if err != nil {
 		return nil, Errorf(CodeInternalError, "the tool's output could not be encoded: %w", err)
 	}
 	if err := f.checkOutput(ctx, raw); err != nil {
 		return nil, err
 	}
+	if content != nil {
+		return &CallToolResult{ResultBase: ResultBase{Meta: meta}, Content: content, StructuredContent: raw}, nil
+	}
 	res := TextResult(string(raw))
-	res.StructuredContent = raw
+	res.Meta, res.StructuredContent = meta, raw
 	return res, nil
 }
 
