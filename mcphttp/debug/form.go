@@ -27,6 +27,12 @@ type field struct {
 	InputType   string   `json:"-"` // HTML input type
 }
 
+// Chosen reports whether one of the choices is the default. If none is, a required field starts
+// without a choice: the form must not answer for the user.
+func (f field) Chosen() bool {
+	return slices.ContainsFunc(f.Choices, func(c choice) bool { return c.Is })
+}
+
 // A choice is a value of an enum, as JSON.
 type choice struct {
 	Value string `json:"value"`

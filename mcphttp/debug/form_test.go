@@ -69,6 +69,20 @@ func TestForm(t *testing.T) {
 	}
 }
 
+// TestFindingV4 checks that a form does not answer for its user: what is required and has no
+// default starts without a choice, and the browser asks for one.
+func TestFindingV4(t *testing.T) {
+	mux := mcp.NewMux("m", "v1", &mcp.MuxOptions{Logger: quiet})
+	echo(mux, `{"type":"object","required":["agreed","size","sure"],"properties":{
+		"agreed":{"type":"boolean"},"size":{"enum":["s","l"]},"sure":{"type":"boolean","default":false},"extra":{"type":"boolean"}}}`)
+	s := serve(t, mux, nil)
+	wantIn(t, s.page("?view=item&kind=tool&name=echo"),
+		`<select name="f.agreed" required><option value="">Choose…</option><option value="true" >true</option>`,
+		`<select name="f.size" required><option value="">Choose…</option><option value="&#34;s&#34;" >s</option>`,
+		`<select name="f.sure" required><option value="true" >true</option><option value="false" selected>false</option>`,
+		`<select name="f.extra"><option value="">–</option>`)
+}
+
 // Schemas that cannot be shown as a form get one field for all arguments.
 func TestFormWithoutFields(t *testing.T) {
 	many := make([]string, 101)

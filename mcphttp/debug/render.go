@@ -50,13 +50,17 @@ func (p *page) serveView(w http.ResponseWriter, r *http.Request, caller *mcp.Pri
 	name := r.URL.Query().Get("view")
 	i := slices.IndexFunc(views, func(v view) bool { return v.name == name })
 	if name == "" {
-		i = 0
+		i = p.firstView(r)
 	}
 	if i < 0 {
 		p.fail(w, r, failure{http.StatusNotFound, "there is no such page"})
 		return
 	}
 	title, model, err := views[i].model(p, r, caller)
+	if err != nil && name == "" {
+		i = 0 // which shows what is wrong with the server
+		title, model, err = views[i].model(p, r, caller)
+	}
 	if err != nil {
 		p.fail(w, r, err)
 		return
@@ -70,6 +74,15 @@ func (p *page) serveView(w http.ResponseWriter, r *http.Request, caller *mcp.Pri
 		View: views[i].name, Title: title, Events: strings.Join(views[i].events, " "), Model: model,
 		Refresh: run != nil && !run.IsDone && len(run.Questions) == 0,
 	})
+}
+
+// firstView returns the index of the view without a name: the overview or, for a connection, which
+// has no traffic but that of the page, what the server offers.
+func (p *page) firstView(r *http.Request) int {
+	if _, isServer := p.handler.(*mcp.Mux); !isServer && len(p.opts.Endpoints) == 0 && !isJSON(r) {
+		return slices.IndexFunc(views, func(v view) bool { return v.name == "registered" })
+	}
+	return 0
 }
 
 // isJSON reports whether the client requested JSON.

@@ -83,7 +83,9 @@ func exitCode(err error) int {
 func runCommand(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
 	name := "help"
 	switch {
-	case len(args) == 0 || args[0] == "--":
+	case len(args) == 0:
+		args = []string{name}
+	case args[0] == "--":
 		return usagef("which subcommand? psi help lists them")
 	case args[0] == "-h", args[0] == "-help", args[0] == "--help":
 	default:

@@ -79,7 +79,10 @@ func (e *env) namedTransport(ctx context.Context, name string) (transport.Transp
 	case len(found) > 1:
 		return nil, usagef("several files have a server %q: choose one with -config %s", name, strings.Join(paths, " or "))
 	case len(found) == 0:
-		return nil, usagef("%q is neither a URL nor the name of a server in a configuration file%s; psi servers lists the names", name, cmp.Or(nearest.Hint(name, names), urlHint(name)))
+		if url := urlOf(name); url != "" {
+			return e.urlTransport(url)
+		}
+		return nil, usagef("%q is neither a URL nor the name of a server in a configuration file%s; psi servers lists the names", name, nearest.Hint(name, names))
 	}
 	return e.configTransport(ctx, found[0])
 }
@@ -87,17 +90,17 @@ func (e *env) namedTransport(ctx context.Context, name string) (transport.Transp
 // schemeless matches a URL without its scheme, and captures the host.
 var schemeless = regexp.MustCompile(`^(?:(\[[0-9a-fA-F:]+\]|\w[\w.-]*):[0-9]+(?:/|$)|(localhost|\w[\w-]*(?:\.[\w-]+)+)/)`)
 
-// urlHint returns a hint at the URL that a word would be with a scheme, or "".
-func urlHint(word string) string {
+// urlOf returns the URL that a word would be with a scheme, or "".
+func urlOf(word string) string {
 	match := schemeless.FindStringSubmatch(word)
 	if match == nil {
 		return ""
 	}
 	host := strings.Trim(match[1]+match[2], "[]")
 	if _, err := netip.ParseAddr(host); err == nil || network.IsLoopback(host) {
-		return nearest.Question("http://" + word)
+		return "http://" + word
 	}
-	return nearest.Question("https://" + word)
+	return "https://" + word
 }
 
 // configTransport returns the transport to a server in a configuration file.
