@@ -147,14 +147,6 @@ func (s changeSet) has(c Change) bool {
 	return found
 }
 
-// wake signals c, which has a buffer of one, without blocking.
-func wake(c chan<- struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
-
 // ListenParams are the params of subscriptions/listen.
 type ListenParams struct {
 	Notifications SubscriptionFilter `json:"notifications"`

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/go-psi/psi/internal/async"
 	"github.com/go-psi/psi/internal/callclock"
@@ -274,14 +273,13 @@ func (c *Conn) Err() error {
 	return nil
 }
 
-// sleep waits for d. It returns an error if the connection has already ended or ctx is
-// done. It does not notice if the connection ends while it waits.
-func (c *Conn) sleep(ctx context.Context, d time.Duration) error {
+// lost returns the error with which the connection has ended, or nil.
+func (c *Conn) lost() error {
 	select {
 	case <-c.wire.Done():
 		return privateWireError(context.Background(), c.wire.Err())
 	default:
-		return async.Sleep(ctx, d)
+		return nil
 	}
 }
 

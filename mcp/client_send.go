@@ -295,37 +295,34 @@ func (c *Conn) forwardable(req *Request) json.RawMessage {
 	return mustMarshal(&forwarded)
 }
 
-// shortSubscription is the duration below which a subscription counts as a failure.
-// Consecutive failures increase the delay before the next attempt.
-const shortSubscription = 10 * time.Second
-
 // listen keeps a subscription open until ctx is done or the server ends it. If the
-// connection breaks, it subscribes again and reports everything as changed. The delay
-// between attempts grows while subscriptions are short.
-func (c *Conn) listen(ctx context.Context, req *Request) (Result, error) {
+// connection breaks, it subscribes again and reports everything as changed.
+func (c *Conn) listen(ctx context.Context, req *Request) (res Result, err error) {
 	const firstDelay, maxDelay = 100 * time.Millisecond, 5 * time.Second
-	for n, again := 0, false; ; n, again = n+1, true {
-		start := time.Now()
-		f, r, err := c.subscribe(ctx, req, again)
-		switch {
+	cause := async.Renew(ctx, firstDelay, maxDelay, func(after time.Duration) bool {
+		again := after > 0
+		if again {
+			trace(traceOf(ctx).Retry, mcptrace.RetryInfo{Method: MethodListen, Err: err, Delay: after})
+		}
+		f, r, problem := c.subscribe(ctx, req, again)
+		switch err = problem; {
 		case err == nil && r.Error != nil:
-			return nil, fromWire(r.Error)
+			err = fromWire(r.Error)
 		case isMessageError(err):
-			return nil, err
 		case err == nil, errors.Is(err, errEndedByServer), errors.Is(context.Cause(ctx), ErrClosed):
-			return &ListenResult{ResultBase{Meta: req.subscriptionMeta()}}, nil
+			res, err = &ListenResult{ResultBase{Meta: req.subscriptionMeta()}}, nil
 		case ctx.Err() != nil || c.ctx.Err() != nil || !f.isAccepted() && !again:
-			return nil, err
+		case c.lost() != nil:
+			err = c.lost()
+		default:
+			return true
 		}
-		if time.Since(start) >= shortSubscription {
-			n = 0
-		}
-		delay := async.Backoff(firstDelay, maxDelay, n)
-		if err := c.sleep(ctx, delay); err != nil {
-			return nil, err
-		}
-		trace(traceOf(ctx).Retry, mcptrace.RetryInfo{Method: MethodListen, Err: err, Delay: delay})
+		return false
+	})
+	if cause != nil {
+		return nil, cause
 	}
+	return res, err
 }
 
 // isMessageError reports whether a call failed because its response was unreadable.
@@ -354,7 +351,7 @@ func (c *Conn) subscribe(ctx context.Context, req *Request, again bool) (*forwar
 	}()
 	for {
 		select {
-		case <-f.wake:
+		case <-f.changes.Wake():
 			f.send(ctx)
 		case <-ended:
 			if c.ctx.Err() == nil {

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"sync"
 
+	"github.com/go-psi/psi/internal/async"
 	"github.com/go-psi/psi/internal/made"
 )
 
@@ -132,22 +133,24 @@ func (s *Subscription) Err() error {
 type forwarder struct {
 	subscriber subscriber
 	end        context.CancelCauseFunc // ends the subscription at the server
-	wake       chan struct{}           // signals that there is something to send; buffer of 1
+	changes    *async.Set[Change]      // wakes the goroutine that sends everything queued
 
 	mu           sync.Mutex
 	accepted     *SubscriptionFilter // nil before the acknowledgement
 	acknowledged bool                // the sender has received an acknowledgement
-	missed       bool                // everything that was accepted may have changed
-	pending      changeSet
-	others       []*Request // notifications defined by an extension
-	bytes        int        // total size of the pending URIs and of others
+	others       []*Request          // notifications defined by an extension
+	bytes        int                 // total size of others
 }
 
 // newForwarder returns the forwarder of a subscription. again means that the subscription
 // is renewed: anything may have changed in the meantime, and the sender gets no
 // acknowledgement.
 func newForwarder(req *Request, again bool, end context.CancelCauseFunc) *forwarder {
-	return &forwarder{subscriber: newSubscriber(req), end: end, wake: make(chan struct{}, 1), acknowledged: again, missed: again}
+	f := &forwarder{subscriber: newSubscriber(req), end: end, changes: newChanges(), acknowledged: again}
+	if again {
+		f.changes.AddAll()
+	}
+	return f
 }
 
 // receive handles a notification from the server and reports whether it belongs to the
@@ -161,7 +164,7 @@ func (f *forwarder) receive(note *Request) bool {
 	if !ok {
 		return f.addOther(note)
 	}
-	f.add(c)
+	f.changes.Add(c)
 	return true
 }
 
@@ -177,7 +180,7 @@ func (f *forwarder) addOther(note *Request) bool {
 	if len(f.others) < maxUpdates && f.bytes+len(note.Params()) <= maxNoteBytes {
 		f.others = append(f.others, note)
 		f.bytes += len(note.Params())
-		wake(f.wake)
+		f.changes.Add() // wake the sender
 	}
 	return true
 }
@@ -188,23 +191,8 @@ func (f *forwarder) accept(filter *SubscriptionFilter) {
 	defer f.mu.Unlock()
 	if f.accepted == nil {
 		f.accepted = filter
-		wake(f.wake)
+		f.changes.Add() // wake the sender
 	}
-}
-
-// add queues a change. If the queue is full, everything counts as changed.
-func (f *forwarder) add(c Change) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	switch {
-	case f.pending.has(c):
-	case len(f.pending) >= maxUpdates || f.bytes+len(c.URI) > maxNoteBytes:
-		f.missed = true
-	default:
-		f.pending.add(c)
-		f.bytes += len(c.URI)
-	}
-	wake(f.wake)
 }
 
 // send sends everything queued. It ignores errors, which mean that the sender is gone.
@@ -230,14 +218,12 @@ func (f *forwarder) drain() (acknowledgement *SubscriptionFilter, changes change
 	if !f.acknowledged {
 		acknowledgement, f.acknowledged = f.accepted, true
 	}
-	changes, others = f.pending, f.others
-	if f.missed {
+	changes, all := f.changes.Drain()
+	if all {
 		changes = everythingIn(f.accepted)
-		for _, c := range f.pending {
-			changes.add(c)
-		}
 	}
-	f.pending, f.others, f.bytes, f.missed = nil, nil, 0, false
+	others = f.others
+	f.others, f.bytes = nil, 0
 	return acknowledgement, changes, others
 }
 

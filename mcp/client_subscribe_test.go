@@ -582,3 +582,79 @@ func TestSubscribeIsCancelled(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 }
+
+// updating returns a server whose subscriptions send n updates and then end or, if remains
+// is true, stay open.
+func updating(n int, remains bool) mcp.Handler {
+	return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+		if req.Method != mcp.MethodListen {
+			return mcp.NewMux("m", "v1", quiet()).ServeMCP(ctx, req)
+		}
+		meta := mcp.Meta{mcp.MetaSubscriptionID: json.RawMessage(`"s"`)}
+		accepted := mcp.SubscriptionFilter{ToolsListChanged: true, ResourceSubscriptions: []string{"notes://0/"}}
+		if err := req.Notify(ctx, mcp.NotificationAcknowledged, &mcp.AcknowledgedParams{Notifications: accepted, Meta: meta}); err != nil {
+			return nil, err
+		}
+		for i := range n {
+			if err := req.Notify(ctx, mcp.NotificationResourceUpdated, &mcp.ResourceUpdatedParams{URI: fmt.Sprintf("notes://0/%d", i), Meta: meta}); err != nil {
+				return nil, err
+			}
+		}
+		if remains {
+			<-ctx.Done()
+		}
+		return &mcp.ListenResult{}, nil
+	})
+}
+
+// forwarded serves a subscription through a connection to h, whose sender does not read until
+// everything has arrived, and returns the notifications that follow the acknowledgement.
+func forwarded(t *testing.T, h mcp.Handler) (notes []string) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		conn := connectTo(t, mcp.InProcess(h), nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		blocked := make(chan struct{})
+		sender := notifying(func(method string, params json.RawMessage) {
+			<-blocked
+			if method != mcp.NotificationAcknowledged {
+				notes = append(notes, method+string(params))
+			}
+		})
+		filter := mcp.SubscriptionFilter{ToolsListChanged: true, ResourceSubscriptions: []string{"notes://0/"}}
+		req := mcptest.NewRequest(mcp.MethodListen, &mcp.ListenParams{Notifications: filter})
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_, _ = core.Serve(ctx, conn, req, sender, quiet().Logger)
+		}()
+		synctest.Wait()
+		close(blocked)
+		synctest.Wait()
+		cancel()
+		<-done
+		_ = conn.Close()
+	})
+	return notes
+}
+
+// If more changes wait for the sender of a subscription than a client keeps, everything in the
+// subscription counts as changed.
+func TestMoreChangesThanAreKept(t *testing.T) {
+	if notes := forwarded(t, updating(1000, true)); len(notes) != 1000 {
+		t.Errorf("got %d notifications of 1000", len(notes))
+	}
+	notes := forwarded(t, updating(5000, true))
+	if n := len(notes); n < 2 || n > 2000 || !strings.Contains(notes[n-2], mcp.NotificationToolsListChanged) || !strings.Contains(notes[n-1], `"notes://0/"`) {
+		t.Errorf("got %d notifications, the last is %s", n, notes[n-1])
+	}
+}
+
+// The changes that arrive just before a subscription ends are passed on.
+func TestChangesBeforeTheEnd(t *testing.T) {
+	for range 20 { // the end and the changes are noticed in any order
+		if notes := forwarded(t, updating(3, false)); len(notes) != 3 {
+			t.Fatalf("got %q", notes)
+		}
+	}
+}

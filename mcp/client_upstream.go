@@ -237,7 +237,6 @@ func (u *Upstream) Listen(ctx context.Context, filter SubscriptionFilter, fn fun
 type upstreamListener struct {
 	upstream   *Upstream
 	subscriber subscriber
-	short      int // consecutive subscriptions on the same connection that ended soon
 
 	mu           sync.Mutex
 	filter       SubscriptionFilter // requested from the server; accepted, once acknowledged
@@ -260,7 +259,10 @@ func (u *Upstream) listen(ctx context.Context, req *Request) (Result, error) {
 	for {
 		conn, err := u.await(ctx, true)
 		if err == nil {
-			err = l.listen(ctx, conn)
+			_ = async.Renew(ctx, firstPause, maxPause, func(time.Duration) bool {
+				err = l.listen(ctx, conn)
+				return err == nil && ctx.Err() == nil && !hasEnded(conn)
+			})
 		}
 		switch {
 		case ctx.Err() != nil:
@@ -268,14 +270,12 @@ func (u *Upstream) listen(ctx context.Context, req *Request) (Result, error) {
 		case err != nil:
 			return nil, err
 		}
-		l.pause(ctx, conn)
 	}
 }
 
 // listen subscribes on a connection and returns when the subscription has ended. It returns
 // nil if the subscription should be renewed.
 func (l *upstreamListener) listen(ctx context.Context, conn *Conn) error {
-	start := time.Now()
 	inner := l.subscriber.req.derive(MethodListen, mustMarshal(&ListenParams{Notifications: l.filter}))
 	inner.ID = l.subscriber.req.ID
 	n := &changeNotifier{
@@ -288,9 +288,6 @@ func (l *upstreamListener) listen(ctx context.Context, conn *Conn) error {
 		changed: func(ctx context.Context, c Change) error { return l.subscriber.notify(ctx, changeSet{c}) },
 	}
 	_, err := serve(ctx, HandlerFunc(conn.serve), inner, n, l.upstream.opts.Logger)
-	if time.Since(start) >= maxPause {
-		l.short = 0
-	}
 	_, refused := errors.AsType[*Error](err)
 	switch {
 	case !refused || l.isAcknowledged():
@@ -299,17 +296,6 @@ func (l *upstreamListener) listen(ctx context.Context, conn *Conn) error {
 		return l.acknowledge(ctx, SubscriptionFilter{})
 	}
 	return err
-}
-
-// pause waits before the next subscription, unless the connection has ended.
-func (l *upstreamListener) pause(ctx context.Context, conn *Conn) {
-	select {
-	case <-time.After(async.Backoff(firstPause, maxPause, l.short)):
-		l.short++
-	case <-conn.Done():
-		l.short = 0
-	case <-ctx.Done():
-	}
 }
 
 // acknowledge acknowledges the subscription to its sender, with all lists that the sender

@@ -102,7 +102,7 @@ func (ls *mountListeners) catchUp(ack mountAck) {
 	}
 	for _, c := range ls.listener.covered {
 		if c.URI == "" || ack.accepts(c.URI) {
-			ls.listener.addPending(c, "")
+			ls.listener.changes.Add(c)
 		}
 	}
 }

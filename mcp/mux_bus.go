@@ -31,9 +31,10 @@ type bus struct {
 	logger    *slog.Logger
 	hasServed atomic.Bool // the mux has served a request, so clients may know its lists
 
+	outbox *async.Set[Change] // changes to publish
+
 	mu        sync.Mutex
-	outbox    changeSet // changes to publish
-	sending   bool      // flush is running or scheduled
+	sending   bool // flush is running or scheduled
 	listeners int
 	reception *busReceiver // nil if there are no listeners
 }
@@ -54,7 +55,7 @@ func newBus(name string, hub *hub, opts *MuxOptions) *bus {
 		sum := sha256.Sum256([]byte(name))
 		topic = "psi/changes/" + hex.EncodeToString(sum[:])
 	}
-	return &bus{topics: opts.Bus, topic: topic, replica: rand.Text(), hub: hub, logger: opts.Logger}
+	return &bus{topics: opts.Bus, topic: topic, replica: rand.Text(), hub: hub, outbox: newChanges(), logger: opts.Logger}
 }
 
 // markServed records that the mux has served a request. Earlier registrations are not
@@ -73,12 +74,11 @@ type busMessage struct {
 }
 
 // Limits on publishing: the interval between publications, the longest pause before an attempt
-// to publish or to subscribe is repeated, the number of pending changes, the size of a message
-// in bytes, and how long a failed publication is retried.
+// to publish or to subscribe is repeated, the size of a message in bytes, and how long a failed
+// publication is retried.
 const (
 	busInterval   = 100 * time.Millisecond
 	maxBusPause   = 5 * time.Second
-	maxOutbox     = 1024
 	maxBusMessage = 3900 // for the changes, without what surrounds them
 	busPatience   = time.Minute
 )
@@ -90,13 +90,7 @@ func (b *bus) publish(changes changeSet) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, c := range changes {
-		if len(b.outbox) >= maxOutbox {
-			b.outbox = nil
-			c = Change{} // anything may have changed
-		}
-		b.outbox.add(c)
-	}
+	b.outbox.Add(changes...)
 	if !b.sending {
 		b.sending = true
 		go b.flush()
@@ -107,29 +101,29 @@ func (b *bus) publish(changes changeSet) {
 // that changes are batched.
 func (b *bus) flush() {
 	b.mu.Lock()
-	changes := b.outbox
-	b.outbox, b.sending = nil, len(changes) > 0
+	changes, all := b.outbox.Drain()
+	b.sending = all || len(changes) > 0
 	b.mu.Unlock()
-	if len(changes) == 0 {
+	if !all && len(changes) == 0 {
 		return
 	}
-	for _, m := range b.messages(changes) {
+	for _, m := range b.messages(changes, all) {
 		b.send(m)
 	}
 	time.AfterFunc(busInterval, b.flush)
 }
 
 // messages encodes changes in as few messages as possible.
-func (b *bus) messages(changes changeSet) (messages [][]byte) {
-	all := [][]byte{mustMarshal(busMessage{From: b.replica, All: true})}
-	if changes.has(Change{}) {
-		return all
+func (b *bus) messages(changes []Change, all bool) (messages [][]byte) {
+	everything := [][]byte{mustMarshal(busMessage{From: b.replica, All: true})}
+	if all {
+		return everything
 	}
 	m, size := busMessage{From: b.replica}, 0
 	for _, c := range changes {
 		length := len(mustMarshal(c)) + 1
 		if length > maxBusMessage {
-			return all
+			return everything
 		}
 		if size+length > maxBusMessage {
 			messages = append(messages, mustMarshal(m))
@@ -218,19 +212,19 @@ func (b *bus) removeListener() {
 
 // receive passes the changes of other replicas to the hub until ctx is done.
 func (b *bus) receive(ctx context.Context, r *busReceiver) {
-	for n := 0; ctx.Err() == nil; n++ {
+	_ = async.Renew(ctx, busInterval, maxBusPause, func(time.Duration) bool {
 		err := b.receiveOnce(ctx, r)
 		if err != nil && ctx.Err() == nil {
 			b.logger.Warn("mcp: changes at other replicas are not received", "error", err)
 		}
 		b.mu.Lock()
+		defer b.mu.Unlock()
 		r.missed = true
 		if isDone(r.ready) {
-			r.ready, n = make(chan struct{}), 0
+			r.ready = make(chan struct{})
 		}
-		b.mu.Unlock()
-		_ = async.Sleep(ctx, async.Backoff(busInterval, maxBusPause, n))
-	}
+		return true
+	})
 }
 
 // receiveOnce subscribes to the topic and receives until the subscription fails or ctx is
@@ -290,6 +284,6 @@ func (h *hub) publishAll() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for l := range h.listeners {
-		l.addAll()
+		l.changes.AddAll()
 	}
 }

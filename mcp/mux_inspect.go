@@ -120,7 +120,9 @@ func (h *hub) subscriptions() []seam.Subscription {
 }
 
 func (l *listener) subscription() seam.Subscription {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return seam.Subscription{Caller: l.subject, Covers: len(l.covered), Waiting: len(l.pending)}
+	waiting, all := l.changes.Len()
+	if all {
+		waiting = len(l.covered)
+	}
+	return seam.Subscription{Caller: l.subject, Covers: len(l.covered), Waiting: waiting}
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -36,7 +37,7 @@ func (g *registry) listen(ctx context.Context, req *Request) (Result, error) {
 			s.mounts.catchUp(ack)
 		case <-s.listener.remounted:
 			s.mounts.refresh(ctx)
-		case <-s.listener.wake:
+		case <-s.listener.changes.Wake():
 			if err := s.sendVisible(ctx); err != nil && !errors.Is(context.Cause(ctx), ErrClosed) {
 				return nil, err
 			}
@@ -125,7 +126,7 @@ type hub struct {
 	interval  time.Duration // minimum time between two announcements of changes to the same list
 	perCaller int           // maximum number of listeners of an authenticated caller
 
-	mu        sync.Mutex // acquired before listener.mu
+	mu        sync.Mutex
 	listeners map[*listener]struct{}
 	callers   map[string]int       // number of listeners of each authenticated caller
 	announced map[Change]time.Time // when a change of each list was last announced
@@ -199,7 +200,7 @@ func (h *hub) announce(a announcement) {
 	defer h.mu.Unlock()
 	if a.remounted {
 		for l := range h.listeners {
-			wake(l.remounted)
+			async.Wake(l.remounted)
 		}
 	}
 	for _, c := range a.changes {
@@ -237,31 +238,32 @@ func (h *hub) announceLocked(c Change) {
 	}
 }
 
-// Limits on the pending changes of a listener. Beyond them, only the subscribed directory is
-// reported, not the URIs below it.
+// Limits on the changes that wait to be sent to one subscription. Beyond them, everything
+// counts as changed.
 const (
 	maxUpdates     = 1024
 	maxUpdateBytes = 256 << 10
 )
 
+// newChanges returns an empty set of changes.
+func newChanges() *async.Set[Change] {
+	return async.NewSet(maxUpdates, maxUpdateBytes, compareChanges, func(c Change) int { return len(c.URI) })
+}
+
 // A listener collects the changes covered by one subscription until they are sent. It covers
 // nothing until [hub.cover] is called.
 type listener struct {
-	caller      string        // its key, or "" if it is not authenticated
-	subject     string        // of the caller
-	covered     changeSet     // with the URIs as subscribed to
-	directories bool          // some of the subscribed URIs are directories, which cover the URIs below them
-	canonical   spellings     // subscribed URIs that are not in canonical form, by that form; usually empty
-	wake        chan struct{} // signalled when there are changes to drain
+	caller      string    // its key, or "" if it is not authenticated
+	subject     string    // of the caller
+	covered     changeSet // with the URIs as subscribed to
+	directories bool      // some of the subscribed URIs are directories, which cover the URIs below them
+	canonical   spellings // subscribed URIs that are not in canonical form, by that form; usually empty
+	changes     *async.Set[Change]
 	remounted   chan struct{} // signalled when the mounts have changed
-
-	mu      sync.Mutex
-	pending changeSet
-	bytes   int // total size of the pending URIs
 }
 
 func newListener(p *Principal) *listener {
-	l := &listener{caller: p.Key(), wake: make(chan struct{}, 1), remounted: make(chan struct{}, 1)}
+	l := &listener{caller: p.Key(), changes: newChanges(), remounted: make(chan struct{}, 1)}
 	if p != nil {
 		l.subject = p.Subject
 	}
@@ -287,7 +289,7 @@ func (l *listener) add(c Change) {
 func (l *listener) addBelow(c Change, end int) (covered bool) {
 	form := Change{c.Method, c.URI[:end]}
 	if covered = l.covered.has(form); covered {
-		l.addPending(form, c.URI[end:])
+		l.changes.Add(c)
 	}
 	for _, uri := range l.canonical[form.URI] {
 		covered = true
@@ -295,32 +297,9 @@ func (l *listener) addBelow(c Change, end int) (covered bool) {
 		if uritemplate.Normal(uri) != form.URI {
 			rest = "" // below a directory that is encoded without need, the URI might not be found
 		}
-		l.addPending(Change{c.Method, uri}, rest)
+		l.changes.Add(Change{c.Method, uri + rest})
 	}
 	return covered
-}
-
-// addPending adds the change of the URI that consists of the subscribed URI of covering and
-// rest.
-func (l *listener) addPending(covering Change, rest string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	c := Change{covering.Method, covering.URI + rest}
-	if len(l.pending) >= maxUpdates || l.bytes+len(c.URI) > maxUpdateBytes {
-		c = covering
-	}
-	if !l.pending.has(c) {
-		l.pending.add(c)
-		l.bytes += len(c.URI)
-	}
-	wake(l.wake)
-}
-
-// addAll adds everything that is subscribed to.
-func (l *listener) addAll() {
-	for _, c := range l.covered {
-		l.addPending(c, "")
-	}
 }
 
 // covering returns the subscribed change that covers a pending one: c itself, or the change
@@ -339,11 +318,11 @@ func (l *listener) covering(c Change) Change {
 
 // drain removes and returns the pending changes.
 func (l *listener) drain() changeSet {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	s := l.pending
-	l.pending, l.bytes = nil, 0
-	return s
+	changes, all := l.changes.Drain()
+	if all {
+		return slices.Clone(l.covered)
+	}
+	return changes
 }
 
 // listenAgain calls listen, which serves one subscription, until ctx is done, the
@@ -352,21 +331,10 @@ func (l *listener) drain() changeSet {
 // another one after a pause. Changes in between are unknown: if again is true, anything
 // may have changed before the acknowledgement.
 func listenAgain(ctx context.Context, listen func(again bool) error) {
-	pauses := 0 // since the last subscription that lasted
-	for again := false; ; again = true {
-		began := time.Now()
-		err := listen(again)
-		if CodeOf(err) == CodeMethodNotFound || errors.Is(err, ErrClosed) {
-			return
-		}
-		if time.Since(began) > maxPause {
-			pauses = 0
-		}
-		if async.Sleep(ctx, async.Backoff(firstPause, maxPause, pauses)) != nil {
-			return
-		}
-		pauses++
-	}
+	_ = async.Renew(ctx, firstPause, maxPause, func(after time.Duration) bool {
+		err := listen(after > 0)
+		return CodeOf(err) != CodeMethodNotFound && !errors.Is(err, ErrClosed)
+	})
 }
 
 // The minimum and maximum pause before a subscription is retried.

@@ -2,5 +2,6 @@
 // SPDX-License-Identifier: MIT
 
 // Package async contains what goroutines of all packages share: waiting with a context,
-// one execution for many callers, responses that are awaited, and counting what is in flight.
+// renewing subscriptions, values that wait for a receiver, one execution for many callers,
+// responses that are awaited, and counting what is in flight.
 package async

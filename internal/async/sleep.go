@@ -38,3 +38,24 @@ func Backoff(first, most time.Duration, n int) time.Duration {
 func Jitter(d time.Duration) time.Duration {
 	return d - rand.N(d/2+1) //nolint:gosec // it is no secret
 }
+
+// Renew calls serve, which serves one subscription, until serve returns false, in which case
+// Renew returns nil, or until ctx is done, in which case it returns the cause. The pause between
+// two calls is first, and doubles up to most; after a subscription that lasted longer than most,
+// it is first again. serve gets the pause before the call, 0 for the first one.
+func Renew(ctx context.Context, first, most time.Duration, serve func(after time.Duration) (again bool)) error {
+	var after time.Duration
+	for n := 0; ; n++ {
+		began := time.Now()
+		if !serve(after) {
+			return nil
+		}
+		if time.Since(began) > most {
+			n = 0
+		}
+		after = Backoff(first, most, n)
+		if err := Sleep(ctx, after); err != nil {
+			return err
+		}
+	}
+}

@@ -34,17 +34,10 @@ func (m *Manager) hint(id string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if r := m.running[id]; r != nil {
-		wake(r.poked)
+		async.Wake(r.poked)
 	}
 	for w := range m.watchers[id] {
-		w.add(id)
-	}
-}
-
-func wake(c chan<- struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
+		w.Add(id)
 	}
 }
 
@@ -52,24 +45,27 @@ func wake(c chan<- struct{}) {
 // read the record. It must not renew the lease: a renewal is itself a hint, and a waiting
 // task would write continuously.
 func (m *Manager) receiveHints() {
-	for async.Sleep(m.ctx, 0) == nil {
-		sub, err := m.store.Subscribe(m.ctx, m.topic())
-		if err != nil {
-			_ = async.Sleep(m.ctx, m.opts.PollInterval) // meanwhile, tasks are polled
-			continue
+	// Between two subscriptions, tasks are polled.
+	_ = async.Renew(m.ctx, m.opts.PollInterval, m.opts.PollInterval, func(time.Duration) bool {
+		m.receiveHintsOnce()
+		return true
+	})
+}
+
+// receiveHintsOnce receives hints until the subscription or the Manager ends.
+func (m *Manager) receiveHintsOnce() {
+	sub, err := m.store.Subscribe(m.ctx, m.topic())
+	if err != nil {
+		return
+	}
+	defer sub.Close()
+	for {
+		message, err := sub.Next(m.ctx)
+		if err == nil {
+			m.receiveHint(string(message))
+		} else if !errors.Is(err, store.ErrOverflow) {
+			return
 		}
-		stop := context.AfterFunc(m.ctx, func() { _ = sub.Close() })
-		for {
-			message, err := sub.Next(m.ctx)
-			if err == nil {
-				m.receiveHint(string(message))
-			} else if !errors.Is(err, store.ErrOverflow) {
-				break
-			}
-		}
-		stop()
-		_ = sub.Close()
-		_ = async.Sleep(m.ctx, m.opts.PollInterval)
 	}
 }
 

@@ -6,10 +6,13 @@ package tasks
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/go-psi/psi/internal/async"
 	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/internal/strictjson"
 	"github.com/go-psi/psi/internal/tasking"
@@ -19,29 +22,11 @@ import (
 // maxWatched bounds the number of tasks in one subscription.
 const maxWatched = 1000
 
-// A watcher collects the changed tasks of one subscription.
-type watcher struct {
-	wake chan struct{}
+// A watcher collects the IDs of the changed tasks of one subscription.
+type watcher = async.Set[string]
 
-	mu      sync.Mutex
-	changed map[string]struct{}
-}
-
-func (w *watcher) add(ids ...string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, id := range ids {
-		w.changed[id] = struct{}{}
-	}
-	wake(w.wake)
-}
-
-func (w *watcher) drain() map[string]struct{} {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	changed := w.changed
-	w.changed = map[string]struct{}{}
-	return changed
+func newWatcher() *watcher {
+	return async.NewSet(maxWatched, math.MaxInt, strings.Compare, func(string) int { return 0 })
 }
 
 // listen serves subscriptions/listen with taskIds: in addition to the notifications of the
@@ -65,7 +50,7 @@ func (m *Manager) listen(ctx context.Context, next mcp.Handler, req *mcp.Request
 	if len(ids) > maxWatched {
 		return nil, mcp.Errorf(mcp.CodeInvalidParams, "params.notifications.taskIds has %d IDs; the limit is %d", len(ids), maxWatched)
 	}
-	w := &watcher{wake: make(chan struct{}, 1), changed: map[string]struct{}{}}
+	w := newWatcher()
 	own, err := m.watch(ctx, req, w, ids)
 	if err != nil {
 		return nil, clientError(err)
@@ -77,7 +62,7 @@ func (m *Manager) listen(ctx context.Context, next mcp.Handler, req *mcp.Request
 	defer pushing.Wait()
 	defer cancel()
 	sender := &taskSender{req: req, ids: own, acknowledged: sync.OnceFunc(func() {
-		w.add(own...)
+		w.Add(own...)
 		pushing.Go(func() { m.push(ctx, req, w, own) })
 	})}
 	inner := core.Detach(req)
@@ -127,10 +112,11 @@ func (m *Manager) push(ctx context.Context, req *mcp.Request, w *watcher, ids []
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			w.add(ids...)
-		case <-w.wake:
+			w.Add(ids...)
+		case <-w.Wake():
 		}
-		for id := range w.drain() {
+		changed, _ := w.Drain() // there is room for all tasks of the subscription
+		for _, id := range changed {
 			m.pushTask(ctx, req, id, sent)
 		}
 	}

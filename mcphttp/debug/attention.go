@@ -4,9 +4,13 @@
 package debug
 
 import (
+	"math"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/go-psi/psi/internal/async"
 )
 
 // linger is how long the server is observed after the last request for the page.
@@ -24,13 +28,11 @@ type attention struct {
 	forever  bool
 }
 
-// A watcher is a page that is updated live.
-type watcher struct {
-	wake chan struct{} // receives a value after an event was added
+// A watcher collects the events for a page that is updated live.
+type watcher = async.Set[string]
 
-	mu     sync.Mutex
-	events map[string]bool
-}
+// maxEvents is more than there are.
+const maxEvents = 16
 
 func (a *attention) init(start func() (stop func())) {
 	a.start, a.watchers = start, map[*watcher]struct{}{}
@@ -75,7 +77,7 @@ func (a *attention) watch() (*watcher, bool) {
 		return nil, false
 	}
 	a.extendLocked()
-	w := &watcher{wake: make(chan struct{}, 1), events: map[string]bool{}}
+	w := async.NewSet(maxEvents, math.MaxInt, strings.Compare, func(string) int { return 0 })
 	a.watchers[w] = struct{}{}
 	return w, true
 }
@@ -107,27 +109,8 @@ func (a *attention) announce(event string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for w := range a.watchers {
-		w.add(event)
+		w.Add(event)
 	}
-}
-
-func (w *watcher) add(event string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.events[event] = true
-	select {
-	case w.wake <- struct{}{}:
-	default:
-	}
-}
-
-// drain returns the events since the last call of drain.
-func (w *watcher) drain() map[string]bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	events := w.events
-	w.events = map[string]bool{}
-	return events
 }
 
 // shutdowns ends the event streams of HTTP servers that shut down. Otherwise, Shutdown would wait

@@ -5,9 +5,7 @@ package debug
 
 import (
 	"context"
-	"maps"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/tmaxmax/go-sse"
@@ -72,8 +70,9 @@ func (s *eventStream) watch(ctx context.Context, p *page, w *watcher, shutdown <
 			return
 		case <-shutdown:
 			return
-		case <-w.wake:
-			for _, event := range slices.Sorted(maps.Keys(w.drain())) {
+		case <-w.Wake():
+			events, _ := w.Drain()
+			for _, event := range events {
 				s.send(&sse.Message{Type: sse.Type(event)})
 			}
 		case <-ticker.C:
