@@ -134,7 +134,7 @@ func BenchmarkLegacyStream(b *testing.B) {
 func TestAllocations(t *testing.T) {
 	type budget struct{ modern, legacy float64 }
 	body, h := addCall()
-	for accept, budget := range map[string]budget{"application/json, text/event-stream": {24, 27}, "text/event-stream": {29, 32}} {
+	for accept, budget := range map[string]budget{"application/json, text/event-stream": {20, 22}, "text/event-stream": {25, 27}} {
 		handler := newHandler(t, adder(), nil)
 		for era, test := range map[string]struct {
 			*caller

@@ -73,8 +73,8 @@ type eventPlace struct {
 
 // resume continues the stream of a request after a position.
 func (h *legacyHandler) resume(r *http.Request, s *session, out *eventWriter, name string, position uint64) {
-	ctx, cancel := context.WithCancel(r.Context())
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
 	st := s.streamOf(name)
 	if st == nil { // it has ended
 		events, ok := h.sessions.kept.after(s, name, position)
@@ -86,14 +86,15 @@ func (h *legacyHandler) resume(r *http.Request, s *session, out *eventWriter, na
 		out.Start()
 		return
 	}
-	if st.attach(out, position, cancel) != nil {
+	if st.attach(out, position, func() { cancel(nil) }) != nil {
 		out.Replace(writeTrimmed)
 		return
 	}
 	defer st.detach(out)
 	st.Beat() // sends the response header
-	defer h.startHeartbeat(st).Stop()
-	defer context.AfterFunc(h.Killed, cancel)()
+	f := &inFlight{cancel: cancel, response: st}
+	h.InFlight.add(f)
+	defer h.InFlight.remove(f)
 	<-ctx.Done()
 }
 
@@ -135,7 +136,7 @@ type listener struct {
 	out       *eventWriter // nil if it is detached
 	ctx       context.Context
 	cancel    context.CancelCauseFunc
-	heartbeat *heartbeat
+	heartbeat inFlight
 	hasLeft   atomic.Bool // the client has disconnected, or its authentication has expired
 }
 
@@ -162,9 +163,7 @@ func (h *legacyHandler) listen(r *http.Request, s *session, out *eventWriter, pl
 
 // finish ends the response. A GET that never took over the stream ends with an empty stream.
 func (l *listener) finish() {
-	if l.heartbeat != nil {
-		l.heartbeat.Stop()
-	}
+	l.handler.InFlight.remove(&l.heartbeat)
 	l.stream.detach(l.out)
 	l.out.Start()
 }
@@ -184,7 +183,8 @@ func (l *listener) ready() {
 		return
 	case !l.isDetached:
 		l.handler.beatNow(l.stream) // the header, with a comment: some proxies hold it back until there is a body
-		l.heartbeat = l.handler.startHeartbeat(l.stream)
+		l.heartbeat.response = l.stream
+		l.handler.InFlight.add(&l.heartbeat)
 	}
 	hasMoved := !l.isDetached && l.handler.sessions.tookOver(l.session)
 	if before != nil {

@@ -221,11 +221,14 @@ func (h *legacyHandler) delete(w http.ResponseWriter, r *http.Request, s *sessio
 
 // A reply is the response to a call of a session.
 type reply struct {
+	inFlight
+
 	session  *session
 	call     *server.Call
 	values   httpValues
-	isOpened bool // the call is a handshake that has succeeded
-	isAbsent bool // it has no client; guarded by sessions.mu
+	stream   stream // of the response
+	isOpened bool   // the call is a handshake that has succeeded
+	isAbsent bool   // it has no client; guarded by sessions.mu
 }
 
 // answer serves a call and writes the response: as JSON if nothing was sent before it, and
@@ -243,7 +246,8 @@ func (h *legacyHandler) answer(w http.ResponseWriter, r *http.Request, c *reply)
 	out := h.newEventWriter(w, r)
 	defer out.Close()
 	defer h.sessions.setAbsent(c, false)
-	st := &stream{session: c.session, call: c, sessions: h.sessions, out: out}
+	st := &c.stream
+	st.session, st.call, st.sessions, st.out = c.session, c, h.sessions, out
 	defer context.AfterFunc(r.Context(), func() {
 		if may.Stream {
 			st.detach(out) // does nothing if the client has come back already
@@ -259,10 +263,11 @@ func (h *legacyHandler) answer(w http.ResponseWriter, r *http.Request, c *reply)
 		return
 	}
 	c.values.Stream = st
-	heartbeat := h.startHeartbeat(st)
-	defer heartbeat.Stop() // even if the handler panics
+	c.response = st
+	h.InFlight.add(&c.inFlight)
+	defer h.InFlight.remove(&c.inFlight) // even if the handler panics
 	buf.B = c.serve(buf.B, st)
-	heartbeat.Stop()
+	h.InFlight.remove(&c.inFlight)
 	err := h.finishCall(ctx, out, c)
 	if (may.JSON || err != nil || c.lacksScope()) && st.closeUnused() {
 		out.Replace(func(w http.ResponseWriter) { c.writeJSON(ctx, w, buf.B, err) })

@@ -53,6 +53,7 @@ type sseSession struct {
 	legacy *server.Session
 	out    *eventWriter
 	cancel context.CancelFunc // ends the stream
+	stream inFlight
 
 	initialized    chan struct{} // closed after the handshake
 	setInitialized func()
@@ -62,6 +63,7 @@ type sseSession struct {
 
 func newSSESession(legacy *server.Session, out *eventWriter, cancel context.CancelFunc) *sseSession {
 	s := &sseSession{legacy: legacy, out: out, cancel: cancel, initialized: make(chan struct{}), listening: make(chan struct{})}
+	s.stream.response, s.stream.cancel = s, func(error) { cancel() }
 	s.setInitialized = sync.OnceFunc(func() { close(s.initialized) })
 	s.setListening = sync.OnceFunc(func() { close(s.listening) })
 	return s
@@ -139,7 +141,6 @@ func (h *SSEHandler) serveStream(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithCancel(withValues(r.Context(), &httpValues{HTTP: r}))
 	defer cancel()
-	defer context.AfterFunc(h.endpoint.Killed, cancel)()
 	defer afterExpiry(r, cancel)()
 	out := h.endpoint.newEventWriter(w, r)
 	defer out.Close()
@@ -177,7 +178,8 @@ func (h *SSEHandler) runSession(ctx context.Context, from server.Origin, s *sseS
 	if s.out.Send(typedEvent("endpoint", messages)) != nil {
 		return
 	}
-	defer h.endpoint.startHeartbeat(s).Stop()
+	h.endpoint.InFlight.add(&s.stream)
+	defer h.endpoint.InFlight.remove(&s.stream)
 	defer s.setListening()
 	select {
 	case <-ctx.Done():

@@ -27,8 +27,10 @@ type endpoint struct {
 	Server *server.Server
 	// Requests tracks the HTTP requests in flight, and the work that continues after them.
 	Requests async.Tracker
+	// InFlight lists what is served, which Kill cancels, and keeps responses alive.
+	InFlight inFlightList
 	// Close cancels Closing, which ends subscriptions and the streams of sessions. Kill
-	// cancels Killed, which ends all other requests.
+	// cancels Killed.
 	Closing, Killed context.Context
 
 	close, kill context.CancelCauseFunc
@@ -43,6 +45,7 @@ func newEndpoint(h mcp.Handler, o *Options) *endpoint {
 	e.Server = server.New(&abortHandler{h}, &server.Options{AskTimeout: o.Sessions.AskTimeout, KeepAlive: o.Sessions.KeepAlive, Logger: o.Logger})
 	e.Closing, e.close = context.WithCancelCause(context.Background())
 	e.Killed, e.kill = context.WithCancelCause(context.Background())
+	e.InFlight.interval, e.InFlight.beat = e.Heartbeat, e.beat
 	return e
 }
 
@@ -75,8 +78,11 @@ func (e *endpoint) Close() (drained <-chan struct{}) {
 	return drained
 }
 
-// Kill cancels Killed.
-func (e *endpoint) Kill() { e.kill(mcp.ErrClosed) }
+// Kill cancels Killed and everything that is served.
+func (e *endpoint) Kill() {
+	e.kill(mcp.ErrClosed)
+	e.InFlight.kill()
+}
 
 // receive checks a request and reads its body. If the request is refused, receive writes
 // the response and returns false. A request whose body has not arrived does not count as in

@@ -26,35 +26,29 @@ func serveModern(e *endpoint, w http.ResponseWriter, r *http.Request, c *server.
 	if !ok {
 		return
 	}
-	ctx, cancel := context.WithCancelCause(modernContext(e, r, isListen))
+	parent := context.Background()
+	if isListen {
+		parent = e.Closing
+	}
+	re := &modernReply{
+		eventWriter: eventWriter{Writer: w, Request: r, Timeout: e.WriteTimeout, Logger: e.Logger},
+		accepted:    accepted, context: serverContext{parent, httpValues{HTTP: r}},
+	}
+	ctx, cancel := context.WithCancelCause(&re.context)
 	defer cancel(nil)
 	defer context.AfterFunc(r.Context(), func() { cancel(disconnectCause(r)) })()
 	if isListen {
 		defer afterExpiry(r, func() { cancel(context.DeadlineExceeded) })()
 	}
-	re := &modernReply{eventWriter: eventWriter{Writer: w, Request: r, Timeout: e.WriteTimeout, Logger: e.Logger}, accepted: accepted}
+	re.cancel = cancel
 	if accepted.Stream {
-		defer e.startHeartbeat(re).Stop()
+		re.response = re
 	}
+	e.InFlight.add(&re.inFlight)
+	defer e.InFlight.remove(&re.inFlight)
 	c.Enter(ctx, nil)
 	c.Serve(re)
 	re.finish(ctx, c)
-}
-
-// modernContext returns the part of a modern request's context that depends on the server:
-// it is done when the server stops waiting for the request. The contexts of subscriptions
-// are done as soon as Shutdown is called.
-//
-// serveModern also cancels the context when the client disconnects, which is how a modern
-// client cancels a request, and the context of a subscription when the caller's
-// authentication expires. The context is not derived from r.Context(), because its cause
-// must be a [*mcp.CancelError] if the client disconnects.
-func modernContext(e *endpoint, r *http.Request, isListen bool) context.Context {
-	server := e.Killed
-	if isListen {
-		server = e.Closing
-	}
-	return &serverContext{Context: server, httpValues: httpValues{HTTP: r}}
 }
 
 // disconnectCause returns why the context of an HTTP request is done. Unless middleware
@@ -71,8 +65,15 @@ func disconnectCause(r *http.Request) error {
 // or a heartbeat is sent before it, an event stream. It implements [server.Sender].
 type modernReply struct {
 	eventWriter
+	inFlight
 
 	accepted formats
+	// context is what the context of the request is derived from. It is done when the server
+	// ends subscriptions; the list of requests in flight ends the others, because a parent that
+	// all contexts have is a lock that all requests take. It is not r.Context(), because the
+	// cause must be a [*mcp.CancelError] if the client disconnects, which is how a modern client
+	// cancels a request.
+	context serverContext
 }
 
 // Send implements [server.Sender].

@@ -237,10 +237,10 @@ func serveUntilHeartbeat(t *testing.T, h *mcphttp.Handler) *hooked {
 	for s := range h.Sessions() {
 		s.Close()
 	}
-	waitFor("mcphttp.(*heartbeat).Stop(", false)
+	waitFor("mcphttp.(*inFlightList).remove(", false)
 	close(released)
 	<-served
-	waitFor("mcphttp.(*heartbeat).fire(", true)
+	waitFor("mcphttp.(*inFlightList).beatOnce(", true)
 	return w
 }
 
