@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/internal/async"
-	"github.com/go-psi/psi/internal/transient"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptrace"
 	"github.com/go-psi/psi/mcp/transport"
@@ -193,7 +192,7 @@ func isTransient(err error) bool {
 			return false
 		}
 	}
-	if says, ok := transient.Says(err); ok {
+	if says, ok := async.SaysTransient(err); ok {
 		return says
 	}
 	if coded, ok := errors.AsType[*mcp.Error](err); ok {

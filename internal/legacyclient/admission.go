@@ -37,7 +37,7 @@ type admission struct {
 // startCall opens the admission for questions until the returned function is called. A call of
 // the program starts the count of questions anew, but not if it is repeated.
 func (s *session) startCall(method string, isRepeated bool) (end func()) {
-	if !mayAsk(method) {
+	if !s.conn.opts.MayAsk(method) {
 		return func() {}
 	}
 	s.mu.Lock()

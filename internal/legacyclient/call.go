@@ -32,7 +32,7 @@ func (s *session) call(ctx context.Context, m *transport.Outgoing) (*transport.M
 // callForwarding sends a request. If forwarding is enabled, questions that the client does
 // not answer become the result of the request.
 func (s *session) callForwarding(ctx context.Context, m *transport.Outgoing) (*transport.Message, error) {
-	if s.conn.opts.Forward && mayAsk(m.Method) {
+	if s.conn.opts.Forward && s.conn.opts.MayAsk(m.Method) {
 		return s.forward(ctx, m)
 	}
 	return s.callInSession(ctx, m)

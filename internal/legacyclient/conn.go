@@ -54,6 +54,9 @@ type Options struct {
 	// the server turns out to speak another one and Pinned is false, the Conn probes.
 	Version string
 	Pinned  bool
+	// MayAsk reports whether a server of the newest revision may ask questions while it
+	// serves a method.
+	MayAsk func(method string) bool
 	// If Forward is set, questions that the client does not answer become the results of
 	// the calls that they are about.
 	Forward bool

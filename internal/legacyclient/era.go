@@ -8,9 +8,9 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/go-psi/psi/internal/async"
 	"github.com/go-psi/psi/internal/revision"
 	"github.com/go-psi/psi/internal/strictjson"
-	"github.com/go-psi/psi/internal/transient"
 	"github.com/go-psi/psi/mcp/transport"
 )
 
@@ -41,7 +41,7 @@ func answersAsOlder(err error, latest string) (older, sure bool) {
 	}
 	r, ok := errors.AsType[*refusal](err)
 	switch {
-	case !ok || transient.Is(err):
+	case !ok || async.IsTransient(err):
 		return false, false
 	case r.response.Code == codeUnsupportedVersion:
 		return namesOnlyOlder(r, latest), true

@@ -34,7 +34,8 @@ func TestChangeWhileAcknowledged(t *testing.T) {
 			close(changed)
 		}
 	}
-	opts := legacyclient.Options{Version: "2025-11-25", Pinned: true, Capabilities: json.RawMessage(`{}`)}
+	mayAsk := func(method string) bool { return method == "tools/call" }
+	opts := legacyclient.Options{MayAsk: mayAsk, Version: "2025-11-25", Pinned: true, Capabilities: json.RawMessage(`{}`)}
 	conn, err := legacyclient.Connect(t.Context(), server, receive, &countingClient{}, opts)
 	if err != nil {
 		t.Fatal(err)

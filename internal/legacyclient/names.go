@@ -62,9 +62,3 @@ func isList(method string) bool {
 	}
 	return false
 }
-
-// mayAsk reports whether a server of the newest revision may ask questions while it serves
-// method (basic/patterns/mrtr).
-func mayAsk(method string) bool {
-	return method == methodCallTool || method == methodGetPrompt || method == methodReadResource
-}

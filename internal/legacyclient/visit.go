@@ -22,7 +22,7 @@ func (s *session) visitsRequired(r *transport.Message, m *transport.Outgoing) *t
 	var data struct {
 		Elicitations []json.RawMessage `json:"elicitations"`
 	}
-	if !mayAsk(m.Method) || strictjson.Unmarshal(r.Error.Data, &data) != nil || len(data.Elicitations) == 0 {
+	if !s.conn.opts.MayAsk(m.Method) || strictjson.Unmarshal(r.Error.Data, &data) != nil || len(data.Elicitations) == 0 {
 		return r
 	}
 	responses := jsonscan.Member(jsonscan.Member(m.Body, "params"), "inputResponses")

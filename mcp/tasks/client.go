@@ -11,9 +11,9 @@ import (
 	"maps"
 	"time"
 
+	"github.com/go-psi/psi/internal/async"
 	"github.com/go-psi/psi/internal/callclock"
 	"github.com/go-psi/psi/internal/made"
-	"github.com/go-psi/psi/internal/transient"
 	"github.com/go-psi/psi/mcp"
 )
 
@@ -336,7 +336,7 @@ func (d *driver) isFinal(err error, failures int) bool {
 	}
 	refused, ok := errors.AsType[*mcp.Error](err)
 	_, busy := mcp.RetryAfter(err)
-	return ok && refused.Code != mcp.CodeInternalError && !busy && !transient.Is(err)
+	return ok && refused.Code != mcp.CodeInternalError && !busy && !async.IsTransient(err)
 }
 
 // report reports a new status message as progress.
