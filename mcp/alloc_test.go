@@ -165,7 +165,7 @@ func busy() *mcp.Mux {
 		return "told", nil
 	}, nil))
 	mux.Tool("asks", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
-		_, err := mcp.Once(ctx, "once", func() (string, error) { return "once", nil })
+		_, err := mcp.Once(ctx, "once", func(context.Context) (string, error) { return "once", nil })
 		if err != nil {
 			return "", err
 		}

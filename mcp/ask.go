@@ -37,7 +37,9 @@ type Question interface {
 
 // Ask asks the client several questions at once and stores each answer in the question's
 // destination. A key identifies a question within a handler call and must be the same every
-// time the handler runs. It is an error to ask two different questions under one key.
+// time the handler runs. It must not contain # or /. A key may be used several times, as in a
+// loop: each use in a run is a question of its own, numbered in the order of use, so the order
+// must be the same every time, too. Goroutines that ask at the same time need different keys.
 //
 // Until every question has been answered, Ask returns an error that the handler must
 // return, possibly wrapped. The client is then asked, and the handler runs again from the
@@ -46,7 +48,8 @@ type Question interface {
 // question or in [Once]. A client can resend its last answers, which runs the handler
 // again, until [MuxOptions.StateTTL] has passed; [MuxOptions.StateStore] prevents that.
 //
-// Ask returns the cause of ctx if ctx is done, whether or not there are answers. It returns
+// Ask returns the cause of ctx if ctx is done, whether or not there are answers. In the
+// function of [Once] it returns an error, because that function does not run again. It returns
 // an error with CodeMissingCapability if the client did not declare the capability that a
 // question needs. It works in tool, prompt and resource handlers registered on a [Mux], in
 // both eras.
@@ -54,6 +57,9 @@ func Ask(ctx context.Context, questions ...Question) error {
 	a, err := askStateFrom(ctx)
 	if err != nil {
 		return err
+	}
+	if step := a.stepOf(ctx); step != "" {
+		return Errorf(CodeInternalError, "the step %q of %s %q asks a question, but steps are not run again with the answer: ask before Once", step, a.req.Method, a.req.Name())
 	}
 	requests := make([]InputRequest, len(questions))
 	for i, q := range questions {
@@ -80,21 +86,31 @@ func Ask(ctx context.Context, questions ...Question) error {
 	return refused
 }
 
-// Once calls fn once per handler call and key, even if the handler runs several times, and
-// returns the same value each time. Concurrent calls with the same key run fn once. The
-// value is part of the encrypted state held by the client: it must encode as JSON, and all
-// values and answers together must fit into [MuxOptions.MaxState]. Errors are not stored.
+// Once runs a step of a handler: it calls fn and remembers the value, and returns the same
+// value whenever the handler runs again. A key identifies a step within a handler call and must
+// be the same every time the handler runs. It must not contain # or /. A key may be used
+// several times, as in a loop: each use in a run is a step of its own, numbered in the order in
+// which they succeed. Goroutines need different keys: using the key of a step that is running
+// is an error.
+//
+// The context of fn is that of the step: the keys of steps inside it are its own, and it cannot
+// ask. Errors of fn are not remembered; the next use of the key is the same step. Values must
+// encode as JSON. Unless the handler runs as a task, they are part of the encrypted state that
+// the client holds, and together with the answers they must fit into [MuxOptions.MaxState].
 //
 // If ctx is done, Once returns the cause of ctx and does not call fn, so that no step begins
 // after the caller has cancelled the call.
-func Once[T any](ctx context.Context, key string, fn func() (T, error)) (T, error) {
+func Once[T any](ctx context.Context, key string, fn func(ctx context.Context) (T, error)) (T, error) {
 	var value T
 	a, err := askStateFrom(ctx)
 	if err != nil {
 		return value, err
 	}
-	raw, err := a.onceValue(ctx, key, func() (json.RawMessage, error) {
-		v, err := fn()
+	if err := checkKey(key); err != nil {
+		return value, err
+	}
+	raw, err := a.onceValue(ctx, a.scoped(ctx, key), func(ctx context.Context) (json.RawMessage, error) {
+		v, err := fn(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -135,9 +151,13 @@ func (e *entry) serveAsking(ctx context.Context, req *Request) (Result, error) {
 // answer, so that the handler fails in every era and with every client.
 func boundQuestions(res Result, err error) (Result, error) {
 	if asked, ok := res.(*InputRequired); ok && len(asked.InputRequests) > maxQuestions {
-		return nil, Errorf(CodeInternalError, "the handler asks %d questions at once; a client answers up to %d", len(asked.InputRequests), maxQuestions)
+		return nil, tooManyQuestions(len(asked.InputRequests))
 	}
 	return res, err
+}
+
+func tooManyQuestions(n int) error {
+	return Errorf(CodeInternalError, "the handler asks %d questions at once; a client answers up to %d", n, maxQuestions)
 }
 
 // askContext is the context of a handler that can ask questions. Each handler has its
@@ -206,8 +226,10 @@ type askState struct {
 	answers map[string]replay.Answer   // of this and earlier rounds, by key
 	unbound map[string]json.RawMessage // answers sent without a state, until the first Ask or Once
 	once    map[string]json.RawMessage // the values of Once, by key
-	running map[string]chan struct{}   // keys of Once functions in progress; closed on return
+	running map[string]bool            // keys of steps in progress, without their numbers
 	asked   map[string]askedQuestion   // questions of this run, answered or not, by key
+	waiting int                        // number of asked questions that are not answered
+	used    struct{ asked, once uses } // uses of keys in this run
 }
 
 // An askedQuestion is a question that the handler asked in this run.
@@ -271,7 +293,8 @@ func (a *askState) loadLocked(ctx context.Context, memory *replay.Memory) error 
 		a.failed = a.readState(ctx, memory)
 	}
 	a.loaded, a.answers, a.once = true, map[string]replay.Answer{}, map[string]json.RawMessage{}
-	a.asked, a.running = map[string]askedQuestion{}, map[string]chan struct{}{}
+	a.asked, a.running = map[string]askedQuestion{}, map[string]bool{}
+	a.used.asked, a.used.once = uses{}, uses{}
 	maps.Copy(a.answers, memory.Answers)
 	maps.Copy(a.once, memory.Once)
 	return a.failed
@@ -309,6 +332,9 @@ func (a *askState) readState(ctx context.Context, memory *replay.Memory) error {
 
 func (a *askState) check(q Question) (InputRequest, error) {
 	r, err := q.inputRequest()
+	if err == nil {
+		err = checkKey(q.questionKey())
+	}
 	if err != nil {
 		return r, err
 	}
@@ -320,12 +346,11 @@ func (a *askState) ask(ctx context.Context, questions []Question, requests []Inp
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	answers := make([]json.RawMessage, len(questions))
+	keys := map[string]bool{} // of this call
 	for i, q := range questions {
-		key, digest := q.questionKey(), requests[i].digest()
-		before, again := a.asked[key]
-		if again && before.digest != digest {
-			return nil, Errorf(CodeInternalError, "the handler asks two different questions under the key %q in %s %q", key, a.req.Method, a.req.Name())
-		}
+		digest := requests[i].digest()
+		key, isNew := a.keyOfLocked(q.questionKey(), digest, keys)
+		keys[key] = true
 		if raw, ok := a.unbound[key]; ok {
 			a.answers[key] = replay.Answer{Question: digest, Answer: raw}
 		}
@@ -339,51 +364,67 @@ func (a *askState) ask(ctx context.Context, questions []Question, requests []Inp
 			answers[i] = answer.Answer
 		}
 		a.asked[key] = askedQuestion{requests[i], digest, ok}
+		if isNew && !ok {
+			a.waiting++
+		}
 	}
 	a.unbound = nil
+	if a.waiting > maxQuestions {
+		return nil, tooManyQuestions(a.waiting)
+	}
 	return answers, nil
 }
 
-// onceValue returns the value stored under key. If there is none, it calls fn and stores
-// the result.
-func (a *askState) onceValue(ctx context.Context, key string, fn func() (json.RawMessage, error)) (json.RawMessage, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for ctx.Err() == nil {
-		if raw, ok := a.once[key]; ok {
-			return raw, nil
-		}
-		other := a.running[key]
-		if other == nil {
-			return a.runOnceLocked(ctx, key, fn)
-		}
-		a.mu.Unlock()
-		select {
-		case <-other:
-		case <-ctx.Done():
-		}
-		a.mu.Lock()
+// keyOfLocked returns the numbered key of a question, and whether it is a new use. A handler
+// that asks the question that it waits for once more, although it was told to return, does not
+// use the key again. keys are those of the same Ask, in which each question is a use.
+func (a *askState) keyOfLocked(key, digest string, keys map[string]bool) (_ string, isNew bool) {
+	last := numbered(key, a.used.asked[key])
+	if q, ok := a.asked[last]; ok && !q.answered && q.digest == digest && !keys[last] {
+		return last, false
 	}
-	return nil, context.Cause(ctx)
+	next := a.used.asked.next(key)
+	a.used.asked[key]++
+	return next, true
 }
 
-// runOnceLocked releases a.mu, calls fn and stores its value. It returns with a.mu held.
-func (a *askState) runOnceLocked(ctx context.Context, key string, fn func() (json.RawMessage, error)) (raw json.RawMessage, err error) {
-	done, run := make(chan struct{}), a.run
-	a.running[key], a.unbound = done, nil
+// onceValue returns the value of the next use of a key. If there is none, it calls fn and stores
+// the result.
+func (a *askState) onceValue(ctx context.Context, key string, fn func(context.Context) (json.RawMessage, error)) (json.RawMessage, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.running[key] {
+		return nil, Errorf(CodeInternalError, "the step %q of %s %q is running already: goroutines need steps with different keys", key, a.req.Method, a.req.Name())
+	}
+	next := a.used.once.next(key)
+	raw, ok := a.once[next]
+	if !ok {
+		var err error
+		if raw, err = a.runOnceLocked(ctx, key, next, fn); err != nil {
+			return nil, err
+		}
+	}
+	a.used.once[key]++
+	return raw, nil
+}
+
+// runOnceLocked releases a.mu, calls fn and stores its value under next, the numbered key. It
+// returns with a.mu held.
+func (a *askState) runOnceLocked(ctx context.Context, key, next string, fn func(context.Context) (json.RawMessage, error)) (raw json.RawMessage, err error) {
+	run := a.run
+	a.running[key], a.unbound = true, nil
 	a.mu.Unlock()
 	defer func() { // even if fn panics
 		a.mu.Lock()
 		delete(a.running, key)
-		close(done)
 	}()
-	if raw, err = fn(); err != nil {
+	if raw, err = fn(&stepContext{ctx, a, next}); err != nil {
 		return nil, err
 	}
-	return raw, run.Store(ctx, key, raw, func() {
+	return raw, run.Store(ctx, next, raw, func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		a.once[key] = raw
+		a.once[next] = raw
 	})
 }
 

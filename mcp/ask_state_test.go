@@ -154,7 +154,7 @@ func TestStateExpires(t *testing.T) {
 func TestStateIsSealed(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("ask", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
-		if _, err := mcp.Once(ctx, "secret", func() (string, error) { return "hunter2", nil }); err != nil {
+		if _, err := mcp.Once(ctx, "secret", func(context.Context) (string, error) { return "hunter2", nil }); err != nil {
 			return "", err
 		}
 		first, err := mcp.Elicit[yes](ctx, "k", "First?")
@@ -188,7 +188,7 @@ func TestUnreadableStateFailsEveryUse(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("ask", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
 		for _, key := range []string{"a", "b"} {
-			_, err := mcp.Once(ctx, key, func() (int, error) { return 1, nil })
+			_, err := mcp.Once(ctx, key, func(context.Context) (int, error) { return 1, nil })
 			errs = append(errs, err)
 		}
 		_, err := mcp.Elicit[yes](ctx, "k", "Sure?")
@@ -259,7 +259,7 @@ func TestLargeStateThroughGateways(t *testing.T) {
 	opts := &mcp.MuxOptions{MaxState: 10_000, Logger: quiet().Logger}
 	server := mcp.NewMux("server", "v1", opts)
 	server.Tool("keep", mcp.ToolFunc(func(ctx context.Context, _ none) (int, error) {
-		kept, err := mcp.Once(ctx, "kept", func() (string, error) { return strings.Repeat("x", 9_900), nil })
+		kept, err := mcp.Once(ctx, "kept", func(context.Context) (string, error) { return strings.Repeat("x", 9_900), nil })
 		if err != nil {
 			return 0, err
 		}

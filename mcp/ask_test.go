@@ -63,7 +63,7 @@ func TestAskTwice(t *testing.T) {
 	mux.Tool("book", mcp.ToolFunc(func(ctx context.Context, in struct {
 		City string `json:"city"`
 	}) (string, error) {
-		quote, err := mcp.Once(ctx, "quote", func() (int32, error) { return quoted.Add(1), nil })
+		quote, err := mcp.Once(ctx, "quote", func(context.Context) (int32, error) { return quoted.Add(1), nil })
 		if err != nil {
 			return "", err
 		}
@@ -308,36 +308,34 @@ func TestUnansweredQuestion(t *testing.T) {
 	})
 }
 
-// Goroutines of a handler that call Once with the same key concurrently share one call of
-// the function. Each stops waiting when its context is done.
+// Steps that run at the same time need different keys, because nothing tells them apart when
+// the handler runs again. The error names the key.
 func TestOnceAtTheSameTime(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("t", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
 		running, release := make(chan struct{}), make(chan struct{})
-		value := func(ctx context.Context) (string, error) {
-			return mcp.Once(ctx, "k", func() (string, error) {
+		first := make(chan string)
+		go func() {
+			text, err := mcp.Once(ctx, "k", func(context.Context) (string, error) {
 				close(running)
 				<-release
-				return "shared", nil
+				return "first", nil
 			})
-		}
-		results := make(chan string, 2)
-		for range 2 {
-			go func() {
-				text, err := value(ctx)
-				results <- fmt.Sprint(text, err)
-			}()
-		}
+			first <- fmt.Sprint(text, err)
+		}()
 		<-running
+		never := func(context.Context) (string, error) { return "never", nil }
+		_, concurrent := mcp.Once(ctx, "k", never)
+		other, err := mcp.Once(ctx, "other", func(context.Context) (string, error) { return "other", nil })
 		cancelled, cancel := context.WithCancelCause(ctx)
 		cancel(errCut)
-		_, err := value(cancelled)
+		_, cut := mcp.Once(cancelled, "third", never)
 		close(release)
-		return fmt.Sprint(err, <-results, <-results), nil
+		return fmt.Sprintln(<-first, concurrent, other, err, cut), nil
 	}, nil))
 	res, err := callTool(t, mux, "t", "")
-	if want := fmt.Sprint(errCut, "shared<nil>", "shared<nil>"); err != nil || textOf(res) != want {
-		t.Errorf("got %v, %v, want %q", res, err, want)
+	if want := fmt.Sprintln("first<nil>", `the step "k" of tools/call "t" is running already: goroutines need steps with different keys (code -32603)`, "other", nil, errCut); err != nil || textOf(res) != want {
+		t.Errorf("got %v, %v, want %q", textOf(res), err, want)
 	}
 }
 
@@ -345,7 +343,7 @@ func TestAskOutsideOfAHandler(t *testing.T) {
 	if _, err := mcp.Elicit[yes](t.Context(), "k", "?"); err == nil || mcp.CodeOf(err) != mcp.CodeInternalError {
 		t.Errorf("got %v", err)
 	}
-	if _, err := mcp.Once(t.Context(), "k", func() (int, error) { return 1, nil }); err == nil {
+	if _, err := mcp.Once(t.Context(), "k", func(context.Context) (int, error) { return 1, nil }); err == nil {
 		t.Error("Once worked without a request")
 	}
 }
@@ -530,7 +528,7 @@ func TestFindingCH4ToolCallsATool(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	once := func(value string) mcp.Handler {
 		return mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
-			return mcp.Once(ctx, "k", func() (string, error) { return value, nil })
+			return mcp.Once(ctx, "k", func(context.Context) (string, error) { return value, nil })
 		}, nil)
 	}
 	mux.Tool("a", once("a"))
@@ -547,7 +545,7 @@ func TestFindingCH4ToolCallsATool(t *testing.T) {
 		return textOf(res.(*mcp.CallToolResult)), nil
 	}
 	mux.Tool("sequential", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
-		n, err := mcp.Once(ctx, "k", func() (int32, error) { return ran.Add(1), nil })
+		n, err := mcp.Once(ctx, "k", func(context.Context) (int32, error) { return ran.Add(1), nil })
 		if err != nil {
 			return "", err
 		}
@@ -607,58 +605,45 @@ func TestFindingCM1GoroutineLeftBehind(t *testing.T) {
 	left.Wait()
 }
 
-// Goroutines of a handler that call Once with the same key share one run of its function.
-// If it fails, each of them may retry.
-func TestFindingCM11OnceIsShared(t *testing.T) {
-	var ran atomic.Int32
+// A step that fails is not over: its next use is another attempt, and not a second step.
+func TestFindingCM11OnceIsRetried(t *testing.T) {
+	var attempts int
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("once", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
-		var wg sync.WaitGroup
-		got := make([]int32, 16)
-		for i := range got {
-			wg.Go(func() {
-				for got[i] == 0 {
-					got[i], _ = mcp.Once(ctx, "k", func() (int32, error) {
-						if n := ran.Add(1); n > 1 {
-							return n, nil
-						}
-						return 0, fmt.Errorf("the first fails")
-					})
-				}
-			})
+		pay := func(context.Context) (int, error) {
+			if attempts++; attempts < 3 {
+				return 0, fmt.Errorf("the line is busy")
+			}
+			return attempts, nil
 		}
-		wg.Wait()
-		return fmt.Sprint(got), nil
+		paid, err := mcp.Once(ctx, "pay", pay)
+		for err != nil {
+			paid, err = mcp.Once(ctx, "pay", pay)
+		}
+		_, err = mcp.Elicit[yes](ctx, "sure", "Ship?")
+		return fmt.Sprint("paid in attempt ", paid), err
 	}, nil))
-	res, err := callTool(t, mux, "once", "")
-	if want := "[" + strings.TrimSpace(strings.Repeat("2 ", 16)) + "]"; err != nil || textOf(res) != want || ran.Load() != 2 {
-		t.Errorf("got %+v, %v after %d runs", res, err, ran.Load())
-	}
+	user(map[string]any{"Ship?": yes{true}}).Run(t, mux, func(t *testing.T, c *mcp.Conn) {
+		attempts = 0
+		if got := mustCall(t, c, "once", ""); got != "paid in attempt 3" || attempts != 3 {
+			t.Errorf("got %q after %d attempts", got, attempts)
+		}
+	})
 }
 
-// Asking two different questions under one key is an error.
+// Each use of a key in a run is a question of its own, whatever it asks.
 func TestFindingCM19U6OneKeyTwoQuestions(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("wipe", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
 		if _, err := mcp.Elicit[yes](ctx, "k", "Delete?"); err != nil {
 			return "", err
 		}
-		_, err := mcp.Elicit[yes](ctx, "k", "Really delete everything?")
-		return "deleted", err
+		really, err := mcp.Elicit[yes](ctx, "k", "Really delete everything?")
+		return fmt.Sprint("deleted: ", really.OK), err
 	}, nil))
-	mux.Tool("mixed", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
-		if _, err := mcp.Elicit[yes](ctx, "k", "Delete?"); err != nil {
-			return "", err
-		}
-		roots, err := mcp.Roots(ctx, "k")
-		return fmt.Sprint(roots), err
-	}, nil))
-	user(map[string]any{"Delete?": yes{true}, "Really delete everything?": yes{true}}).Run(t, mux, func(t *testing.T, c *mcp.Conn) {
-		for _, name := range []string{"wipe", "mixed"} {
-			_, err := c.CallTool(t.Context(), tool(name, ""))
-			if mcp.CodeOf(err) != mcp.CodeInternalError || !strings.Contains(err.Error(), `two different questions under the key "k"`) {
-				t.Errorf("%s: got %v", name, err)
-			}
+	user(map[string]any{"Delete?": yes{true}, "Really delete everything?": yes{false}}).Run(t, mux, func(t *testing.T, c *mcp.Conn) {
+		if got := mustCall(t, c, "wipe", ""); got != "deleted: false" {
+			t.Errorf("got %q", got)
 		}
 	})
 }
@@ -701,7 +686,7 @@ func TestFindingCM19StateIsBounded(t *testing.T) {
 	mux.Tool("keep", mcp.ToolFunc(func(ctx context.Context, in struct {
 		N int `json:"n"`
 	}) (string, error) {
-		if _, err := mcp.Once(ctx, "big", func() (string, error) { return strings.Repeat("x", in.N), nil }); err != nil {
+		if _, err := mcp.Once(ctx, "big", func(context.Context) (string, error) { return strings.Repeat("x", in.N), nil }); err != nil {
 			return "", err
 		}
 		_, err := mcp.Elicit[yes](ctx, "k", "Sure?")
@@ -813,7 +798,7 @@ func TestFindingW16UnaskedAnswers(t *testing.T) {
 		return "", err
 	}, nil))
 	mux.Tool("remember", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
-		if _, err := mcp.Once(ctx, "quote", func() (int, error) { return 1, nil }); err != nil {
+		if _, err := mcp.Once(ctx, "quote", func(context.Context) (int, error) { return 1, nil }); err != nil {
 			return "", err
 		}
 		_, err := mcp.Elicit[yes](ctx, "first", "First?")
@@ -872,19 +857,33 @@ func TestFindingU6TheErrorIsNotPassedOn(t *testing.T) {
 	}
 }
 
-// Calling Once twice with one key and different types is an error that names the key.
+// A value that was remembered with another type, because the handler has changed, is an error
+// that names the key. Two steps under one key may differ.
 func TestFindingU6OnceWithTwoTypes(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
+	runs := 0
 	mux.Tool("once", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
-		if _, err := mcp.Once(ctx, "k", func() (int, error) { return 1, nil }); err != nil {
-			return "", err
+		var err error
+		if runs++; runs == 1 {
+			_, err = mcp.Once(ctx, "k", func(context.Context) (int, error) { return 1, nil })
+		} else {
+			_, err = mcp.Once(ctx, "k", func(context.Context) (string, error) { return "one", nil })
 		}
-		return mcp.Once(ctx, "k", func() (string, error) { return "one", nil })
+		if err == nil {
+			_, err = mcp.Once(ctx, "k", func(context.Context) (bool, error) { return true, nil })
+		}
+		if err == nil {
+			_, err = mcp.Elicit[yes](ctx, "sure", "Sure?")
+		}
+		return "", err
 	}, nil))
-	_, err := callTool(t, mux, "once", "")
-	if mcp.CodeOf(err) != mcp.CodeInternalError || !strings.Contains(err.Error(), `under "k"`) {
-		t.Errorf("got %v", err)
-	}
+	user(map[string]any{"Sure?": yes{true}}).Run(t, mux, func(t *testing.T, c *mcp.Conn) {
+		runs = 0
+		_, err := c.CallTool(t.Context(), tool("once", ""))
+		if runs != 2 || mcp.CodeOf(err) != mcp.CodeInternalError || !strings.Contains(err.Error(), `under "k"`) {
+			t.Errorf("got %v after %d runs", err, runs)
+		}
+	})
 }
 
 // The params of a question in a handler's InputRequired must be valid JSON.
@@ -951,7 +950,7 @@ func TestQuestionsOfAnyHandler(t *testing.T) {
 func TestKeysThatAreNotText(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Prompt("ask", mcp.PromptFunc(func(ctx context.Context, _ none) (string, error) {
-		if _, err := mcp.Once(ctx, "\xff", func() (int, error) { return 1, nil }); err != nil {
+		if _, err := mcp.Once(ctx, "\xff", func(context.Context) (int, error) { return 1, nil }); err != nil {
 			return "", err
 		}
 		_, err := mcp.Elicit[yes](ctx, "k", "Sure?")
@@ -983,11 +982,11 @@ func TestFindingV1V3NothingBeginsForACallerThatHasGone(t *testing.T) {
 			return err
 		},
 		"one step": func(ctx context.Context, _ int) error {
-			_, err := mcp.Once(ctx, "k", func() (int, error) { return 1, nil })
+			_, err := mcp.Once(ctx, "k", func(context.Context) (int, error) { return 1, nil })
 			return err
 		},
 		"steps": func(ctx context.Context, i int) error {
-			_, err := mcp.Once(ctx, fmt.Sprint("k", i), func() (int, error) { return i, nil })
+			_, err := mcp.Once(ctx, fmt.Sprint("k", i), func(context.Context) (int, error) { return i, nil })
 			return err
 		},
 	}

@@ -280,7 +280,7 @@ func TestStateBounds(t *testing.T) {
 	ask := func(limit int) *mcp.CallToolResult {
 		mux := mcp.NewMux("m", "v1", &mcp.MuxOptions{MaxState: limit, Logger: quiet().Logger})
 		mux.Tool("t", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
-			text, err := mcp.Once(ctx, "once", func() (string, error) { return strings.Repeat("x", 100), nil })
+			text, err := mcp.Once(ctx, "once", func(context.Context) (string, error) { return strings.Repeat("x", 100), nil })
 			if err != nil {
 				return "", err
 			}

@@ -50,7 +50,7 @@ func ExampleOnce() {
 		Pay bool `json:"pay"`
 	}
 	price := 100
-	fetchPrice := func() (int, error) { return price, nil }
+	fetchPrice := func(context.Context) (int, error) { return price, nil }
 	mux := mcp.NewMux("shop", "v1.0.0", nil)
 	mux.Tool("buy", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
 		quote, err := mcp.Once(ctx, "quote", fetchPrice)
@@ -81,7 +81,7 @@ func ExampleMuxOptions() {
 	newMux := func(key string) *mcp.Mux {
 		mux := mcp.NewMux("greeter", "v1.0.0", &mcp.MuxOptions{StateKeys: [][]byte{[]byte(key)}})
 		mux.Tool("greet", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
-			day, err := mcp.Once(ctx, "day", func() (string, error) { return "Monday", nil })
+			day, err := mcp.Once(ctx, "day", func(context.Context) (string, error) { return "Monday", nil })
 			if err != nil {
 				return "", err
 			}

@@ -152,7 +152,7 @@ func addTools(mux *mcp.Mux) {
 func addAskingTools(mux *mcp.Mux) {
 	add := func(name string, ask func(ctx context.Context) (any, error)) {
 		mux.Tool(name, mcp.ToolFunc(func(ctx context.Context, _ map[string]json.RawMessage) (string, error) {
-			n, err := mcp.Once(ctx, "n", func() (int, error) { return 7, nil })
+			n, err := mcp.Once(ctx, "n", func(context.Context) (int, error) { return 7, nil })
 			if err != nil {
 				return "", err
 			}

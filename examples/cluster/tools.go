@@ -49,7 +49,7 @@ type renderIn struct {
 func render(ctx context.Context, in renderIn) (string, error) {
 	var film []string
 	for i := range in.Scenes {
-		scene, err := mcp.Once(ctx, fmt.Sprint("scene ", i), func() (string, error) {
+		scene, err := mcp.Once(ctx, fmt.Sprint("scene ", i), func(ctx context.Context) (string, error) {
 			select {
 			case <-time.After(500 * time.Millisecond):
 				return strconv.Itoa(i), nil

@@ -76,7 +76,7 @@ type delivery struct {
 }
 
 func order(ctx context.Context, in orderIn) (string, error) {
-	price, err := mcp.Once(ctx, "price", func() (int, error) { return 8 + rand.IntN(5), nil }) //nolint:gosec // prices need no secrecy
+	price, err := mcp.Once(ctx, "price", func(context.Context) (int, error) { return 8 + rand.IntN(5), nil }) //nolint:gosec // prices need no secrecy
 	if err != nil {
 		return "", err
 	}

@@ -100,7 +100,7 @@ type format struct {
 func (f *farm) renderFilm(ctx context.Context, in film) (string, error) {
 	shots := []string{"title", "storm", "chase", "kiss", "credits"}
 	for i, shot := range shots {
-		_, err := mcp.Once(ctx, shot, func() (bool, error) { return true, f.render(ctx, shot) })
+		_, err := mcp.Once(ctx, shot, func(ctx context.Context) (bool, error) { return true, f.render(ctx, shot) })
 		if err != nil {
 			return "", err
 		}

@@ -328,7 +328,7 @@ func TestEndedTaskLeavesNothing(t *testing.T) {
 		})
 	})
 	r.tool("work", func(ctx context.Context) (string, error) {
-		if _, err := mcp.Once(ctx, "step", func() (int, error) { return 1, nil }); err != nil {
+		if _, err := mcp.Once(ctx, "step", func(context.Context) (int, error) { return 1, nil }); err != nil {
 			return "", err
 		}
 		_, err := mcp.Elicit[codec](ctx, "codec", "Which codec?")

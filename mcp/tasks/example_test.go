@@ -18,7 +18,7 @@ type film struct {
 // renderFilm has steps that are not repeated when it is started again.
 func renderFilm(ctx context.Context, in film) (string, error) {
 	for i := range in.Frames {
-		_, err := mcp.Once(ctx, fmt.Sprint("frame ", i), func() (bool, error) { return true, nil }) // render the frame here
+		_, err := mcp.Once(ctx, fmt.Sprint("frame ", i), func(context.Context) (bool, error) { return true, nil }) // render the frame here
 		if err != nil {
 			return "", err
 		}

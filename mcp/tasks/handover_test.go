@@ -20,7 +20,7 @@ func TestQuietTaskDoesNotWrite(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := newReplica(t, store.NewMemory(nil), nil, nil)
 		r.tool("wait", func(ctx context.Context) (string, error) {
-			_, err := mcp.Once(ctx, "step", func() (int, error) { return 1, nil })
+			_, err := mcp.Once(ctx, "step", func(context.Context) (int, error) { return 1, nil })
 			select {
 			case <-ctx.Done():
 				return "", context.Cause(ctx)
@@ -85,7 +85,7 @@ func TestShutdownKeepsTheStepUnderWay(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		shared, steps := store.NewMemory(nil), new(ledger)
 		tool := func(ctx context.Context) (string, error) {
-			_, err := mcp.Once(ctx, "step", func() (int, error) {
+			_, err := mcp.Once(ctx, "step", func(context.Context) (int, error) {
 				steps.run("step")
 				<-time.After(time.Second) // regardless of ctx
 				return 1, nil

@@ -95,8 +95,8 @@ func (k *killing) steps(ctx context.Context, in killed) (string, error) {
 	k.add(func() { k.runs++ })
 	sum := 0
 	for i := range in.Steps {
-		name := fmt.Sprint(in.Task, "/", i)
-		value, err := mcp.Once(ctx, name, func() (int, error) {
+		name := fmt.Sprint(in.Task, ".", i)
+		value, err := mcp.Once(ctx, name, func(context.Context) (int, error) {
 			k.add(func() {
 				k.total++
 				if k.done[name] > 0 {

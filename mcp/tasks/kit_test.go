@@ -299,7 +299,7 @@ func (l *ledger) count(step string) int {
 
 // once runs a step with Once.
 func (l *ledger) once(ctx context.Context, step string) error {
-	_, err := mcp.Once(ctx, step, func() (int, error) { l.run(step); return l.count(step), nil })
+	_, err := mcp.Once(ctx, step, func(context.Context) (int, error) { l.run(step); return l.count(step), nil })
 	return err
 }
 

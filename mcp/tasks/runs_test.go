@@ -463,7 +463,7 @@ var places = map[string]func(t *testing.T, s *site, r *replica) string{
 // audit returns a tool that remembers something.
 func (s *site) audit() mcp.Handler {
 	return mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
-		return mcp.Once(ctx, "audit", func() (string, error) { return "audited", nil })
+		return mcp.Once(ctx, "audit", func(context.Context) (string, error) { return "audited", nil })
 	}, nil)
 }
 

@@ -149,7 +149,7 @@ func TestFindingX8OneCallerCannotFillTheStore(t *testing.T) {
 					r.tool("slow", func(context.Context) (string, error) { <-time.After(time.Second); return large, nil })
 					r.tool("small", func(context.Context) (string, error) { return large[:7<<10], nil })
 					r.tool("once", func(ctx context.Context) (string, error) {
-						_, err := mcp.Once(ctx, "step", func() (string, error) { return large, nil })
+						_, err := mcp.Once(ctx, "step", func(context.Context) (string, error) { return large, nil })
 						<-ctx.Done()
 						return "", errors.Join(err, context.Cause(ctx))
 					})

@@ -93,7 +93,7 @@ func TestTooLarge(t *testing.T) {
 		size := 0
 		r.tool("result", func(context.Context) (string, error) { return strings.Repeat("x", size), nil })
 		r.background.Tool("remember", mcp.HandlerFunc(func(ctx context.Context, _ *mcp.Request) (mcp.Result, error) {
-			_, err := mcp.Once(ctx, "large", func() (string, error) { return strings.Repeat("x", 2<<20), nil })
+			_, err := mcp.Once(ctx, "large", func(context.Context) (string, error) { return strings.Repeat("x", 2<<20), nil })
 			return &mcp.CallToolResult{Content: mcp.Contents{mcp.Text("done")}}, err
 		}))
 		c := r.connect(t)
@@ -150,7 +150,7 @@ func TestPanics(t *testing.T) {
 		add("panic", func(context.Context, *mcp.Request) (mcp.Result, error) { panic("secret") })
 		add("abort", func(context.Context, *mcp.Request) (mcp.Result, error) { panic(mcp.ErrAbortHandler) })
 		add("once", func(ctx context.Context, _ *mcp.Request) (mcp.Result, error) {
-			_, err := mcp.Once(ctx, "step", func() (int, error) { panic("secret") })
+			_, err := mcp.Once(ctx, "step", func(context.Context) (int, error) { panic("secret") })
 			return nil, err
 		})
 		add("nothing", func(context.Context, *mcp.Request) (mcp.Result, error) { return nil, nil })

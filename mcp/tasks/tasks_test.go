@@ -79,7 +79,7 @@ func newFarmWith(t testing.TB, o tasks.Options, opts *tasks.BackgroundOptions) *
 // render has steps that must not be run twice.
 func (f *farm) render(ctx context.Context, in scene) (string, error) {
 	for i := range in.Steps {
-		_, err := mcp.Once(ctx, fmt.Sprint("step ", i), func() (int64, error) { return f.steps.Add(1), nil })
+		_, err := mcp.Once(ctx, fmt.Sprint("step ", i), func(context.Context) (int64, error) { return f.steps.Add(1), nil })
 		if err != nil {
 			return "", err
 		}
@@ -90,7 +90,7 @@ func (f *farm) render(ctx context.Context, in scene) (string, error) {
 
 // ask asks two questions in one request, and then one more.
 func (f *farm) ask(ctx context.Context, _ struct{}) (string, error) {
-	if _, err := mcp.Once(ctx, "step", func() (int64, error) { return f.steps.Add(1), nil }); err != nil {
+	if _, err := mcp.Once(ctx, "step", func(context.Context) (int64, error) { return f.steps.Add(1), nil }); err != nil {
 		return "", err
 	}
 	var video, audio codec

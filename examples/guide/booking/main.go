@@ -36,7 +36,7 @@ func book(ctx context.Context, in bookIn) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	price, err := mcp.Once(ctx, "price", func() (int, error) { return fetchPrice(ctx, in.Restaurant) })
+	price, err := mcp.Once(ctx, "price", func(ctx context.Context) (int, error) { return fetchPrice(ctx, in.Restaurant) })
 	if err != nil {
 		return "", err
 	}

@@ -101,7 +101,7 @@ func render(ctx context.Context, in in) (string, error) {
 	var text strings.Builder
 	text.WriteString(in.Text)
 	for i := range in.Steps {
-		step, err := mcp.Once(ctx, fmt.Sprint("step ", i), func() (string, error) {
+		step, err := mcp.Once(ctx, fmt.Sprint("step ", i), func(context.Context) (string, error) {
 			sleep(ctx, 300*time.Millisecond)
 			return strconv.Itoa(i), context.Cause(ctx)
 		})

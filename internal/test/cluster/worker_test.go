@@ -83,7 +83,7 @@ func (in stepsIn) run(ctx context.Context, s store.Store) (string, error) {
 		return "", err
 	}
 	for step := range steps {
-		_, err := mcp.Once(ctx, fmt.Sprint("step ", step), func() (int, error) {
+		_, err := mcp.Once(ctx, fmt.Sprint("step ", step), func(context.Context) (int, error) {
 			err := note("begin", step)
 			<-time.After(time.Duration(rand.IntN(300)) * time.Millisecond)
 			return step, err

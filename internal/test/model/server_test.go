@@ -104,7 +104,7 @@ func (w *world) work(ctx context.Context, in arguments) (string, error) {
 
 // ask runs Once and asks two questions.
 func (w *world) ask(ctx context.Context, in arguments) (string, error) {
-	once, err := mcp.Once(ctx, "once", func() (string, error) {
+	once, err := mcp.Once(ctx, "once", func(context.Context) (string, error) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.calls[in.Tag].once++

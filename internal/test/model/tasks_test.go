@@ -182,7 +182,7 @@ func (f *farm) step(ctx context.Context, name string) error {
 	f.mu.Lock()
 	pause := time.Duration(f.rng.IntN(3000)) * time.Millisecond
 	f.mu.Unlock()
-	_, err := mcp.Once(ctx, name, func() (bool, error) {
+	_, err := mcp.Once(ctx, name, func(context.Context) (bool, error) {
 		f.mu.Lock()
 		f.steps[name]++
 		if f.done[name] {

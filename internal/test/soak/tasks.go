@@ -29,7 +29,7 @@ func (s *server) addTasks(mux *mcp.Mux) *tasks.Manager {
 // task over.
 func task(ctx context.Context, in arguments) (string, error) {
 	step := func(key string) error {
-		_, err := mcp.Once(ctx, key, func() (bool, error) {
+		_, err := mcp.Once(ctx, key, func(context.Context) (bool, error) {
 			pause(ctx, time.Duration(in.Pause)*time.Millisecond)
 			return true, context.Cause(ctx)
 		})

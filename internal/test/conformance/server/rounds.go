@@ -21,7 +21,7 @@ func addRounds(mux *mcp.Mux) {
 
 // remembering computes its offer only once, although it runs again after each answer.
 func remembering(ctx context.Context, _ none) (string, error) {
-	offer, err := mcp.Once(ctx, "offer", func() (string, error) { return "state-ok", nil })
+	offer, err := mcp.Once(ctx, "offer", func(context.Context) (string, error) { return "state-ok", nil })
 	if err != nil {
 		return "", err
 	}
