@@ -257,10 +257,12 @@ func TestTrap43ClientCallbacksPanic(t *testing.T) {
 		mux.Tool(name, mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) { return name, ask(ctx) }, nil))
 	}
 	opts := &mcp.ClientOptions{
-		LogLevel:     mcp.LoggingLevelDebug,
-		Elicit:       func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) { panic("elicit") },
-		ElicitURL:    func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) { panic("url") },
-		Sample:       func(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) { panic("sample") },
+		LogLevel:  mcp.LoggingLevelDebug,
+		Elicit:    func(context.Context, *mcp.Conn, *mcp.ElicitParams) (*mcp.ElicitResult, error) { panic("elicit") },
+		ElicitURL: func(context.Context, *mcp.Conn, *mcp.ElicitParams) (*mcp.ElicitResult, error) { panic("url") },
+		Sample: func(context.Context, *mcp.Conn, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+			panic("sample")
+		},
 		Log:          func(context.Context, *mcp.Conn, *mcp.LoggingMessageParams) { panic("log") },
 		Notification: func(context.Context, *mcp.Conn, *mcp.Request) { panic("changed") },
 	}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/go-psi/psi/internal/jsonscan"
@@ -413,6 +414,7 @@ func (a *askState) onceValue(ctx context.Context, key string, fn func(context.Co
 func (a *askState) runOnceLocked(ctx context.Context, key, next string, fn func(context.Context) (json.RawMessage, error)) (raw json.RawMessage, err error) {
 	run := a.run
 	a.running[key], a.unbound = true, nil
+	maps.DeleteFunc(a.used.once, func(used string, _ int) bool { return strings.HasPrefix(used, next+"/") }) // of a failed attempt
 	a.mu.Unlock()
 	defer func() { // even if fn panics
 		a.mu.Lock()

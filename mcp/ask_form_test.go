@@ -46,7 +46,7 @@ func TestFormSchemas(t *testing.T) {
 			return string(answer), err
 		}, nil))
 		asked := ""
-		c := connect(t, mux, &mcp.ClientOptions{Elicit: func(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		c := connect(t, mux, &mcp.ClientOptions{Elicit: func(_ context.Context, _ *mcp.Conn, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			asked = string(p.RequestedSchema)
 			return &mcp.ElicitResult{Action: mcp.ActionDecline}, nil
 		}})

@@ -41,7 +41,7 @@ func TestFindingV1V2KeysInLoops(t *testing.T) {
 		return strings.Join(done, ", "), nil
 	}, nil))
 	asked := 0
-	client := &mcptest.Client{Options: mcp.ClientOptions{Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+	client := &mcptest.Client{Options: mcp.ClientOptions{Elicit: func(context.Context, *mcp.Conn, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 		asked++
 		return mcptest.Accept(yes{asked != 2}), nil
 	}}}
@@ -140,7 +140,7 @@ func TestWrongKeys(t *testing.T) {
 			_, err := mcp.Once(ctx, "order", func(ctx context.Context) (yes, error) { return mcp.Elicit[yes](ctx, "k", "?") })
 			return err
 		},
-		"the handler asks 101 questions at once": func(ctx context.Context) (err error) {
+		"the handler asks 17 questions at once": func(ctx context.Context) (err error) {
 			for i := 0; i < 1000 && (err == nil || strings.Contains(err.Error(), "waiting")); i++ {
 				_, err = mcp.Elicit[yes](ctx, "k", fmt.Sprint(i)) // whose error it should have returned
 			}

@@ -6,8 +6,11 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
+
+	"github.com/go-psi/psi/internal/jsonscan"
 )
 
 // Elicit asks the user to fill in a form with the fields of T, a struct of strings,
@@ -223,6 +226,28 @@ type ElicitResult struct {
 	Action  string          `json:"action"`           // accept, decline or cancel
 	Content json.RawMessage `json:"content,omitzero"` // an object, if accepted in form mode
 }
+
+// AcceptElicit returns the result of a user who has accepted a form, with the values of its
+// fields: content must encode as a JSON object, or be nil for a URL. It is for the functions of
+// [ClientOptions].
+func AcceptElicit(content any) (*ElicitResult, error) {
+	res := &ElicitResult{Action: ActionAccept}
+	if content == nil {
+		return res, nil
+	}
+	raw, err := marshalValue(content)
+	if err == nil && !jsonscan.IsObject(raw) {
+		err = errors.New("it must be an object")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("mcp: the content of the form: %w", err)
+	}
+	res.Content = raw
+	return res, nil
+}
+
+// DeclineElicit returns the result of a user who has declined to answer.
+func DeclineElicit() *ElicitResult { return &ElicitResult{Action: ActionDecline} }
 
 // The actions of an [ElicitResult].
 const (

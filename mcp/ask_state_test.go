@@ -127,7 +127,7 @@ func TestStateIsBound(t *testing.T) {
 		})
 	}
 	t.Run("another method", func(t *testing.T) {
-		p := &mcp.GetPromptParams{Name: "ask", Retry: answered(asked, state).Retry}
+		p := &mcp.GetPromptParams{Name: "ask", Resume: answered(asked, state).Resume}
 		_, _, err := mcptest.Do(t, server, ann.NewRequest(mcp.MethodGetPrompt, p))
 		wantCode(t, err, mcp.CodeInvalidParams)
 	})
@@ -220,7 +220,7 @@ func TestURLsToVisit(t *testing.T) {
 		mux.Tool("ask", mcp.HandlerFunc(func(ctx context.Context, _ *mcp.Request) (mcp.Result, error) {
 			return nil, mcp.ElicitURL(ctx, "k", "?", url)
 		}))
-		client := &mcptest.Client{Options: mcp.ClientOptions{ElicitURL: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) { return nil, nil }}}
+		client := &mcptest.Client{Options: mcp.ClientOptions{ElicitURL: func(context.Context, *mcp.Conn, *mcp.ElicitParams) (*mcp.ElicitResult, error) { return nil, nil }}}
 		res, _, err := mcptest.Do(t, mux, client.NewRequest(mcp.MethodCallTool, tool("ask", "")))
 		if _, asked := res.(*mcp.InputRequired); asked != ok || !ok && !strings.Contains(fmt.Sprint(err), "is not the URL of a page") {
 			t.Errorf("%q: %+v, %v", url, res, err)

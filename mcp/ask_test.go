@@ -32,7 +32,7 @@ type seat struct {
 
 // user returns a client that accepts every form with the content listed under its message.
 func user(contents map[string]any) *mcptest.Client {
-	elicit := func(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+	elicit := func(_ context.Context, _ *mcp.Conn, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 		content, ok := contents[p.Message]
 		switch {
 		case !ok:
@@ -47,7 +47,7 @@ func user(contents map[string]any) *mcptest.Client {
 	return &mcptest.Client{Options: mcp.ClientOptions{
 		Elicit:    elicit,
 		ElicitURL: elicit,
-		Sample: func(_ context.Context, p *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+		Sample: func(_ context.Context, _ *mcp.Conn, p *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
 			said := p.Messages[0].Content[0].(*mcp.TextContent).Text
 			return &mcp.CreateMessageResult{Role: mcp.RoleAssistant, Content: mcp.SamplingContent{mcp.Text("re: " + said)}, Model: "m"}, nil
 		},
@@ -662,7 +662,7 @@ func TestFindingCM19TheQuestionChanges(t *testing.T) {
 		return message, err
 	}, nil))
 	var asked []string
-	client := &mcptest.Client{Options: mcp.ClientOptions{Elicit: func(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+	client := &mcptest.Client{Options: mcp.ClientOptions{Elicit: func(_ context.Context, _ *mcp.Conn, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 		asked = append(asked, p.Message)
 		return mcptest.Accept(yes{true}), nil
 	}}}
@@ -741,7 +741,7 @@ func TestFindingS22StateOfAnotherServer(t *testing.T) {
 			t.Errorf("%s: got %v", test.name, err)
 		}
 	}
-	p := &mcp.GetPromptParams{Name: "ask", Retry: answered(tool("ask", ""), state).Retry}
+	p := &mcp.GetPromptParams{Name: "ask", Resume: answered(tool("ask", ""), state).Resume}
 	_, _, err := mcptest.Do(t, server("one"), client.NewRequest(mcp.MethodGetPrompt, p))
 	wantCode(t, err, mcp.CodeInvalidParams)
 }

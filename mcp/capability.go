@@ -102,13 +102,13 @@ func (c *ClientCapabilities) HasExtension(id string) bool {
 
 // declare adds the extension x, unless it is already declared. It copies c.Extensions
 // first.
-func (c *ClientCapabilities) declare(x ClientExtension) {
-	settings := x.Settings()
+func (c *ClientCapabilities) declare(x *ClientExtension) {
+	settings := x.Settings
 	if settings == nil {
 		settings = json.RawMessage("{}")
 	}
 	c.Extensions = maps.Clone(c.Extensions)
-	c.Extensions.declare(x.ID(), settings)
+	c.Extensions.declare(x.ID, settings)
 }
 
 // ServerCapabilities are the capabilities that a server declares. A nil field means that

@@ -29,8 +29,8 @@ func TestListChanged(t *testing.T) {
 	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		everything := mcp.SubscriptionFilter{ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true}
 		s, changes := listen(t, c, everything)
-		if !s.Accepted.ToolsListChanged || !s.Accepted.PromptsListChanged || !s.Accepted.ResourcesListChanged {
-			t.Fatalf("accepted %+v", s.Accepted)
+		if !s.Accepted().ToolsListChanged || !s.Accepted().PromptsListChanged || !s.Accepted().ResourcesListChanged {
+			t.Fatalf("accepted %+v", s.Accepted())
 		}
 		mux.Tool("new", says(""))
 		next(t, changes, mcp.NotificationToolsListChanged)
@@ -53,7 +53,7 @@ func TestResourceUpdated(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		changes := make(chan mcp.Change, 10)
 		s, err := c.Listen(ctx, mcp.SubscriptionFilter{ResourceSubscriptions: []string{"file:///etc/hosts", "file:///etc/", "other:x"}}, func(change mcp.Change) { changes <- change })
-		if err != nil || !slices.Equal(s.Accepted.ResourceSubscriptions, []string{"file:///etc/hosts", "file:///etc/"}) {
+		if err != nil || !slices.Equal(s.Accepted().ResourceSubscriptions, []string{"file:///etc/hosts", "file:///etc/"}) {
 			t.Fatalf("accepted %+v, %v", s, err)
 		}
 		for _, uri := range []string{"file:///etc/hosts", "file:///etc/fstab"} { // the second through its directory

@@ -27,7 +27,8 @@ type ClientOptions struct {
 
 	// Elicit answers elicitation/create in form mode, ElicitURL answers it in URL mode, and
 	// Sample answers sampling/createMessage. The client declares a capability for each
-	// non-nil function. If a function returns an error, the request is declined and the
+	// non-nil function. c is the connection whose server asks: show the user who asks, for
+	// example the name in [Conn.ServerInfo]. If a function returns an error, the request is declined and the
 	// call that the server asked about fails: a tool call returns a failed result that
 	// contains the error text, and any other call returns an error. On legacy connections
 	// the server decides the outcome; servers built with this package do the same.
@@ -36,15 +37,19 @@ type ClientOptions struct {
 	// information. It should show the URL to the user and ask before opening it. It is also
 	// called for the pages that a server of 2025-11-25 requires with the error -32042; the
 	// call is then repeated, within MaxRounds and MaxQuestions.
-	Elicit    func(ctx context.Context, p *ElicitParams) (*ElicitResult, error)
-	ElicitURL func(ctx context.Context, p *ElicitParams) (*ElicitResult, error)
-	Sample    func(ctx context.Context, p *CreateMessageParams) (*CreateMessageResult, error)
+	Elicit    func(ctx context.Context, c *Conn, p *ElicitParams) (*ElicitResult, error)
+	ElicitURL func(ctx context.Context, c *Conn, p *ElicitParams) (*ElicitResult, error)
+	Sample    func(ctx context.Context, c *Conn, p *CreateMessageParams) (*CreateMessageResult, error)
 	// SampleTools declares that Sample supports tools.
 	SampleTools bool
 	// Roots are the initial roots, with file:// URIs, that a connection returns for
 	// roots/list. [Conn.AddRoots] and [Conn.RemoveRoots] change them. Nil means that the
 	// client does not declare roots.
 	Roots []Root
+	// Middleware is middleware for the requests that the client's connections send, including
+	// the server/discover of the handshake, outermost first. [Conn.Use] adds middleware to one
+	// connection, inside of it.
+	Middleware []Middleware
 	// AnswerMiddleware is middleware applied to the functions above, outermost first. It
 	// sees elicitation/create, sampling/createMessage and roots/list requests.
 	AnswerMiddleware []Middleware
@@ -55,7 +60,7 @@ type ClientOptions struct {
 	Capabilities *ClientCapabilities
 	// Extensions are the protocol extensions that the client supports, such as
 	// [github.com/go-psi/psi/mcp/tasks]. They are declared with every request.
-	Extensions []ClientExtension
+	Extensions []*ClientExtension
 	// Forward is for gateways. The client also declares the capabilities of nil functions,
 	// and returns questions for them, as an [*InputRequired], to the sender of the request
 	// passed to [Conn.ServeMCP].
@@ -119,27 +124,20 @@ type ClientOptions struct {
 }
 
 // A ClientExtension is the client side of a protocol extension.
-type ClientExtension interface {
-	// ID returns the identifier of the extension, such as "io.modelcontextprotocol/tasks".
-	ID() string
-	// Settings returns the settings that the client declares, a JSON object. Nil means
-	// none.
-	Settings() json.RawMessage
+type ClientExtension struct {
+	// ID is the identifier of the extension, such as "io.modelcontextprotocol/tasks".
+	ID string
+	// Settings are the settings that the client declares, a JSON object. Nil means none.
+	Settings json.RawMessage
 	// Middleware returns middleware for the requests of a connection. It sees each request
 	// after the middleware added by [Conn.Use] and before the server can ask questions
-	// about the request.
-	Middleware(c *Conn) Middleware
-}
-
-// ExtensionResults is a [ClientExtension] that defines types for its results. Without it,
-// results of unknown methods and result types are decoded as an [EmptyResult] that holds
-// their members in Extra.
-type ExtensionResults interface {
-	ClientExtension
+	// about the request. Nil means none.
+	Middleware func(c *Conn) Middleware
 	// NewResult returns a pointer to decode the result of a method into, or nil if the
 	// result does not belong to the extension. resultType is "" if the result does not
-	// specify one.
-	NewResult(method, resultType string) Result
+	// specify one. Results of unknown methods and result types are decoded as an
+	// [EmptyResult] that holds their members in Extra. NewResult may be nil.
+	NewResult func(method, resultType string) Result
 }
 
 // A Client connects to servers of any revision. It must be created with [NewClient]. It is
@@ -225,12 +223,10 @@ const makeTransport = "make one with mcphttp.NewTransport, mcpstdio.NewCommand o
 
 var errNoTransport = errors.New("mcp: Connect: the transport is nil; " + makeTransport)
 
-// ConnectVersion connects to a server whose version is known, from an earlier
-// [Conn.Version], without probing. If the server turns out to speak another version, the
-// client probes once, unless [ClientOptions].Version is set. An empty version means
-// unknown.
-func (c *Client) ConnectVersion(ctx context.Context, t transport.Transport, version string) (*Conn, error) {
-	c.mustBeMade()
+// connect connects to a server that is known to speak a version. If it turns out to speak
+// another one, the client probes once, unless [ClientOptions].Version is set. An empty version
+// means unknown.
+func (c *Client) connect(ctx context.Context, t transport.Transport, version string) (*Conn, error) {
 	if t == nil {
 		return nil, errNoTransport
 	}

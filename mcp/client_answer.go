@@ -223,7 +223,7 @@ func (c *Conn) sample(ctx context.Context, req *Request) (Result, error) {
 	if (p.Tools != nil || p.ToolChoice != nil) && !c.client.opts.SampleTools {
 		return nil, badQuestionError{Errorf(CodeInvalidParams, "the client did not declare sampling.tools")}
 	}
-	return answerResult(c.client.opts.Sample(ctx, &p))
+	return answerResult(c.client.opts.Sample(ctx, c, &p))
 }
 
 // isAbsent reports whether a member of an object is missing or null.
@@ -265,7 +265,7 @@ func (c *Conn) elicit(ctx context.Context, req *Request) (Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	res, err := ask(ctx, &p)
+	res, err := ask(ctx, c, &p)
 	if err != nil || res == nil {
 		return answerResult(res, err)
 	}

@@ -28,7 +28,7 @@ func TestQuestionWithdrawnAtOnce(t *testing.T) {
 		said := `[` + fmt.Sprintf(aQuestion, 1) + `,{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"q1"}}]`
 		c := connectTo(t, asks(said, make(chan string, 8)), &mcp.ClientOptions{
 			Version: "2025-11-25", AnswerAnytime: true,
-			Elicit: func(ctx context.Context, _ *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+			Elicit: func(ctx context.Context, _ *mcp.Conn, _ *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 				<-ctx.Done()
 				causes <- context.Cause(ctx)
 				return nil, ctx.Err()
@@ -58,7 +58,7 @@ func TestTooManyQuestions(t *testing.T) {
 		heard := make(chan string, asked)
 		c := connectTo(t, asks(`[`+strings.Join(all, ",")+`]`, heard), &mcp.ClientOptions{
 			Version: "2025-11-25", Logger: quiet().Logger, AnswerAnytime: true,
-			Elicit: func(ctx context.Context, _ *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+			Elicit: func(ctx context.Context, _ *mcp.Conn, _ *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 				open.Add(1)
 				<-ctx.Done()
 				return nil, ctx.Err()
@@ -172,7 +172,7 @@ func counting(opts *mcp.ClientOptions) (counted *mcp.ClientOptions, asked, most 
 	asked, most = new(atomic.Int64), new(atomic.Int64)
 	counted = opts
 	counted.Logger = quiet().Logger
-	counted.Sample = func(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+	counted.Sample = func(context.Context, *mcp.Conn, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
 		asked.Add(1)
 		n := now.Add(1)
 		defer now.Add(-1)
@@ -283,7 +283,7 @@ func TestFindingW10OutcomesOfUnansweredQuestions(t *testing.T) {
 		var texts []string
 		for _, version := range bothEras {
 			c := connect(t, mux, &mcp.ClientOptions{Version: version, Logger: quiet().Logger,
-				Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) { return elicit() }})
+				Elicit: func(context.Context, *mcp.Conn, *mcp.ElicitParams) (*mcp.ElicitResult, error) { return elicit() }})
 			res, err := c.CallTool(t.Context(), tool("t", ""))
 			if err != nil || !res.IsError || !strings.HasPrefix(textOf(res), "the client did not answer a question: ") {
 				t.Errorf("%s, %s: the call returned %+v, %v", version, name, res, err)
@@ -310,7 +310,7 @@ func TestFindingCM14TypedNilInAnAnswer(t *testing.T) {
 	}, nil))
 	for _, content := range []mcp.Content{(*mcp.TextContent)(nil), nil, (*mcp.UnknownContent)(nil), (*mcp.ToolResultContent)(nil)} {
 		for _, version := range bothEras {
-			c := connect(t, mux, &mcp.ClientOptions{Version: version, Sample: func(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+			c := connect(t, mux, &mcp.ClientOptions{Version: version, Sample: func(context.Context, *mcp.Conn, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
 				return &mcp.CreateMessageResult{Role: mcp.RoleAssistant, Model: "m", Content: mcp.SamplingContent{content}}, nil
 			}})
 			if res, err := c.CallTool(t.Context(), tool("t", "")); err == nil && !res.IsError {
@@ -371,7 +371,7 @@ func TestFindingS26URLsOfQuestions(t *testing.T) {
 		})
 		for version, transport := range map[string]transport.Transport{mcp.LatestVersion: memory(t, modern), "2025-11-25": legacy} {
 			seen := ""
-			c := connectTo(t, transport, &mcp.ClientOptions{Version: version, ElicitURL: func(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+			c := connectTo(t, transport, &mcp.ClientOptions{Version: version, ElicitURL: func(_ context.Context, _ *mcp.Conn, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 				seen = "seen " + p.URL
 				return &mcp.ElicitResult{Action: mcp.ActionAccept}, nil
 			}})
@@ -444,8 +444,10 @@ func TestFindingS37W11ListsHaveAnEnd(t *testing.T) {
 
 // A client declares exactly the capabilities that it has functions for or sets explicitly.
 func TestDeclaredCapabilities(t *testing.T) {
-	elicit := func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) { return nil, nil }
-	sample := func(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) { return nil, nil }
+	elicit := func(context.Context, *mcp.Conn, *mcp.ElicitParams) (*mcp.ElicitResult, error) { return nil, nil }
+	sample := func(context.Context, *mcp.Conn, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+		return nil, nil
+	}
 	for want, opts := range map[string]*mcp.ClientOptions{
 		`{}`:                                      {},
 		`{"elicitation":{"form":{}}}`:             {Elicit: elicit},
@@ -476,8 +478,8 @@ func TestDeclaredCapabilities(t *testing.T) {
 
 // A gateway declares its own extensions beside what its client declares.
 func TestForwardedCapabilities(t *testing.T) {
-	elicit := func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) { return nil, nil }
-	for name, extensions := range map[string][]mcp.ClientExtension{"one": {named("example.com/x")}, "none": nil} {
+	elicit := func(context.Context, *mcp.Conn, *mcp.ElicitParams) (*mcp.ElicitResult, error) { return nil, nil }
+	for name, extensions := range map[string][]*mcp.ClientExtension{"one": {{ID: "example.com/x"}}, "none": nil} {
 		mux := mcp.NewMux("m", "v1", quiet())
 		mux.Tool("caps", mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
 			caps := req.ClientCapabilities()
@@ -489,15 +491,6 @@ func TestForwardedCapabilities(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", name, got, want)
 		}
 	}
-}
-
-// named is an extension that does nothing.
-type named string
-
-func (n named) ID() string                { return string(n) }
-func (n named) Settings() json.RawMessage { return nil }
-func (n named) Middleware(*mcp.Conn) mcp.Middleware {
-	return func(next mcp.Handler) mcp.Handler { return next }
 }
 
 // A server may have 16 questions open for each call, of which four are being answered. While it
@@ -521,7 +514,7 @@ func TestQuestionBounds(t *testing.T) {
 			}()
 			c := connectTo(t, transport.FromStream(func(context.Context) (transport.Stream, error) { return stream, nil }), &mcp.ClientOptions{
 				Version: "2025-11-25", Logger: quiet().Logger, AnswerAnytime: true,
-				Elicit: func(ctx context.Context, _ *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+				Elicit: func(ctx context.Context, _ *mcp.Conn, _ *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 					began <- struct{}{}
 					<-ctx.Done()
 					return nil, ctx.Err()

@@ -35,7 +35,7 @@ func send[R Result](ctx context.Context, c *Conn, method string, params any) (R,
 		return r, nil
 	}
 	if asked, ok := res.(*InputRequired); ok {
-		return none, &InputRequiredError{*asked}
+		return none, &InputRequiredError{method, asked}
 	}
 	return none, wrongResultError(method, res)
 }
@@ -54,11 +54,14 @@ func wrongResultError(method string, res Result) error {
 
 // An InputRequiredError is returned by calls about which the server asks questions that the
 // client has no functions for; see [ClientOptions].Capabilities. To continue, repeat the
-// call with the [Retry] fields of its params set.
-type InputRequiredError struct{ InputRequired }
+// call with the [Resume] fields of its params set.
+type InputRequiredError struct {
+	Method string         // of the call
+	Result *InputRequired // the questions
+}
 
 func (e *InputRequiredError) Error() string {
-	return fmt.Sprintf("mcp: the server asks %d questions before it answers", len(e.InputRequests))
+	return fmt.Sprintf("mcp: the server asks %d questions before it answers %s", len(orEmpty(e.Result).InputRequests), e.Method)
 }
 
 // Discover returns the identity and the capabilities of the server (server/discover).
@@ -252,13 +255,21 @@ func pages[D any](maxPages int, p *ListParams, fetch func(*ListParams) ([]*D, *s
 	}
 }
 
+// A ToolCaller calls tools. [Conn] and [Upstream] do.
+type ToolCaller interface {
+	CallTool(ctx context.Context, p *CallToolParams) (*CallToolResult, error)
+}
+
 // Call calls a tool with arguments that encode as a JSON object. It decodes the structured
 // content of the result. If there is none, it decodes the text as JSON or, if Out is
 // string, returns the text. If the tool failed, the error is a [*ToolError]. If the error is
 // an [*OutputError], Call returns the decoded output as well, as far as it can be decoded, for
 // callers that do not need validation.
-func Call[Out any](ctx context.Context, c *Conn, tool string, args any) (Out, error) {
+func Call[Out any](ctx context.Context, c ToolCaller, tool string, args any) (Out, error) {
 	var out Out
+	if c == nil {
+		panic("mcp: Call: the connection is nil; make one with Client.Connect or Client.Maintain")
+	}
 	raw, err := rawParams(args)
 	if err != nil {
 		return out, fmt.Errorf("mcp: arguments of %s: %w", tool, err)

@@ -70,9 +70,12 @@ func newConn(c *Client) *Conn {
 	conn.notes.held = true // until Connect returns
 	conn.sender = HandlerFunc(conn.exchange)
 	for _, x := range slices.Backward(c.opts.Extensions) {
-		conn.sender = x.Middleware(conn)(conn.sender)
+		if x.Middleware != nil {
+			conn.sender = x.Middleware(conn)(conn.sender)
+		}
 	}
-	conn.chain = conn.sender
+	conn.use = c.opts.Middleware
+	conn.chain = wrap(conn.sender, conn.use)
 	return conn
 }
 
@@ -210,7 +213,7 @@ func (c *Conn) Use(mw ...Middleware) {
 	mustBeMiddleware("Conn.Use", mw)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.use = append(c.use, mw...)
+	c.use = slices.Concat(c.use, mw)
 	c.chain = wrap(c.sender, c.use)
 }
 
@@ -227,12 +230,13 @@ func (c *Conn) Server() *DiscoverResult {
 	return c.server
 }
 
-// ServerInfo returns the identity of the server, or nil if the server did not report one.
+// ServerInfo returns the identity of the server, or nil if the server did not report one, or
+// not yet, because Connect has not returned.
 // Programs must not depend on it.
 func (c *Conn) ServerInfo() *Implementation {
 	c.mustBeMade()
 	var info Implementation
-	if !c.server.Meta.Get(MetaServerInfo, &info) {
+	if c.server == nil || !c.server.Meta.Get(MetaServerInfo, &info) {
 		return nil
 	}
 	return &info

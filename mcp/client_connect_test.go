@@ -379,7 +379,7 @@ func TestFindingCH1NoQuestionsBeforeTheHandshake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int32
 		opts := quietClient("")
-		opts.Elicit = func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		opts.Elicit = func(context.Context, *mcp.Conn, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			asked.Add(1)
 			return &mcp.ElicitResult{Action: mcp.ActionDecline}, nil
 		}

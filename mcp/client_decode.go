@@ -50,7 +50,7 @@ func newResult(method string) Result {
 // an extension (basic/index). Unless one of the extensions has a type for it, it is decoded
 // as an EmptyResult with its members in Extra. It returns the parts of the result that were
 // left out because they could not be read; see [pruner].
-func decodeResult(method string, raw json.RawMessage, extensions ...ClientExtension) (Result, omissions, error) {
+func decodeResult(method string, raw json.RawMessage, extensions ...*ClientExtension) (Result, omissions, error) {
 	if len(raw) == 0 || raw[0] != '{' {
 		return nil, omissions{}, errors.New("the result is not an object")
 	}
@@ -85,13 +85,14 @@ func decodeResult(method string, raw json.RawMessage, extensions ...ClientExtens
 // decodeExtension decodes a result of an extension. It returns nil if no extension has a
 // type for the result or the result does not fit it; decodeResult then decodes it without
 // the extension, in an EmptyResult if its type is unknown.
-func decodeExtension(method, kind string, raw json.RawMessage, extensions []ClientExtension) (Result, omissions) {
+func decodeExtension(method, kind string, raw json.RawMessage, extensions []*ClientExtension) (Result, omissions) {
 	for _, x := range extensions {
-		if typed, ok := x.(ExtensionResults); ok {
-			if res := typed.NewResult(method, kind); res != nil {
-				if left, err := unmarshalPruned(raw, res); err == nil {
-					return res, left
-				}
+		if x.NewResult == nil {
+			continue
+		}
+		if res := x.NewResult(method, kind); res != nil {
+			if left, err := unmarshalPruned(raw, res); err == nil {
+				return res, left
 			}
 		}
 	}

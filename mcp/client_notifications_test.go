@@ -210,7 +210,7 @@ func TestProgressWhileTheUserThinks(t *testing.T) {
 		}()
 		opts := quietClient("2025-11-25")
 		opts.CallTimeout = time.Minute
-		opts.Elicit = func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		opts.Elicit = func(context.Context, *mcp.Conn, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			<-time.After(time.Hour)
 			return &mcp.ElicitResult{Action: mcp.ActionDecline}, nil
 		}

@@ -20,10 +20,24 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// discover sends server/discover and stores the result.
+// discover sends server/discover, through the client's middleware, and stores the result.
 func (c *Conn) discover(ctx context.Context) error {
 	req := newRequest()
 	req.Method = MethodDiscover
+	send := HandlerFunc(func(ctx context.Context, req *Request) (Result, error) {
+		if err := c.discoverOnce(ctx, req); err != nil {
+			return nil, err
+		}
+		return c.server, nil
+	})
+	_, err := wrap(send, c.client.opts.Middleware).ServeMCP(ctx, req)
+	if err == nil && c.server == nil {
+		err = fmt.Errorf("mcp: Connect: the client's middleware did not pass %s on", MethodDiscover)
+	}
+	return err
+}
+
+func (c *Conn) discoverOnce(ctx context.Context, req *Request) error {
 	r, err := c.call(ctx, c.envelope(ctx, c.nextID(), req, ID{}))
 	if err == nil && r.Error != nil && r.Error.Code == CodeUnsupportedVersion {
 		trace(traceOf(ctx).Retry, mcptrace.RetryInfo{Method: MethodDiscover, Err: fromWire(r.Error)})

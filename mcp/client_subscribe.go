@@ -16,12 +16,10 @@ import (
 // A Subscription receives the changes at a server. It is created by [Conn.Listen],
 // [Conn.Subscribe] or [Upstream.Listen].
 type Subscription struct {
-	// Accepted is the part of the filter that the server accepts.
-	Accepted SubscriptionFilter
-
-	cancel context.CancelCauseFunc
-	done   chan struct{}
-	err    error
+	accepted SubscriptionFilter
+	cancel   context.CancelCauseFunc
+	done     chan struct{}
+	err      error
 }
 
 // Listen subscribes to changes (subscriptions/listen), in both eras. It returns once the
@@ -75,12 +73,12 @@ func startSubscription(ctx context.Context, h Handler, id ID, filter Subscriptio
 // waitFor returns the subscription once it is acknowledged, even if it has ended since.
 func (s *Subscription) waitFor(acknowledged <-chan SubscriptionFilter) (*Subscription, error) {
 	select {
-	case s.Accepted = <-acknowledged:
+	case s.accepted = <-acknowledged:
 		return s, nil
 	case <-s.done:
 	}
 	select {
-	case s.Accepted = <-acknowledged:
+	case s.accepted = <-acknowledged:
 		return s, nil
 	default:
 	}
@@ -97,17 +95,25 @@ func (c *Conn) Subscribe(ctx context.Context, uri string, fn func(uri string)) (
 	if err != nil {
 		return nil, err
 	}
-	if len(s.Accepted.ResourceSubscriptions) == 0 {
-		s.Close()
+	if len(s.accepted.ResourceSubscriptions) == 0 {
+		_ = s.Close()
 		return nil, NewResourceNotFoundError(uri)
 	}
 	return s, nil
 }
 
-// Close ends the subscription. It may be called from the subscription's function.
-func (s *Subscription) Close() {
+// Accepted returns the part of the filter that the server accepts.
+func (s *Subscription) Accepted() SubscriptionFilter {
+	s.mustBeMade()
+	return s.accepted
+}
+
+// Close ends the subscription and returns nil. It does not wait, so it may be called from the
+// subscription's function.
+func (s *Subscription) Close() error {
 	s.mustBeMade()
 	s.cancel(ErrClosed)
+	return nil
 }
 
 // Done returns a channel that is closed when the subscription has ended. Err then returns
@@ -117,10 +123,13 @@ func (s *Subscription) Done() <-chan struct{} {
 	return s.done
 }
 
-// Err returns the reason why the subscription ended, or nil if the client or the server
-// closed it. It must not be called before Done is closed.
+// Err returns the reason why the subscription ended. It is nil if the subscription has not
+// ended, or if the client or the server closed it.
 func (s *Subscription) Err() error {
 	s.mustBeMade()
+	if !isDone(s.done) {
+		return nil
+	}
 	if errors.Is(s.err, ErrClosed) || errors.Is(s.err, context.Canceled) {
 		return nil
 	}

@@ -69,7 +69,7 @@ func welcoming() *mcp.Mux {
 }
 
 // answering answers both questions of the server that welcoming returns.
-func answering(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+func answering(_ context.Context, _ *mcp.Conn, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 	name := "Ada"
 	if strings.HasPrefix(p.Message, "Last") {
 		name = "Lovelace"
@@ -150,7 +150,7 @@ func TestClientForms(t *testing.T) {
 	}, nil))
 	for _, version := range []string{"2026-07-28", "2025-11-25"} {
 		answer := &mcp.ElicitResult{}
-		c := connect(t, mux, &mcp.ClientOptions{Version: version, Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		c := connect(t, mux, &mcp.ClientOptions{Version: version, Elicit: func(context.Context, *mcp.Conn, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			return answer, nil
 		}})
 		for _, test := range []struct {
@@ -196,10 +196,10 @@ func TestClientAnswers(t *testing.T) {
 		c := connect(t, mux, &mcp.ClientOptions{
 			Version: version,
 			Roots:   []mcp.Root{{URI: "file:///a"}},
-			Sample: func(_ context.Context, p *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+			Sample: func(_ context.Context, _ *mcp.Conn, p *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
 				return &mcp.CreateMessageResult{Role: mcp.RoleAssistant, Model: "m", Content: p.Messages[0].Content}, nil
 			},
-			ElicitURL: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+			ElicitURL: func(context.Context, *mcp.Conn, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 				return &mcp.ElicitResult{Action: mcp.ActionAccept}, nil
 			},
 			AnswerMiddleware: []mcp.Middleware{func(next mcp.Handler) mcp.Handler {
@@ -229,14 +229,14 @@ func TestManualInput(t *testing.T) {
 	c := connect(t, welcoming(), &mcp.ClientOptions{Capabilities: declared, Forward: true}) // the program makes the calls itself
 	_, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "greet"})
 	var asked *mcp.InputRequiredError
-	if !errors.As(err, &asked) || asked.InputRequests["first"].Method != mcp.MethodElicit {
+	if !errors.As(err, &asked) || asked.Result.InputRequests["first"].Method != mcp.MethodElicit {
 		t.Fatalf("the call returned %v", err)
 	}
-	_, err = c.CallTool(t.Context(), &mcp.CallToolParams{Name: "greet", Retry: mcp.Retry{
+	_, err = c.CallTool(t.Context(), &mcp.CallToolParams{Name: "greet", Resume: mcp.Resume{
 		InputResponses: map[string]json.RawMessage{"first": []byte(`{"action":"accept","content":{"name":"Ada"}}`)},
-		RequestState:   asked.RequestState,
+		RequestState:   asked.Result.RequestState,
 	}})
-	if !errors.As(err, &asked) || asked.InputRequests["last"].Method == "" {
+	if !errors.As(err, &asked) || asked.Result.InputRequests["last"].Method == "" {
 		t.Errorf("the retry returned %v", err)
 	}
 }
@@ -345,8 +345,8 @@ func TestClientListen(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !s.Accepted.ToolsListChanged || !slices.Equal(s.Accepted.ResourceSubscriptions, []string{"test://doc"}) {
-			t.Errorf("%s: accepted %+v", version, s.Accepted)
+		if !s.Accepted().ToolsListChanged || !slices.Equal(s.Accepted().ResourceSubscriptions, []string{"test://doc"}) {
+			t.Errorf("%s: accepted %+v", version, s.Accepted())
 		}
 		mux.Tool("new", uncalled)
 		if got := <-changes; got.Method != mcp.NotificationToolsListChanged {
@@ -518,7 +518,7 @@ func TestBadServer(t *testing.T) {
 func TestCloseInCallback(t *testing.T) {
 	for _, version := range []string{"2026-07-28", "2025-11-25"} {
 		var c *mcp.Conn
-		c = connect(t, welcoming(), &mcp.ClientOptions{Version: version, Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		c = connect(t, welcoming(), &mcp.ClientOptions{Version: version, Elicit: func(context.Context, *mcp.Conn, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			return nil, c.Close()
 		}})
 		if _, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "greet"}); err == nil {
@@ -558,7 +558,7 @@ func TestEndWhileAQuestionIsOpen(t *testing.T) {
 					asked, withdrawn := make(chan struct{}, 1), make(chan error, 1)
 					c := connectTo(t, server.transport(), &mcp.ClientOptions{
 						Version: version, Logger: quiet().Logger,
-						Elicit: func(ctx context.Context, _ *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+						Elicit: func(ctx context.Context, _ *mcp.Conn, _ *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 							asked <- struct{}{}
 							select {
 							case <-ctx.Done():
@@ -618,7 +618,7 @@ func TestFindingZ5URLElicitationRequired(t *testing.T) {
 		return mux
 	}
 	visits := func(seen *asked, action string) *mcp.ClientOptions {
-		return &mcp.ClientOptions{MaxRounds: 5, ElicitURL: func(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		return &mcp.ClientOptions{MaxRounds: 5, ElicitURL: func(_ context.Context, _ *mcp.Conn, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			seen.urls = append(seen.urls, p.URL)
 			return &mcp.ElicitResult{Action: action}, nil
 		}}

@@ -41,7 +41,7 @@ func TestCallTimeoutWaitsForAnswers(t *testing.T) {
 			}, nil))
 			c := connect(t, mux, &mcp.ClientOptions{
 				Version: version, CallTimeout: 5 * time.Second,
-				Elicit: func(ctx context.Context, _ *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+				Elicit: func(ctx context.Context, _ *mcp.Conn, _ *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 					<-time.After(30 * time.Second)
 					return &mcp.ElicitResult{Action: mcp.ActionAccept, Content: []byte(`{"name":"Ada"}`)}, nil
 				},

@@ -247,7 +247,7 @@ func TestFindingX14ErrorsOfAMountAreShort(t *testing.T) {
 // A client mirrors an integer in decimal, however the argument is written.
 func TestFindingY11HeadersOfIntegersAreDecimal(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
-	mux.Tool("t", mcp.Describe(says("ran"), &mcp.Tool{InputSchema: json.RawMessage(
+	mux.Tool("t", mcp.WithDescription(says("ran"), &mcp.Tool{InputSchema: json.RawMessage(
 		`{"type":"object","properties":{"n":{"type":"integer","x-mcp-header":"N"},"s":{"type":"string","x-mcp-header":"S"},"b":{"type":"boolean","x-mcp-header":"B"}}}`)}))
 	got := http.Header{}
 	server := mcphttp.NewHandler(mux, &mcphttp.Options{Logger: quiet().Logger})

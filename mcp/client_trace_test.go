@@ -91,7 +91,7 @@ func curious() *mcp.Mux {
 
 // answeringAda returns the options of a client whose user is Ada.
 func answeringAda(version string) *mcp.ClientOptions {
-	return &mcp.ClientOptions{Version: version, Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+	return &mcp.ClientOptions{Version: version, Elicit: func(context.Context, *mcp.Conn, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 		return mcptest.Accept(map[string]string{"name": "Ada"}), nil
 	}}
 }
@@ -219,7 +219,7 @@ func TestClientTraceOfAnUpstream(t *testing.T) {
 		var e tracedEvents
 		r := new(restless)
 		r.become(nil, errors.New("no route"))
-		opts := &mcp.ReconnectOptions{Logger: slog.New(slog.DiscardHandler)}
+		opts := &mcp.UpstreamOptions{Logger: slog.New(slog.DiscardHandler)}
 		u := mcp.NewClient("traced", "v1", nil).Maintain(mcptrace.WithClientTrace(t.Context(), e.trace()), r.transport(), opts)
 		defer u.Close()
 		synctest.Wait()

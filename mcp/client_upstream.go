@@ -34,7 +34,7 @@ type Upstream struct {
 
 	client    *Client
 	transport transport.Transport
-	opts      ReconnectOptions
+	opts      UpstreamOptions
 	cancel    context.CancelCauseFunc
 	reports   *serialQueue  // queued calls to StateChanged
 	ended     chan struct{} // closed when run has returned
@@ -77,7 +77,7 @@ func (u *Upstream) State() UpstreamState {
 }
 
 // Conn returns the current connection. If there is none, it waits according to
-// [ReconnectOptions].Wait, and then returns an error that wraps [ErrNotConnected] and the
+// [UpstreamOptions].Wait, and then returns an error that wraps [ErrNotConnected] and the
 // reason. After Close, it returns [ErrClosed]. Do not keep the connection; call Conn again
 // for the next call. Close the Upstream, not the connection.
 func (u *Upstream) Conn(ctx context.Context) (*Conn, error) {
@@ -133,7 +133,7 @@ func (u *Upstream) Err() error {
 }
 
 // await returns the connection once there is one. It waits according to
-// ReconnectOptions.Wait or, if asLongAsItTakes is true, without a limit.
+// UpstreamOptions.Wait or, if asLongAsItTakes is true, without a limit.
 func (u *Upstream) await(ctx context.Context, asLongAsItTakes bool) (*Conn, error) {
 	for {
 		u.mu.Lock()

@@ -17,8 +17,8 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// ReconnectOptions configure an [Upstream]. Nil means the zero ReconnectOptions.
-type ReconnectOptions struct {
+// UpstreamOptions configure an [Upstream]. Nil means the zero UpstreamOptions.
+type UpstreamOptions struct {
 	// MinDelay and MaxDelay are the minimum and maximum delay before the next attempt to
 	// connect. The delay doubles with each failed attempt and each connection that lasts
 	// less than MaxDelay. It is reduced at random by up to half, so that clients do not
@@ -50,7 +50,7 @@ type ReconnectOptions struct {
 	Logger *slog.Logger
 }
 
-func (o *ReconnectOptions) withDefaults(c *Client) ReconnectOptions {
+func (o *UpstreamOptions) withDefaults(c *Client) UpstreamOptions {
 	opts := *orEmpty(o)
 	opts.MinDelay = cmp.Or(max(opts.MinDelay, 0), 500*time.Millisecond)
 	opts.MaxDelay = max(cmp.Or(opts.MaxDelay, time.Minute), opts.MinDelay)
@@ -70,7 +70,7 @@ func (o *ReconnectOptions) withDefaults(c *Client) ReconnectOptions {
 //
 // Set [ClientOptions].KeepAlive to detect a server that stops answering. Maintain panics if
 // t is nil.
-func (c *Client) Maintain(ctx context.Context, t transport.Transport, opts *ReconnectOptions) *Upstream {
+func (c *Client) Maintain(ctx context.Context, t transport.Transport, opts *UpstreamOptions) *Upstream {
 	c.mustBeMade()
 	if t == nil {
 		panic("mcp: Maintain: the transport is nil; " + makeTransport)

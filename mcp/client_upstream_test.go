@@ -81,7 +81,7 @@ func withTools(names ...string) *mcp.Mux {
 }
 
 // maintain returns an Upstream that is closed when the test ends.
-func maintain(t *testing.T, r *restless, version string, opts *mcp.ReconnectOptions) *mcp.Upstream {
+func maintain(t *testing.T, r *restless, version string, opts *mcp.UpstreamOptions) *mcp.Upstream {
 	t.Helper()
 	client := mcp.NewClient("c", "v1", &mcp.ClientOptions{Version: version, Forward: true, Logger: quiet().Logger})
 	u := client.Maintain(t.Context(), r.transport(), opts)
@@ -118,8 +118,8 @@ func TestUpstreamRestarts(t *testing.T) {
 					gw.Mount("b_", maintain(t, server, back, nil))
 					c := connect(t, gw, &mcp.ClientOptions{Version: front, Logger: quiet().Logger})
 					s, changes := listen(t, c, mcp.SubscriptionFilter{ToolsListChanged: true, ResourceSubscriptions: []string{"mount:b_:r:r"}})
-					if !s.Accepted.ToolsListChanged || len(s.Accepted.ResourceSubscriptions) != 1 {
-						t.Fatalf("accepted %+v", s.Accepted)
+					if !s.Accepted().ToolsListChanged || len(s.Accepted().ResourceSubscriptions) != 1 {
+						t.Fatalf("accepted %+v", s.Accepted())
 					}
 					if got := listedTools(t, c) + " " + mustCall(t, c, "b_old", ""); got != "b_old old" {
 						t.Errorf("at first %q", got)
@@ -166,7 +166,7 @@ func TestUpstreamWaitsOrFailsFast(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := &restless{handler: withTools("t")}
-				u := maintain(t, server, mcp.LatestVersion, &mcp.ReconnectOptions{Wait: test.wait})
+				u := maintain(t, server, mcp.LatestVersion, &mcp.UpstreamOptions{Wait: test.wait})
 				synctest.Wait()
 				server.become(nil, down)
 				server.crash()
@@ -227,7 +227,7 @@ func TestUpstreamBacksOff(t *testing.T) {
 				if life == 0 {
 					server.refuses = errors.New("down")
 				}
-				u := maintain(t, server, mcp.LatestVersion, &mcp.ReconnectOptions{
+				u := maintain(t, server, mcp.LatestVersion, &mcp.UpstreamOptions{
 					MaxDowntime: 2 * time.Hour,
 					Connected: func(context.Context, *mcp.Conn) error {
 						time.AfterFunc(life, server.crash)
@@ -288,7 +288,7 @@ func TestUpstreamEnds(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancelCause(t.Context())
 				defer cancel(nil)
-				u := mcp.NewClient("c", "v1", &mcp.ClientOptions{Version: mcp.LatestVersion, Logger: quiet().Logger}).Maintain(ctx, test.server, &mcp.ReconnectOptions{Wait: time.Hour})
+				u := mcp.NewClient("c", "v1", &mcp.ClientOptions{Version: mcp.LatestVersion, Logger: quiet().Logger}).Maintain(ctx, test.server, &mcp.UpstreamOptions{Wait: time.Hour})
 				waiting := make(chan error, 1)
 				go func() {
 					_, err := u.Conn(t.Context())
@@ -314,14 +314,14 @@ func TestUpstreamEnds(t *testing.T) {
 func TestUpstreamRetries(t *testing.T) {
 	refused := fmt.Errorf("no: %w", mcp.ErrUnauthorized)
 	for name, test := range map[string]struct {
-		opts    mcp.ReconnectOptions
+		opts    mcp.UpstreamOptions
 		refuses error
 		again   bool
 	}{
-		"refused":         {mcp.ReconnectOptions{}, refused, false},
-		"refused, always": {mcp.ReconnectOptions{Retry: func(error) bool { return true }}, refused, true},
-		"not content":     {mcp.ReconnectOptions{Connected: func(context.Context, *mcp.Conn) error { return errors.New("too old") }}, nil, true},
-		"a panic":         {mcp.ReconnectOptions{Connected: func(context.Context, *mcp.Conn) error { panic("boom") }}, nil, true},
+		"refused":         {mcp.UpstreamOptions{}, refused, false},
+		"refused, always": {mcp.UpstreamOptions{Retry: func(error) bool { return true }}, refused, true},
+		"not content":     {mcp.UpstreamOptions{Connected: func(context.Context, *mcp.Conn) error { return errors.New("too old") }}, nil, true},
+		"a panic":         {mcp.UpstreamOptions{Connected: func(context.Context, *mcp.Conn) error { panic("boom") }}, nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -344,7 +344,7 @@ func TestUpstreamState(t *testing.T) {
 		server := &restless{refuses: down}
 		var seen []string
 		var u *mcp.Upstream
-		u = maintain(t, server, mcp.LatestVersion, &mcp.ReconnectOptions{StateChanged: func(s mcp.UpstreamState) {
+		u = maintain(t, server, mcp.LatestVersion, &mcp.UpstreamOptions{StateChanged: func(s mcp.UpstreamState) {
 			seen = append(seen, fmt.Sprintf("%t %d %t %t", s.Conn != nil, s.Failures, !s.Next.IsZero(), s.Closed))
 			if s.Conn != nil {
 				_ = u.Close() // it may be closed in this callback
@@ -373,7 +373,7 @@ func TestUpstreamListen(t *testing.T) {
 			synctest.Wait()
 			changes := make(chan mcp.Change, 100)
 			s, err := u.Listen(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true}, func(c mcp.Change) { changes <- c })
-			if err != nil || !s.Accepted.ToolsListChanged {
+			if err != nil || !s.Accepted().ToolsListChanged {
 				t.Fatalf("accepted %+v, %v", s, err)
 			}
 			time.AfterFunc(5*time.Minute, func() { server.become(withTools("t"), nil) })
@@ -395,7 +395,7 @@ func TestUpstreamListen(t *testing.T) {
 				t.Error(err)
 			}
 			s, err = u.Listen(t.Context(), mcp.SubscriptionFilter{ResourceSubscriptions: []string{"r:r", "r:none"}}, func(mcp.Change) {})
-			if err != nil || len(s.Accepted.ResourceSubscriptions) != 1 {
+			if err != nil || len(s.Accepted().ResourceSubscriptions) != 1 {
 				t.Errorf("accepted %+v, %v", s, err)
 			}
 			server.become(nil, errors.New("gone"))
@@ -405,7 +405,7 @@ func TestUpstreamListen(t *testing.T) {
 			s, err = u.Listen(t.Context(), mcp.SubscriptionFilter{ // waits for the server
 				ResourceSubscriptions: []string{"r:r"}, Extra: mcp.Extra{"extension/x": json.RawMessage("true")},
 			}, func(mcp.Change) {})
-			if err != nil || len(s.Accepted.ResourceSubscriptions) != 1 {
+			if err != nil || len(s.Accepted().ResourceSubscriptions) != 1 {
 				t.Errorf("accepted %+v, %v", s, err)
 			}
 		})
@@ -432,7 +432,7 @@ func TestUpstreamListenIsKept(t *testing.T) {
 			}
 			changes := make(chan mcp.Change, 100)
 			s, err := u.Listen(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true}, func(c mcp.Change) { changes <- c })
-			if err != nil || !s.Accepted.ToolsListChanged {
+			if err != nil || !s.Accepted().ToolsListChanged {
 				t.Fatalf("accepted %+v, %v", s, err)
 			}
 			polite := withTools("t")
@@ -507,7 +507,7 @@ func TestUpstreamLastingBounds(t *testing.T) {
 			r := &restless{}
 			r.become(nil, errors.New("not yet"))
 			began := make(chan time.Time, 100)
-			maintain(t, r, mcp.LatestVersion, &mcp.ReconnectOptions{
+			maintain(t, r, mcp.LatestVersion, &mcp.UpstreamOptions{
 				MinDelay: time.Second, MaxDelay: 8 * time.Second, MaxDowntime: time.Hour,
 				Connected: func(context.Context, *mcp.Conn) error { began <- time.Now(); return nil },
 			})
@@ -563,7 +563,7 @@ func TestUpstreamClosing(t *testing.T) {
 			})
 		})
 		client := mcp.NewClient("c", "v1", &mcp.ClientOptions{KeepAlive: time.Second, Logger: quiet().Logger})
-		u := client.Maintain(t.Context(), slowToClose{mcp.InProcess(mux)}, &mcp.ReconnectOptions{Wait: time.Minute})
+		u := client.Maintain(t.Context(), slowToClose{mcp.InProcess(mux)}, &mcp.UpstreamOptions{Wait: time.Minute})
 		defer u.Close()
 		hello := func() (string, error) {
 			c, err := u.Conn(t.Context())

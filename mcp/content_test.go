@@ -123,9 +123,9 @@ func (b brokenFile) Read([]byte) (int, error) { return 0, b.err }
 // Resources and templates described without a name use their URI as the name.
 func TestDescribedWithoutName(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
-	mux.Resource("test://r", mcp.Describe(reads(""), &mcp.Resource{Title: "R"}))
-	mux.Resource("test://named", mcp.Describe(reads(""), &mcp.Resource{Name: "own"}))
-	mux.Resource("test://r/{x}", mcp.Describe(unasked, &mcp.Resource{Title: "R"}))
+	mux.Resource("test://r", mcp.WithDescription(reads(""), &mcp.Resource{Title: "R"}))
+	mux.Resource("test://named", mcp.WithDescription(reads(""), &mcp.Resource{Name: "own"}))
+	mux.Resource("test://r/{x}", mcp.WithDescription(unasked, &mcp.Resource{Title: "R"}))
 	c := connect(t, mux, nil)
 	resources, err := c.ListResources(t.Context(), nil)
 	if err != nil || len(resources.Resources) != 2 {

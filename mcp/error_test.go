@@ -228,7 +228,7 @@ func TestConversationBounds(t *testing.T) {
 			_, err := mcp.Sample(ctx, "s", &mcp.CreateMessageParams{MaxTokens: 9, Messages: messages, Tools: []*mcp.Tool{{Name: "a"}}})
 			return "", err
 		}, nil))
-		opts := &mcp.ClientOptions{SampleTools: true, Sample: func(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+		opts := &mcp.ClientOptions{SampleTools: true, Sample: func(context.Context, *mcp.Conn, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
 			return &mcp.CreateMessageResult{Role: mcp.RoleAssistant, Content: mcp.SamplingContent{hi}, Model: "m"}, nil
 		}}
 		res, err := connect(t, mux, opts).CallTool(t.Context(), tool("ask", ""))
@@ -519,7 +519,7 @@ func TestFindingU7TheDecisionCoversEverything(t *testing.T) {
 	}
 	fill := func(mux *mcp.Mux) *mcp.Mux {
 		mux.Tool("t", failing(errDatabase))
-		mux.Tool("raw", mcp.Describe(mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
+		mux.Tool("raw", mcp.WithDescription(mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
 			return nil, errDatabase
 		}), &mcp.Tool{}))
 		mux.Tool("own", mcp.ToolFunc(func(context.Context, none) (*mcp.CallToolResult, error) {

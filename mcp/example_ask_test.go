@@ -34,7 +34,7 @@ func ExampleElicit() {
 
 	arguments := json.RawMessage(`{"path":"notes.txt"}`)
 	asked := printRound(mux, &mcp.CallToolParams{Name: "delete", Arguments: arguments})
-	printRound(mux, &mcp.CallToolParams{Name: "delete", Arguments: arguments, Retry: mcp.Retry{
+	printRound(mux, &mcp.CallToolParams{Name: "delete", Arguments: arguments, Resume: mcp.Resume{
 		InputResponses: map[string]json.RawMessage{"confirm": json.RawMessage(`{"action":"accept","content":{"sure":true}}`)},
 		RequestState:   asked.RequestState,
 	}})
@@ -66,7 +66,7 @@ func ExampleOnce() {
 
 	asked := printRound(mux, &mcp.CallToolParams{Name: "buy"})
 	price = 120 // the market moves while the user thinks
-	printRound(mux, &mcp.CallToolParams{Name: "buy", Retry: mcp.Retry{
+	printRound(mux, &mcp.CallToolParams{Name: "buy", Resume: mcp.Resume{
 		InputResponses: map[string]json.RawMessage{"confirm": json.RawMessage(`{"action":"accept","content":{"pay":true}}`)},
 		RequestState:   asked.RequestState,
 	}})
@@ -96,7 +96,7 @@ func ExampleMuxOptions() {
 	one, two, stranger := newMux("a key of at least 16 bytes"), newMux("a key of at least 16 bytes"), newMux("the key of somebody else")
 
 	asked := printRound(one, &mcp.CallToolParams{Name: "greet"})
-	answered := &mcp.CallToolParams{Name: "greet", Retry: mcp.Retry{
+	answered := &mcp.CallToolParams{Name: "greet", Resume: mcp.Resume{
 		InputResponses: map[string]json.RawMessage{"name": json.RawMessage(`{"action":"accept","content":{"name":"Ada"}}`)},
 		RequestState:   asked.RequestState,
 	}}

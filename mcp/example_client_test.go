@@ -58,7 +58,7 @@ func ExampleClient_Maintain() {
 	ctx := context.Background()
 
 	client := mcp.NewClient("gateway", "v1.0.0", &mcp.ClientOptions{Forward: true, KeepAlive: 30 * time.Second})
-	up := client.Maintain(ctx, mcp.InProcess(weather), &mcp.ReconnectOptions{ // or any other transport
+	up := client.Maintain(ctx, mcp.InProcess(weather), &mcp.UpstreamOptions{ // or any other transport
 		Logger: slog.New(slog.DiscardHandler),
 	})
 	defer up.Close()

@@ -110,7 +110,7 @@ func ExampleResource() {
 	// notes://2 tea
 }
 
-// shelf lists and reads the books of a shelf. Wrapped by Describe, it is listed as a
+// shelf lists and reads the books of a shelf. Wrapped by WithDescription, it is listed as a
 // template.
 type shelf struct{ books []string }
 

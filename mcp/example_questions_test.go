@@ -26,7 +26,7 @@ func ExampleClientOptions() {
 		return "deleted", nil
 	}, nil))
 	client := mcp.NewClient("host", "v1.0.0", &mcp.ClientOptions{
-		Elicit: func(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		Elicit: func(_ context.Context, _ *mcp.Conn, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			fmt.Println(p.Message) // a program shows a form
 			return &mcp.ElicitResult{Action: mcp.ActionAccept, Content: json.RawMessage(`{"sure":true}`)}, nil
 		},
@@ -58,7 +58,7 @@ func ExampleAsk() {
 		return fmt.Sprintf("the plan for %s goes to %s", trip.To, folders[0].URI), nil
 	}, nil))
 	client := mcp.NewClient("host", "v1.0.0", &mcp.ClientOptions{
-		Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		Elicit: func(context.Context, *mcp.Conn, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			return &mcp.ElicitResult{Action: mcp.ActionAccept, Content: json.RawMessage(`{"to":"Lisbon"}`)}, nil
 		},
 		Roots: []mcp.Root{{URI: "file:///home/ada/trips"}},
@@ -84,7 +84,7 @@ func ExampleElicitSchemaQuestion() {
 		return string(answers), err
 	}, nil))
 	client := mcp.NewClient("host", "v1.0.0", &mcp.ClientOptions{
-		Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		Elicit: func(context.Context, *mcp.Conn, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			return &mcp.ElicitResult{Action: mcp.ActionAccept, Content: json.RawMessage(`{"colour":"blue"}`)}, nil
 		},
 	})
@@ -138,7 +138,7 @@ func ExampleSample() {
 		return res.Content[0].(*mcp.TextContent).Text, nil
 	}, nil))
 	client := mcp.NewClient("host", "v1.0.0", &mcp.ClientOptions{
-		Sample: func(_ context.Context, p *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+		Sample: func(_ context.Context, _ *mcp.Conn, p *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
 			fmt.Println("the model is asked for", p.MaxTokens, "tokens at most")
 			return &mcp.CreateMessageResult{Role: mcp.RoleAssistant, Content: mcp.SamplingContent{mcp.Text("It is short.")}, Model: "a-model"}, nil
 		},
@@ -171,7 +171,7 @@ func ExampleElicitURL() {
 		return "thank you", nil
 	}, nil))
 	client := mcp.NewClient("host", "v1.0.0", &mcp.ClientOptions{
-		ElicitURL: func(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		ElicitURL: func(_ context.Context, _ *mcp.Conn, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			fmt.Println(p.Message, p.URL) // a program asks before it opens a browser
 			paid = true
 			return &mcp.ElicitResult{Action: mcp.ActionAccept}, nil

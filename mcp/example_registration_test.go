@@ -96,7 +96,7 @@ func ExampleElicitQuestion() {
 		return "a " + size.Size + " one to " + address.Street, err
 	}, nil))
 	client := mcp.NewClient("host", "v1.0.0", &mcp.ClientOptions{
-		Elicit: func(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		Elicit: func(_ context.Context, _ *mcp.Conn, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			answer := `{"size":"large"}`
 			if p.Message == "Where to?" {
 				answer = `{"street":"Via Roma 1"}`
@@ -122,7 +122,7 @@ func ExampleMux_Mount_reconnecting() {
 	ctx := context.Background()
 
 	client := mcp.NewClient("gateway", "v1.0.0", &mcp.ClientOptions{Forward: true})
-	up := client.Maintain(ctx, mcp.InProcess(weather), &mcp.ReconnectOptions{ // or any other transport
+	up := client.Maintain(ctx, mcp.InProcess(weather), &mcp.UpstreamOptions{ // or any other transport
 		Logger: slog.New(slog.DiscardHandler),
 	})
 	defer up.Close()

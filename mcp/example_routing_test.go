@@ -161,12 +161,12 @@ func ExampleMux_RemoveTool() {
 }
 
 // Describe lists a Handler that is not a typed function under the given description.
-func ExampleDescribe() {
+func ExampleWithDescription() {
 	raw := mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
 		return mcp.TextResult(fmt.Sprintf("%d bytes of arguments", len(req.Arguments()))), nil
 	})
 	mux := mcp.NewMux("raw", "v1.0.0", nil)
-	mux.Tool("count", mcp.Describe(raw, &mcp.Tool{
+	mux.Tool("count", mcp.WithDescription(raw, &mcp.Tool{
 		Description: "Count the bytes of the arguments.",
 		InputSchema: []byte(`{"type":"object","properties":{"a":{"type":"integer"}}}`),
 		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: new(true)},

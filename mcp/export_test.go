@@ -19,6 +19,6 @@ func LimitPages(h Handler, n int) Handler {
 func DefaultClientOptions(o *ClientOptions) ClientOptions { return NewClient("c", "v1", o).opts }
 
 // DefaultReconnectOptions returns o with defaults for unset fields.
-func DefaultReconnectOptions(o *ReconnectOptions) ReconnectOptions {
+func DefaultReconnectOptions(o *UpstreamOptions) UpstreamOptions {
 	return o.withDefaults(NewClient("c", "v1", nil))
 }

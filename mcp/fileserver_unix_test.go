@@ -148,7 +148,7 @@ func TestFileServerLeavesNoFileOpen(t *testing.T) {
 			}
 			filter := mcp.SubscriptionFilter{ResourceSubscriptions: []string{"file:///docs/a.txt", "file:///docs/a.txt/", "file:///docs/sub/", "file:///docs/none"}}
 			s, err := c.Listen(t.Context(), filter, func(mcp.Change) {})
-			if err != nil || len(s.Accepted.ResourceSubscriptions) != 2 {
+			if err != nil || len(s.Accepted().ResourceSubscriptions) != 2 {
 				t.Errorf("%s: accepted %v, %v", name, s, err)
 			}
 			s.Close()

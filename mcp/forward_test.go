@@ -577,7 +577,7 @@ func TestFindingY3RefusedQuestionIsPassedOn(t *testing.T) {
 							}
 						}
 					}))
-					opts := &mcp.ClientOptions{Version: version, Elicit: func(ctx context.Context, _ *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+					opts := &mcp.ClientOptions{Version: version, Elicit: func(ctx context.Context, _ *mcp.Conn, _ *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 						if givesUp {
 							<-ctx.Done()
 						}

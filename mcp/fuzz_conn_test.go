@@ -151,16 +151,16 @@ func hostileOptions(mode byte, logger *slog.Logger) *mcp.ClientOptions {
 		}
 		return o
 	}
-	o.Elicit = func(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+	o.Elicit = func(_ context.Context, _ *mcp.Conn, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 		if strings.Contains(p.Message, "decline") {
 			return nil, errors.New("declined")
 		}
 		return &mcp.ElicitResult{Action: mcp.ActionAccept, Content: json.RawMessage(`{"ok":true}`)}, nil
 	}
-	o.ElicitURL = func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+	o.ElicitURL = func(context.Context, *mcp.Conn, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 		return &mcp.ElicitResult{Action: mcp.ActionCancel}, nil
 	}
-	o.Sample = func(_ context.Context, p *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+	o.Sample = func(_ context.Context, _ *mcp.Conn, p *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
 		res := &mcp.CreateMessageResult{Role: mcp.RoleAssistant, Model: p.SystemPrompt, Content: mcp.SamplingContent{mcp.Text("hi")}}
 		for _, m := range p.Messages {
 			res.Content = append(res.Content, m.Content...)

@@ -323,10 +323,10 @@ func TestFindingI3ServedConn(t *testing.T) {
 }
 
 // manual calls the tool as who, like a client that returns questions to its program.
-func manual(t *testing.T, h mcp.Handler, who string, retry mcp.Retry) (mcp.Result, error) {
+func manual(t *testing.T, h mcp.Handler, who string, retry mcp.Resume) (mcp.Result, error) {
 	t.Helper()
 	p := tool("b_greet", "")
-	p.Retry = retry
+	p.Resume = retry
 	req, err := mcp.NewRequest(mcp.MethodCallTool, p)
 	if err != nil {
 		t.Fatal(err)
@@ -348,12 +348,12 @@ func manual(t *testing.T, h mcp.Handler, who string, retry mcp.Retry) (mcp.Resul
 func TestFindingS23ForwardedStateIsBoundToItsCaller(t *testing.T) {
 	for _, back := range bothEras {
 		gw := gateway(t, welcoming(), back)
-		res, err := manual(t, gw, "alice", mcp.Retry{})
+		res, err := manual(t, gw, "alice", mcp.Resume{})
 		asked, ok := res.(*mcp.InputRequired)
 		if err != nil || !ok || asked.RequestState == nil || len(asked.InputRequests) != 1 {
 			t.Fatalf("%s: got %+v, %v", back, res, err)
 		}
-		retry := mcp.Retry{RequestState: asked.RequestState, InputResponses: map[string]json.RawMessage{}}
+		retry := mcp.Resume{RequestState: asked.RequestState, InputResponses: map[string]json.RawMessage{}}
 		for key := range asked.InputRequests {
 			retry.InputResponses[key] = json.RawMessage(`{"action":"accept","content":{"name":"Ada"}}`)
 		}
@@ -361,7 +361,7 @@ func TestFindingS23ForwardedStateIsBoundToItsCaller(t *testing.T) {
 			t.Errorf("%s: bob goes on with alice's call: %+v, %v", back, res, err)
 		}
 		forged := "x" + *asked.RequestState
-		if res, err := manual(t, gw, "alice", mcp.Retry{RequestState: &forged}); mcp.CodeOf(err) != mcp.CodeInvalidParams {
+		if res, err := manual(t, gw, "alice", mcp.Resume{RequestState: &forged}); mcp.CodeOf(err) != mcp.CodeInvalidParams {
 			t.Errorf("%s: a forged state: %+v, %v", back, res, err)
 		}
 		if res, err := manual(t, gw, "alice", retry); err != nil {
@@ -682,7 +682,7 @@ func TestFindingI10SubscriptionsThatTheServerRefuses(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := s.Accepted.ResourceSubscriptions; !slices.Equal(got, []string{"mount:b_:test://known"}) {
+			if got := s.Accepted().ResourceSubscriptions; !slices.Equal(got, []string{"mount:b_:test://known"}) {
 				t.Errorf("in front of %s: accepted %q", back, got)
 			}
 			s.Close()
@@ -710,7 +710,7 @@ func TestGatewayTellsOfNothingThatTheServerRefuses(t *testing.T) {
 				t.Errorf("heard of %s", ch.URI)
 			}
 		})
-		if err != nil || len(s.Accepted.ResourceSubscriptions) != 0 {
+		if err != nil || len(s.Accepted().ResourceSubscriptions) != 0 {
 			t.Fatalf("accepted %+v, %v", s, err)
 		}
 		if err := async.Sleep(t.Context(), 10*time.Second); err != nil || listened.Load() < 3 {

@@ -98,10 +98,10 @@ func (*Tool) description()     {}
 func (*Prompt) description()   {}
 func (*Resource) description() {}
 
-// Describe returns h with a description, for handlers without one, such as a [HandlerFunc].
+// WithDescription returns h with a description, for handlers without one, such as a [HandlerFunc].
 // A nil description means that h is deliberately not listed.
-func Describe(h Handler, d Description) Handler {
-	mustBeHandler("Describe", h)
+func WithDescription(h Handler, d Description) Handler {
+	mustBeHandler("WithDescription", h)
 	return described{h, d}
 }
 
@@ -112,7 +112,9 @@ type described struct {
 
 func (d described) Describe() Description { return d.d }
 
-func descriptionOf(h Handler) Description {
+// DescriptionOf returns the description of a handler, or nil if it has none. It must not be
+// modified.
+func DescriptionOf(h Handler) Description {
 	if d, ok := h.(Describer); ok {
 		return d.Describe()
 	}

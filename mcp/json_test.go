@@ -47,7 +47,7 @@ var protocolTypes = []any{
 
 // partsOnly lists structs that have no JSON methods because other structs embed them, and
 // Error, which only transports send.
-var partsOnly = map[string]bool{"ResultBase": true, "Cacheable": true, "Page": true, "Retry": true, "Error": true}
+var partsOnly = map[string]bool{"ResultBase": true, "Cacheable": true, "Page": true, "Resume": true, "Error": true}
 
 // encoding/json writes every protocol type in its wire format, filled in and empty, as a
 // value and as a pointer, and reads it back without loss.
@@ -452,7 +452,7 @@ func TestFindingI2AnswersAndOutputs(t *testing.T) {
 	mux.Tool("count", mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
 		return &mcp.CallToolResult{StructuredContent: json.RawMessage(`{"n":5.0}`)}, nil
 	}))
-	client := &mcptest.Client{Options: mcp.ClientOptions{Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+	client := &mcptest.Client{Options: mcp.ClientOptions{Elicit: func(context.Context, *mcp.Conn, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 		return &mcp.ElicitResult{Action: mcp.ActionAccept, Content: json.RawMessage(`{"n":30.0}`)}, nil
 	}}}
 	client.Run(t, mux, func(t *testing.T, c *mcp.Conn) {

@@ -360,7 +360,7 @@ func TestUnansweredIsNotRetried(t *testing.T) {
 			return asked, nil
 		})
 		opts := talkative("")
-		opts.Elicit = func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		opts.Elicit = func(context.Context, *mcp.Conn, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			return nil, errors.New("nobody is there")
 		}
 		if res, err := connect(t, h, opts).CallTool(t.Context(), tool("t", "")); err == nil && !res.IsError || calls != 1 {

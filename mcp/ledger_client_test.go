@@ -70,10 +70,10 @@ func paramsOf(t *testing.T, m *transport.Outgoing) wireParams {
 func talkative(version string) *mcp.ClientOptions {
 	return &mcp.ClientOptions{
 		Version: version, Logger: quiet().Logger, Roots: []mcp.Root{{URI: "file:///home"}},
-		Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		Elicit: func(context.Context, *mcp.Conn, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			return mcptest.Accept(yes{true}), nil
 		},
-		Sample: func(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+		Sample: func(context.Context, *mcp.Conn, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
 			return nil, errors.New("no model")
 		},
 	}

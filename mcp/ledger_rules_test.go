@@ -160,7 +160,7 @@ func TestRefusalHasNoContent(t *testing.T) {
 		for _, action := range []string{mcp.ActionDecline, mcp.ActionCancel} {
 			var s spy
 			opts := talkative(version)
-			opts.Elicit = func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+			opts.Elicit = func(context.Context, *mcp.Conn, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 				return &mcp.ElicitResult{Action: action, Content: []byte(`{"ok":true}`)}, nil
 			}
 			c := connectTo(t, s.on(memory(t, everything(quiet()))), opts)
@@ -195,7 +195,7 @@ func TestCustomMethodsDoNotAsk(t *testing.T) {
 func TestInvalidSchemaPanics(t *testing.T) {
 	wantPanic(t, func() {
 		schema := json.RawMessage(`{"type":"object","properties":{"p":{"type":"strin"}}}`)
-		mcp.NewMux("m", "v1", quiet()).Tool("t", mcp.Describe(says(""), &mcp.Tool{InputSchema: schema}))
+		mcp.NewMux("m", "v1", quiet()).Tool("t", mcp.WithDescription(says(""), &mcp.Tool{InputSchema: schema}))
 	}, "ledger_rules_test.go:")
 }
 
@@ -257,7 +257,7 @@ func TestOptionalListOfAnOlderClient(t *testing.T) {
 	}, nil))
 	for version, want := range map[string]bool{"2026-07-28": true, "2025-11-25": true, "2025-06-18": false, "2025-03-26": false} {
 		var asked string
-		c := connect(t, mux, &mcp.ClientOptions{Version: version, Elicit: func(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		c := connect(t, mux, &mcp.ClientOptions{Version: version, Elicit: func(_ context.Context, _ *mcp.Conn, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			asked = string(p.RequestedSchema)
 			return &mcp.ElicitResult{Action: mcp.ActionAccept, Content: json.RawMessage(`{"name":"Ann"}`)}, nil
 		}})

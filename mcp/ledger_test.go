@@ -333,12 +333,12 @@ func TestBadSchemasPanic(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			wantPanic(t, func() {
-				mcp.NewMux("m", "v1", quiet()).Tool("t", mcp.Describe(says(""), &mcp.Tool{InputSchema: json.RawMessage(schema)}))
+				mcp.NewMux("m", "v1", quiet()).Tool("t", mcp.WithDescription(says(""), &mcp.Tool{InputSchema: json.RawMessage(schema)}))
 			}, "ledger_test.go:")
 		})
 	}
 	nested := `{"type":"object","properties":{"o":{"type":"object","properties":{"p":{"type":"integer","x-mcp-header":"A"}}}}}`
-	mcp.NewMux("m", "v1", quiet()).Tool("t", mcp.Describe(says(""), &mcp.Tool{InputSchema: json.RawMessage(nested)}))
+	mcp.NewMux("m", "v1", quiet()).Tool("t", mcp.WithDescription(says(""), &mcp.Tool{InputSchema: json.RawMessage(nested)}))
 }
 
 // PRM-03, META-16: params of the wrong type are reported as invalid params.

@@ -22,13 +22,13 @@ import (
 // from an earlier connection, if any.
 func (c *Client) connectRemembered(ctx context.Context, t transport.Transport) (*Conn, error) {
 	if c.opts.Version != "" {
-		return c.ConnectVersion(ctx, t, c.opts.Version)
+		return c.connect(ctx, t, c.opts.Version)
 	}
 	version := c.versions.get(t)
 	if slices.Contains(LegacyVersions(), version) { // only a legacy version is used without probing
 		trace(traceOf(ctx).CacheHit, mcptrace.CacheInfo{Kind: "version"})
 	}
-	conn, err := c.ConnectVersion(ctx, t, version)
+	conn, err := c.connect(ctx, t, version)
 	switch {
 	case err != nil:
 	case conn.legacy.IsGuess():

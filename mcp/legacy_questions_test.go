@@ -210,11 +210,11 @@ func TestLookPagesDoNotRenewQuestions(t *testing.T) {
 		var sampled, visited atomic.Int64
 		c := connectTo(t, transport.FromStream(func(context.Context) (transport.Stream, error) { return near, nil }), &mcp.ClientOptions{
 			Version: "2025-11-25", MaxRounds: 4, MaxQuestions: 4, Logger: quiet().Logger,
-			Sample: func(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+			Sample: func(context.Context, *mcp.Conn, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
 				sampled.Add(1)
 				return &mcp.CreateMessageResult{Role: mcp.RoleAssistant, Model: "m", Content: mcp.SamplingContent{mcp.Text("yes")}}, nil
 			},
-			ElicitURL: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+			ElicitURL: func(context.Context, *mcp.Conn, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 				visited.Add(1)
 				return &mcp.ElicitResult{Action: mcp.ActionAccept}, nil
 			},

@@ -97,10 +97,11 @@ func (s *Session) Notify(ctx context.Context, method string, params any) error {
 }
 
 // Close ends the session. It cancels the session's requests with [ErrClosed], but does not
-// wait for them. The client must initialize a new session.
-func (s *Session) Close() {
+// wait for them. The client must initialize a new session. Close returns nil.
+func (s *Session) Close() error {
 	s.mustBeMade()
 	s.impl.Close()
+	return nil
 }
 
 // Done returns a channel that is closed when the session has ended.

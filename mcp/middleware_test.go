@@ -271,7 +271,7 @@ func TestFindingU17WrappedHandlersStayDescribed(t *testing.T) {
 		return in.Style, err
 	}, &mcp.Tool{Title: "Title"}), passing), passing))
 	mux.Prompt("p", mcp.Chain(mcp.PromptFunc(func(_ context.Context, in in) (string, error) { return in.Style, nil }, nil), denying))
-	client := &mcptest.Client{Options: mcp.ClientOptions{Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+	client := &mcptest.Client{Options: mcp.ClientOptions{Elicit: func(context.Context, *mcp.Conn, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 		return mcptest.Accept(agreed{true}), nil
 	}}}
 	client.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
@@ -311,7 +311,7 @@ func TestFindingU17HiddenHandlersAreReported(t *testing.T) {
 	}
 	log.Reset()
 	mux.With(denying).Tool("u", says(""))
-	mux.Tool("hidden", mcp.Describe(denying(nil), nil))
+	mux.Tool("hidden", mcp.WithDescription(denying(nil), nil))
 	if log.Len() > 0 {
 		t.Errorf("of a tool with a description the log has %q", &log)
 	}
@@ -333,7 +333,7 @@ func TestFindingU17ChainKeepsTheDescription(t *testing.T) {
 		_, err := mcp.Elicit[agreed](ctx, "k", "Sure?")
 		return "done", err
 	}, &mcp.Tool{Title: "Title"}), noting("outer"), noting("inner")))
-	client := &mcptest.Client{Options: mcp.ClientOptions{Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+	client := &mcptest.Client{Options: mcp.ClientOptions{Elicit: func(context.Context, *mcp.Conn, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 		return mcptest.Accept(agreed{true}), nil
 	}}}
 	client.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
@@ -385,7 +385,7 @@ func TestFindingU6TheErrorIsFlattened(t *testing.T) {
 		_, err := mcp.Elicit[agreed](ctx, "sure", "Sure?")
 		return "", errors.New("asking: " + err.Error())
 	}, nil))
-	client := &mcptest.Client{Options: mcp.ClientOptions{Version: mcp.LatestVersion, Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+	client := &mcptest.Client{Options: mcp.ClientOptions{Version: mcp.LatestVersion, Elicit: func(context.Context, *mcp.Conn, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 		return mcptest.Accept(agreed{true}), nil
 	}}}
 	_, _ = client.Connect(t, mux).GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "p"})

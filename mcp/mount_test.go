@@ -327,8 +327,8 @@ func TestMountChangesGoUp(t *testing.T) {
 		const uri = "mount:m_:mount:b_:note://a"
 		filter := mcp.SubscriptionFilter{ToolsListChanged: true, ResourceSubscriptions: []string{uri}}
 		s, changes := listen(t, c, filter)
-		if !s.Accepted.ToolsListChanged || len(s.Accepted.ResourceSubscriptions) != 1 {
-			t.Fatalf("accepted %+v", s.Accepted)
+		if !s.Accepted().ToolsListChanged || len(s.Accepted().ResourceSubscriptions) != 1 {
+			t.Fatalf("accepted %+v", s.Accepted())
 		}
 		bottom.ResourceUpdated("note://a")
 		if got := next(t, changes, mcp.NotificationResourceUpdated); got.URI != uri {
@@ -814,7 +814,7 @@ func silentMount(t *testing.T, front, back string) {
 	changes := make(chan string, 64)
 	start = time.Now()
 	s, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true}, func(ch mcp.Change) { changes <- ch.Method })
-	if err != nil || !s.Accepted.ToolsListChanged || time.Since(start) > 2*time.Second {
+	if err != nil || !s.Accepted().ToolsListChanged || time.Since(start) > 2*time.Second {
 		t.Fatalf("subscribing: %+v, %v after %v", s, err, time.Since(start))
 	}
 	start = time.Now()

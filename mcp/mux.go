@@ -277,8 +277,8 @@ func (m *Mux) RemovePrompt(names ...string) { must(m.remove("prompt", names)) }
 // patterns that are not registered are ignored.
 func (m *Mux) RemoveResource(patterns ...string) { must(m.remove("resource", patterns)) }
 
-// RemoveHandle removes the handlers of methods; methods that are not registered are ignored.
-func (m *Mux) RemoveHandle(methods ...string) { must(m.remove("method", methods)) }
+// RemoveMethod removes the handlers of methods; methods that are not registered are ignored.
+func (m *Mux) RemoveMethod(methods ...string) { must(m.remove("method", methods)) }
 
 // ResourceUpdated notifies the subscribers of a resource that it has changed. With
 // [MuxOptions].Bus, it also notifies subscribers at other replicas. It does not wait for

@@ -118,7 +118,7 @@ func changesHeardBy(t *testing.T, c *mcp.Conn) <-chan mcp.Change {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(sub.Close)
+	t.Cleanup(func() { _ = sub.Close() })
 	return changes
 }
 

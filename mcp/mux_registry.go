@@ -158,13 +158,13 @@ func (m *Mux) register(kind, name string, h Handler) error {
 	case isNilHandler(h):
 		return e.errorf("the handler is nil")
 	}
-	e.described, e.extension = descriptionOf(h), extensionOf(h)
+	e.described, e.extension = DescriptionOf(h), extensionOf(h)
 	if err := m.describe(e, h); err != nil {
 		return err
 	}
 	if _, describes := h.(Describer); !describes && kind != "method" {
 		m.opts.Logger.Warn("mcp: a "+kind+" is not listed, because its handler has no description", "name", name, "registered", e.site,
-			"remedy", "use Describe, with a nil description if that is intended; if it is middleware around a handler with a description, use Mux.With or Chain")
+			"remedy", "use WithDescription, with a nil description if that is intended; if it is middleware around a handler with a description, use Mux.With or Chain")
 	}
 	if err := m.wrapEntry(e, h, inside); err != nil {
 		return err

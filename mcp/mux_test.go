@@ -228,14 +228,14 @@ func TestRegistrationPanics(t *testing.T) {
 		"no pattern":      {func(m *mcp.Mux) { m.Resource("", says("")) }, []string{"empty"}},
 		"tool as prompt":  {func(m *mcp.Mux) { m.Prompt("a", says("")) }, []string{here, "*mcp.Tool"}},
 		"prompt as tool":  {func(m *mcp.Mux) { m.Tool("a", promptSays("")) }, []string{here, "*mcp.Prompt"}},
-		"schema not JSON": {func(m *mcp.Mux) { m.Tool("a", mcp.Describe(says(""), &mcp.Tool{InputSchema: []byte("{")})) }, []string{here, "InputSchema"}},
+		"schema not JSON": {func(m *mcp.Mux) { m.Tool("a", mcp.WithDescription(says(""), &mcp.Tool{InputSchema: []byte("{")})) }, []string{here, "InputSchema"}},
 		"schema no object": {func(m *mcp.Mux) {
-			m.Tool("a", mcp.Describe(says(""), &mcp.Tool{InputSchema: []byte(`{"type":"array"}`)}))
+			m.Tool("a", mcp.WithDescription(says(""), &mcp.Tool{InputSchema: []byte(`{"type":"array"}`)}))
 		}, []string{here, "InputSchema"}},
 		"short state key": {func(*mcp.Mux) { mcp.NewMux("a", "v1", &mcp.MuxOptions{StateKeys: [][]byte{{1}}}) }, []string{"StateKeys"}},
-		"schema a list":   {func(m *mcp.Mux) { m.Tool("a", mcp.Describe(says(""), &mcp.Tool{InputSchema: []byte(` []`)})) }, []string{here, "InputSchema must be an object"}},
+		"schema a list":   {func(m *mcp.Mux) { m.Tool("a", mcp.WithDescription(says(""), &mcp.Tool{InputSchema: []byte(` []`)})) }, []string{here, "InputSchema must be an object"}},
 		"output schema a text": {func(m *mcp.Mux) {
-			m.Tool("a", mcp.Describe(says(""), &mcp.Tool{OutputSchema: []byte(`"x"`)}))
+			m.Tool("a", mcp.WithDescription(says(""), &mcp.Tool{OutputSchema: []byte(`"x"`)}))
 		}, []string{here, "OutputSchema must be an object"}},
 		"no files": {func(*mcp.Mux) { mcp.FileServerFS(nil, nil) }, []string{here, "the file system is nil"}},
 		"files of no roots": {func(m *mcp.Mux) {
@@ -279,7 +279,7 @@ func TestRemove(t *testing.T) {
 	mux.RemoveTool("a", "never")
 	mux.RemovePrompt("p")
 	mux.RemoveResource("a:{x}")
-	mux.RemoveHandle("vendor/a")
+	mux.RemoveMethod("vendor/a")
 	_, err := callTool(t, mux, "a", "")
 	wantCode(t, err, mcp.CodeInvalidParams) // an emptied list still exists
 	if err := mux.Walk(func(method, name string, _ mcp.Handler) error {
@@ -500,7 +500,7 @@ func TestDefaultOptions(t *testing.T) {
 	}
 	text.WriteString(golden.Options(new(mcp.DefaultReconnectOptions(nil))))
 	for _, n := range []int64{0, -1, 7} {
-		text.WriteString(golden.Options(new(mcp.DefaultReconnectOptions(golden.SetAll(new(mcp.ReconnectOptions), n)))))
+		text.WriteString(golden.Options(new(mcp.DefaultReconnectOptions(golden.SetAll(new(mcp.UpstreamOptions), n)))))
 	}
 	golden.Check(t, "defaults", text.String())
 }

@@ -39,7 +39,7 @@ type PromptArgument struct {
 type GetPromptParams struct {
 	Name      string            `json:"name"`
 	Arguments map[string]string `json:"arguments,omitempty"`
-	Retry
+	Resume
 	Meta  Meta  `json:"_meta,omitempty"`
 	Extra Extra `json:",inline,embed"`
 }

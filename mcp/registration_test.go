@@ -70,14 +70,14 @@ func TestFindingU18ErrorsInsteadOfPanics(t *testing.T) {
 		"no name":       {func(m *mcp.Mux) { m.Prompt("", promptSays("")) }, "the name is empty"},
 		"no handler":    {func(m *mcp.Mux) { m.Tool("b", nil) }, "the handler is nil"},
 		"a bad schema": {func(m *mcp.Mux) {
-			m.Tool("b", mcp.Describe(anything, &mcp.Tool{InputSchema: []byte(`{"type":"objekt"}`)}))
+			m.Tool("b", mcp.WithDescription(anything, &mcp.Tool{InputSchema: []byte(`{"type":"objekt"}`)}))
 		}, "InputSchema"},
 		"typed, too": {func(m *mcp.Mux) { m.Tool("b", mcp.ToolFunc(run, &mcp.Tool{InputSchema: []byte(`{"type":[]}`)})) }, "ToolFunc at registration_test.go:"},
 		"a bad output schema": {func(m *mcp.Mux) {
 			out := func(context.Context, none) (point, error) { return point{}, nil }
 			m.Tool("b", mcp.ToolFunc(out, &mcp.Tool{OutputSchema: []byte(`{"type":[]}`)}))
 		}, "ToolFunc at registration_test.go:"},
-		"another kind":      {func(m *mcp.Mux) { m.Resource("s:s", mcp.Describe(reads(""), new(mcp.Prompt))) }, "describes itself as a *mcp.Prompt"},
+		"another kind":      {func(m *mcp.Mux) { m.Resource("s:s", mcp.WithDescription(reads(""), new(mcp.Prompt))) }, "describes itself as a *mcp.Prompt"},
 		"an unknown name":   {func(m *mcp.Mux) { m.Prompt("b", completed("topik", "topic", "tone")) }, `no such name in Prompt.Arguments, which has topic, tone`},
 		"no name to choose": {func(m *mcp.Mux) { m.Prompt("b", completed("topic")) }, "no such name in Prompt.Arguments, which has none"},
 		"a bad template":    {func(m *mcp.Mux) { m.Resource("r:{", reads("")) }, `resource template "r:{"`},
@@ -124,7 +124,7 @@ func completed(completes string, arguments ...string) mcp.Handler {
 	for _, name := range arguments {
 		p.Arguments = append(p.Arguments, &mcp.PromptArgument{Name: name})
 	}
-	return mcp.Describe(promptSays(""), p)
+	return mcp.WithDescription(promptSays(""), p)
 }
 
 // must panics on an unexpected error.
@@ -229,7 +229,7 @@ func scoped(scopes ...string) *mcp.Principal {
 func accepts(t *testing.T, c *mcp.Conn, uri string) bool {
 	t.Helper()
 	s, _ := listen(t, c, mcp.SubscriptionFilter{ResourceSubscriptions: []string{uri}})
-	return slices.Contains(s.Accepted.ResourceSubscriptions, uri)
+	return slices.Contains(s.Accepted().ResourceSubscriptions, uri)
 }
 
 // Middleware around a registration wraps all of its operations: in addition to reading and
@@ -437,8 +437,8 @@ func TestFindingS9Sessions(t *testing.T) {
 	mux.Resource("notes://{id}", reads("note"))
 	c := (&mcptest.Client{Options: mcp.ClientOptions{Version: "2025-11-25"}}).Connect(t, mux)
 	s, changes := listen(t, c, mcp.SubscriptionFilter{ResourceSubscriptions: []string{"notes://1", "notes://2", "notes://3"}})
-	if !slices.Equal(s.Accepted.ResourceSubscriptions, []string{"notes://1", "notes://2"}) {
-		t.Fatalf("got %+v", s.Accepted)
+	if !slices.Equal(s.Accepted().ResourceSubscriptions, []string{"notes://1", "notes://2"}) {
+		t.Fatalf("got %+v", s.Accepted())
 	}
 	mux.ResourceUpdated("notes://3")
 	mux.ResourceUpdated("notes://2")

@@ -118,7 +118,7 @@ func (*ResourceContents) wire() any { return new(wireContents) }
 // ReadResourceParams are the params of resources/read.
 type ReadResourceParams struct {
 	URI string `json:"uri"`
-	Retry
+	Resume
 	Meta  Meta  `json:"_meta,omitempty"`
 	Extra Extra `json:",inline,embed"`
 }
@@ -148,9 +148,9 @@ type ListResourceTemplatesResult struct {
 	ResourceTemplates []*ResourceTemplate `json:"resourceTemplates"`
 }
 
-// Retry holds the members that a client adds to a request when it repeats the request: the
+// Resume holds the members that a client adds to a request when it repeats the request: the
 // answers to the questions of an [InputRequired], by key, and its state.
-type Retry struct {
+type Resume struct {
 	InputResponses map[string]json.RawMessage `json:"inputResponses,omitempty"`
 	RequestState   *string                    `json:"requestState,omitzero"`
 }

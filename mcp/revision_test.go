@@ -45,13 +45,13 @@ var since = []struct {
 func described() *mcp.Mux {
 	icons, meta := []mcp.Icon{{Src: "https://example.com/icon.png"}}, mcp.Meta{"example.com/x": json.RawMessage(`1`)}
 	mux := mcp.NewMux("described", "v1", quiet())
-	mux.Tool("t", mcp.Describe(says(""), &mcp.Tool{
+	mux.Tool("t", mcp.WithDescription(says(""), &mcp.Tool{
 		Title: "T", Meta: meta, Icons: icons, Annotations: &mcp.ToolAnnotations{Title: "T"},
 		InputSchema: json.RawMessage(`{"type":"object"}`), OutputSchema: json.RawMessage(`{"type":"object"}`),
 	}))
-	mux.Prompt("p", mcp.Describe(promptSays(""), &mcp.Prompt{Title: "P", Meta: meta, Icons: icons, Arguments: []*mcp.PromptArgument{{Name: "a", Title: "A"}}}))
-	mux.Resource("test://r", mcp.Describe(reads(""), &mcp.Resource{Title: "R", Meta: meta, Icons: icons, MIMEType: "text/plain"}))
-	mux.Resource("test://r/{x}", mcp.Describe(unasked, &mcp.Resource{Title: "R", Meta: meta, Icons: icons, MIMEType: "text/plain"}))
+	mux.Prompt("p", mcp.WithDescription(promptSays(""), &mcp.Prompt{Title: "P", Meta: meta, Icons: icons, Arguments: []*mcp.PromptArgument{{Name: "a", Title: "A"}}}))
+	mux.Resource("test://r", mcp.WithDescription(reads(""), &mcp.Resource{Title: "R", Meta: meta, Icons: icons, MIMEType: "text/plain"}))
+	mux.Resource("test://r/{x}", mcp.WithDescription(unasked, &mcp.Resource{Title: "R", Meta: meta, Icons: icons, MIMEType: "text/plain"}))
 	return mux
 }
 
@@ -143,7 +143,7 @@ func TestInitializeByRevision(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", &mcp.MuxOptions{
 		Title: "T", Description: "D", WebsiteURL: "https://example.com/", Icons: []mcp.Icon{{Src: "https://example.com/icon.png"}}, Logger: quiet().Logger,
 	})
-	mux.Prompt("p", mcp.Describe(promptSays(""), &mcp.Prompt{Completers: map[string]mcp.Completer{"a": mcp.CompleteFrom("x")}, Arguments: []*mcp.PromptArgument{{Name: "a"}}}))
+	mux.Prompt("p", mcp.WithDescription(promptSays(""), &mcp.Prompt{Completers: map[string]mcp.Completer{"a": mcp.CompleteFrom("x")}, Arguments: []*mcp.PromptArgument{{Name: "a"}}}))
 	for _, version := range mcp.LegacyVersions() {
 		p := newPeer(t, mux, wireEra{})
 		p.send(eraOf(version).open[0])

@@ -50,7 +50,7 @@ type ToolAnnotations struct {
 type CallToolParams struct {
 	Name      string          `json:"name"`
 	Arguments json.RawMessage `json:"arguments,omitzero"` // an object; absent and null mean {}
-	Retry
+	Resume
 	Meta  Meta  `json:"_meta,omitempty"`
 	Extra Extra `json:",inline,embed"`
 }

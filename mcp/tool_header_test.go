@@ -48,7 +48,7 @@ func TestHeaderAnnotations(t *testing.T) {
 					text = fmt.Sprint(v)
 				}
 			}()
-			mcp.NewMux("m", "v1", quiet()).Tool("a", mcp.Describe(says(""), &mcp.Tool{InputSchema: json.RawMessage(schema)}))
+			mcp.NewMux("m", "v1", quiet()).Tool("a", mcp.WithDescription(says(""), &mcp.Tool{InputSchema: json.RawMessage(schema)}))
 		}()
 		if want == "" && text != "" || !strings.Contains(text, want) {
 			t.Errorf("%s: %s, want %s", schema, text, want)
@@ -59,7 +59,7 @@ func TestHeaderAnnotations(t *testing.T) {
 // The header of an argument matches its value: the same text, or the same integer.
 func TestHeaderValueBounds(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
-	mux.Tool("a", mcp.Describe(says(""), &mcp.Tool{InputSchema: json.RawMessage(
+	mux.Tool("a", mcp.WithDescription(says(""), &mcp.Tool{InputSchema: json.RawMessage(
 		`{"type":"object","properties":{"s":{"type":"string","x-mcp-header":"S"},"n":{"type":"integer","x-mcp-header":"N"},"b":{"type":"boolean","x-mcp-header":"B"},"o":{"type":"object","properties":{"i":{"type":"string","x-mcp-header":"I-n"}}}}}`)}))
 	long := strings.Repeat("1", 40)
 	for _, c := range []struct{ arguments, key, value, want string }{
@@ -136,7 +136,7 @@ func TestFindingS35ManyAnnotations(t *testing.T) {
 // server has said that its tools have changed.
 func TestLookHeadersOfChangedTools(t *testing.T) {
 	server := mcp.NewMux("m", "v1", quiet())
-	server.Tool("a", mcp.Describe(says("ran"), &mcp.Tool{InputSchema: json.RawMessage(`{"type":"object","properties":{"x":{"type":"string","x-mcp-header":"X"}}}`)}))
+	server.Tool("a", mcp.WithDescription(says("ran"), &mcp.Tool{InputSchema: json.RawMessage(`{"type":"object","properties":{"x":{"type":"string","x-mcp-header":"X"}}}`)}))
 	changed := make(chan struct{}, 10)
 	c := connect(t, server, &mcp.ClientOptions{Version: "2025-11-25", Forward: true, Logger: quiet().Logger, Notification: func(context.Context, *mcp.Conn, *mcp.Request) { changed <- struct{}{} }})
 	if _, err := c.ListTools(t.Context(), nil); err != nil {
@@ -144,7 +144,7 @@ func TestLookHeadersOfChangedTools(t *testing.T) {
 	}
 	if err := server.Update(func(m *mcp.Mux) {
 		m.RemoveTool("a")
-		m.Tool("a", mcp.Describe(says("ran"), &mcp.Tool{InputSchema: json.RawMessage(`{"type":"object","properties":{"s":{"type":"string","x-mcp-header":"S"}}}`)}))
+		m.Tool("a", mcp.WithDescription(says("ran"), &mcp.Tool{InputSchema: json.RawMessage(`{"type":"object","properties":{"s":{"type":"string","x-mcp-header":"S"}}}`)}))
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -297,7 +297,7 @@ func TestLargeIntegers(t *testing.T) {
 func TestUndescribedTool(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("hidden", mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) { return mcp.TextResult("hi"), nil }))
-	mux.Tool("shown", mcp.Describe(mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
+	mux.Tool("shown", mcp.WithDescription(mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
 		return mcp.TextResult("hi"), nil
 	}), &mcp.Tool{Description: "Shown."}))
 	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
@@ -360,7 +360,7 @@ func TestFindingU12DefaultsOfForms(t *testing.T) {
 		return f.Size, err
 	}, nil))
 	client := &mcptest.Client{Options: mcp.ClientOptions{
-		Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		Elicit: func(context.Context, *mcp.Conn, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			return &mcp.ElicitResult{Action: mcp.ActionAccept}, nil
 		},
 		AnswerMiddleware: []mcp.Middleware{withoutContent},
@@ -597,7 +597,7 @@ func TestFindingS4W12Forms(t *testing.T) {
 			return form, nil
 		})
 		opts := talkative("")
-		opts.Elicit = func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		opts.Elicit = func(context.Context, *mcp.Conn, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			asked = true
 			return &mcp.ElicitResult{Action: mcp.ActionAccept}, nil
 		}

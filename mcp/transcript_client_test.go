@@ -127,15 +127,15 @@ func heardBy(version string, heard *[]string) *mcp.ClientOptions {
 	}
 	return &mcp.ClientOptions{
 		Version: version, Logger: slog.New(slog.DiscardHandler), LogLevel: mcp.LoggingLevelDebug, Roots: []mcp.Root{{URI: "file:///home"}}, SampleTools: true,
-		Elicit: func(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		Elicit: func(_ context.Context, _ *mcp.Conn, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			tell("elicit", p)
 			return &mcp.ElicitResult{Action: "accept", Content: json.RawMessage(`{"ok":false}`)}, nil
 		},
-		ElicitURL: func(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		ElicitURL: func(_ context.Context, _ *mcp.Conn, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			tell("elicit", p)
 			return &mcp.ElicitResult{Action: "accept"}, nil
 		},
-		Sample: func(_ context.Context, p *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+		Sample: func(_ context.Context, _ *mcp.Conn, p *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
 			tell("sample", p)
 			return &mcp.CreateMessageResult{Role: mcp.RoleAssistant, Content: mcp.SamplingContent{mcp.Text("hi")}, Model: "m"}, nil
 		},

@@ -75,7 +75,7 @@ func TestFindingR23SpellingsOfAResource(t *testing.T) {
 						}
 						changes := make(chan mcp.Change, 10)
 						s, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ResourceSubscriptions: []string{prefix + spelled.asked}}, func(change mcp.Change) { changes <- change })
-						if err != nil || !slices.Equal(s.Accepted.ResourceSubscriptions, []string{prefix + spelled.asked}) {
+						if err != nil || !slices.Equal(s.Accepted().ResourceSubscriptions, []string{prefix + spelled.asked}) {
 							t.Fatalf("accepted %+v, %v", s, err)
 						}
 						mux.ResourceUpdated(strings.ReplaceAll(spelled.registered, "{id}/{repo}", "a b/c"))

@@ -109,7 +109,7 @@ func TestConnEveryServer(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := serve(t, server(t))
 				names := []string{"Ada", "Lovelace"}
-				conn, err := mcp.NewClient("test", "v1", &mcp.ClientOptions{Logger: quiet, Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+				conn, err := mcp.NewClient("test", "v1", &mcp.ClientOptions{Logger: quiet, Elicit: func(context.Context, *mcp.Conn, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 					name := names[0]
 					names = names[1:]
 					return &mcp.ElicitResult{Action: "accept", Content: []byte(`{"name":"` + name + `"}`)}, nil

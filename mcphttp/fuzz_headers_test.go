@@ -27,7 +27,7 @@ func mirroring(properties string) *mcp.Mux {
 	echo := func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
 		return mcp.TextResult(string(req.Arguments())), nil
 	}
-	mux.Tool("t", mcp.Describe(mcp.HandlerFunc(echo), &mcp.Tool{InputSchema: json.RawMessage(`{"type":"object","properties":` + properties + `}`)}))
+	mux.Tool("t", mcp.WithDescription(mcp.HandlerFunc(echo), &mcp.Tool{InputSchema: json.RawMessage(`{"type":"object","properties":` + properties + `}`)}))
 	return mux
 }
 
@@ -86,7 +86,7 @@ func FuzzMirroredHeaders(f *testing.F) {
 		if _, err := mcp.NewRequest(mcp.MethodCallTool, p); err != nil || len(arguments) > 8<<10 || len(name) > 8<<10 {
 			t.Skip()
 		}
-		c, err := client.ConnectVersion(t.Context(), transport, mcp.LatestVersion)
+		c, err := client.Connect(t.Context(), transport)
 		if err != nil {
 			t.Fatal(err)
 		}

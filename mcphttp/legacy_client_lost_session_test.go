@@ -113,7 +113,7 @@ func TestAnswerIsSentAgain(t *testing.T) {
 			return "sure", err
 		}, nil))
 		f := newForgetful(t, mux)
-		c := f.dial(t, &mcp.ClientOptions{Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		c := f.dial(t, &mcp.ClientOptions{Elicit: func(context.Context, *mcp.Conn, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			what := `"accept"`
 			f.fail.Store(&what)
 			return &mcp.ElicitResult{Action: "accept"}, nil
@@ -141,7 +141,7 @@ func TestLostSessionAnswer(t *testing.T) {
 			return a.Text, err
 		}, nil))
 		f := newForgetful(t, mux)
-		c := f.dial(t, &mcp.ClientOptions{Elicit: func(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		c := f.dial(t, &mcp.ClientOptions{Elicit: func(_ context.Context, _ *mcp.Conn, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			<-time.After(map[string]time.Duration{"first": 2 * time.Second, "second": 10 * time.Second}[p.Message])
 			return mcptest.Accept(answer{p.Message}), nil
 		}})
@@ -409,11 +409,11 @@ func TestLostSessionForwardedAnswer(t *testing.T) {
 			return asked
 		}
 		answer := func(asked *mcp.InputRequiredError, text string) (string, error) {
-			retry := mcp.Retry{InputResponses: map[string]json.RawMessage{}, RequestState: asked.RequestState}
-			for key := range asked.InputRequests {
+			retry := mcp.Resume{InputResponses: map[string]json.RawMessage{}, RequestState: asked.Result.RequestState}
+			for key := range asked.Result.InputRequests {
 				retry.InputResponses[key] = json.RawMessage(text)
 			}
-			res, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "ask", Retry: retry})
+			res, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "ask", Resume: retry})
 			if err != nil {
 				return "", err
 			}

@@ -326,7 +326,7 @@ func TestCancelWithdrawsQuestion(t *testing.T) {
 			withdrawn := make(chan bool, 1)
 			conn, err := mcp.NewClient("test", "v1", &mcp.ClientOptions{
 				Version: version, Logger: quiet,
-				Elicit: func(ctx context.Context, _ *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+				Elicit: func(ctx context.Context, _ *mcp.Conn, _ *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 					cancel()
 					select {
 					case <-ctx.Done():

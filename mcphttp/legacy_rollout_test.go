@@ -82,7 +82,7 @@ func testRollingDeployment(t *testing.T, version string) {
 	changes := make(chan struct{}, 1000)
 	client := mcp.NewClient("test", "v1", &mcp.ClientOptions{
 		Version: version,
-		Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		Elicit: func(context.Context, *mcp.Conn, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			pass(2 * time.Second)
 			return &mcp.ElicitResult{Action: "accept", Content: json.RawMessage(`{"name":"Ada"}`)}, nil
 		},

@@ -25,7 +25,7 @@ func TestHeaderSmuggling(t *testing.T) {
 		"plain": "Region", "credentials": "Authorization", "session": "Mcp-Session-Id",
 	}
 	for tool, key := range names {
-		mux.Tool(tool, mcp.Describe(echo, &mcp.Tool{InputSchema: []byte(`{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"` + key + `"}}}`)}))
+		mux.Tool(tool, mcp.WithDescription(echo, &mcp.Tool{InputSchema: []byte(`{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"` + key + `"}}}`)}))
 	}
 	var last http.Header
 	h := newHandler(t, mux, nil)

@@ -38,7 +38,7 @@ func TestUpstreamBehindAProxy(t *testing.T) {
 
 			quiet := slog.New(slog.DiscardHandler)
 			client := mcp.NewClient("c", "v1", &mcp.ClientOptions{Version: version, Logger: quiet})
-			up := client.Maintain(t.Context(), mcphttp.NewTransport(url, nil), &mcp.ReconnectOptions{
+			up := client.Maintain(t.Context(), mcphttp.NewTransport(url, nil), &mcp.UpstreamOptions{
 				MinDelay: 5 * time.Millisecond, MaxDelay: 20 * time.Millisecond, Wait: 10 * time.Second,
 			})
 			t.Cleanup(func() { _ = up.Close() })

@@ -53,7 +53,7 @@ func TestEverything(t *testing.T) {
 
 	client := &mcptest.Client{
 		Principal: &mcp.Principal{Subject: "ann", Scopes: []string{"a"}},
-		Options: mcp.ClientOptions{Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		Options: mcp.ClientOptions{Elicit: func(context.Context, *mcp.Conn, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			return mcptest.Accept(form{"Ada"}), nil
 		}},
 	}
@@ -74,7 +74,7 @@ func TestEverything(t *testing.T) {
 		if read, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "r:r"}); err != nil || read.Contents[0].Text != "read" {
 			t.Errorf("a resource: got %v, %v", read, err)
 		}
-		if s, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true}, func(mcp.Change) {}); err != nil || !s.Accepted.ToolsListChanged {
+		if s, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true}, func(mcp.Change) {}); err != nil || !s.Accepted().ToolsListChanged {
 			t.Errorf("a subscription: got %v, %v", s, err)
 		}
 	})

@@ -70,7 +70,7 @@ func TestAllowAndDeny(t *testing.T) {
 			}
 		}
 		s, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ResourceSubscriptions: []string{"r:open", "r:hr/1"}}, func(mcp.Change) {})
-		if err != nil || len(s.Accepted.ResourceSubscriptions) != 1 {
+		if err != nil || len(s.Accepted().ResourceSubscriptions) != 1 {
 			t.Errorf("accepted %+v, %v", s, err)
 		}
 	})

@@ -101,7 +101,7 @@ func TestCache(t *testing.T) {
 		}},
 		"a question's retry": {minute, 2, func(t *testing.T, _ *middleware.Cache, h mcp.Handler) {
 			for range 2 {
-				ask(t, h, "", mcp.MethodReadResource, &mcp.ReadResourceParams{URI: "a:", Retry: mcp.Retry{RequestState: &state}})
+				ask(t, h, "", mcp.MethodReadResource, &mcp.ReadResourceParams{URI: "a:", Resume: mcp.Resume{RequestState: &state}})
 			}
 		}},
 		"no more than allowed": {minute, 4, func(t *testing.T, _ *middleware.Cache, h mcp.Handler) {
@@ -363,7 +363,7 @@ func askingServer(t *testing.T, reads *int) transport.Transport {
 func TestCacheKeepsNoAnswers(t *testing.T) {
 	reads, asked := 0, 0
 	client := mcp.NewClient("c", "v1", &mcp.ClientOptions{
-		Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		Elicit: func(context.Context, *mcp.Conn, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			asked++
 			return &mcp.ElicitResult{Action: mcp.ActionAccept}, nil
 		},

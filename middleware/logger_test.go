@@ -114,7 +114,7 @@ func TestLoggerInEveryEra(t *testing.T) {
 	type form struct {
 		Name string `json:"name"`
 	}
-	client := &mcptest.Client{Options: mcp.ClientOptions{Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+	client := &mcptest.Client{Options: mcp.ClientOptions{Elicit: func(context.Context, *mcp.Conn, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 		return mcptest.Accept(form{"Ada"}), nil
 	}}}
 	for _, version := range append(mcp.ModernVersions(), mcp.LegacyVersions()...) {

@@ -101,7 +101,7 @@ func TestRenameKeepsTheRequest(t *testing.T) {
 		mcp.RequestFromContext(ctx).Meta().Get("example.com/x", &vendor)
 		return vendor + " " + f.Name, err
 	}, nil))
-	client := &mcptest.Client{Options: mcp.ClientOptions{Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+	client := &mcptest.Client{Options: mcp.ClientOptions{Elicit: func(context.Context, *mcp.Conn, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 		return mcptest.Accept(form{"Ada"}), nil
 	}}}
 	client.Run(t, mux, func(t *testing.T, c *mcp.Conn) {

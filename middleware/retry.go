@@ -126,7 +126,7 @@ func isReadOnly(method string) bool {
 // carriesAnswers reports whether a request carries answers to a question, or the state of a
 // question.
 func carriesAnswers(req *mcp.Request) bool {
-	var p mcp.Retry
+	var p mcp.Resume
 	return req.Decode(&p) != nil || p.InputResponses != nil || p.RequestState != nil
 }
 

@@ -28,7 +28,7 @@ func (j judged) Transient() bool { return bool(j) }
 
 func TestRetryWhat(t *testing.T) {
 	state := "s"
-	asking := mcp.Retry{RequestState: &state}
+	asking := mcp.Resume{RequestState: &state}
 	for name, test := range map[string]struct {
 		method string
 		params any
@@ -42,7 +42,7 @@ func TestRetryWhat(t *testing.T) {
 		"resource":       {mcp.MethodReadResource, &mcp.ReadResourceParams{URI: "a:a"}, 2},
 		"prompt":         {mcp.MethodGetPrompt, &mcp.GetPromptParams{Name: "p"}, 2},
 		"completion":     {mcp.MethodComplete, &mcp.CompleteParams{}, 2},
-		"state":          {mcp.MethodGetPrompt, &mcp.GetPromptParams{Name: "p", Retry: asking}, 1},
+		"state":          {mcp.MethodGetPrompt, &mcp.GetPromptParams{Name: "p", Resume: asking}, 1},
 		"an answer":      {mcp.MethodReadResource, map[string]any{"uri": "a:a", "inputResponses": map[string]any{}}, 1},
 		"call":           {mcp.MethodCallTool, &mcp.CallToolParams{Name: "read"}, 1},
 		"subscription":   {mcp.MethodListen, nil, 1},

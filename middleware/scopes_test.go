@@ -159,7 +159,7 @@ func TestFindingU2HideAndRefuseByScope(t *testing.T) {
 			}
 			uris := []string{"test:///%61dmin", "test:///admin", "test:///public"}
 			s, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ResourceSubscriptions: uris}, func(mcp.Change) {})
-			if err != nil || slices.Contains(s.Accepted.ResourceSubscriptions, "test:///admin") != passes || !slices.Contains(s.Accepted.ResourceSubscriptions, "test:///public") {
+			if err != nil || slices.Contains(s.Accepted().ResourceSubscriptions, "test:///admin") != passes || !slices.Contains(s.Accepted().ResourceSubscriptions, "test:///public") {
 				t.Errorf("accepted %+v, %v", s, err)
 			}
 		})

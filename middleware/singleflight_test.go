@@ -60,7 +60,7 @@ func TestSingleflight(t *testing.T) {
 		"calls":         {func(string) *mcp.Request { return outgoing(t, mcp.MethodCallTool, &mcp.CallToolParams{Name: "t"}) }, mcp.TextResult(""), 10},
 		"subscriptions": {func(string) *mcp.Request { return outgoing(t, mcp.MethodListen, nil) }, &mcp.ListenResult{}, 10},
 		"state": {func(string) *mcp.Request {
-			return outgoing(t, mcp.MethodGetPrompt, &mcp.GetPromptParams{Retry: mcp.Retry{RequestState: &state}})
+			return outgoing(t, mcp.MethodGetPrompt, &mcp.GetPromptParams{Resume: mcp.Resume{RequestState: &state}})
 		}, &mcp.EmptyResult{}, 10},
 		"progress": {func(string) *mcp.Request {
 			return outgoing(t, mcp.MethodListTools, map[string]any{"_meta": map[string]any{mcp.MetaProgressToken: 1}})

@@ -21,7 +21,7 @@ import (
 // withSkills returns a server with two skills, one of which is hidden. A file of the other
 // is hidden, too.
 func withSkills(t *testing.T, opts *skills.Options, mw func(isHidden func(kind middleware.Kind, name string) bool) mcp.Middleware) *mcp.Mux {
-	catalog, err := skills.FS(fstest.MapFS{
+	catalog, err := skills.New(fstest.MapFS{
 		"refunds/SKILL.md":           {Data: []byte("---\nname: refunds\ndescription: d\n---\n")},
 		"refunds/secret.md":          {Data: []byte("s")},
 		"refunds/notes/secret.md":    {Data: []byte("s")},

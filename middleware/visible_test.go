@@ -85,7 +85,7 @@ func TestVisible(t *testing.T) {
 func TestVisibleListen(t *testing.T) {
 	c := (&mcptest.Client{Principal: &mcp.Principal{Subject: "guest"}}).Connect(t, hiding())
 	s, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ResourceSubscriptions: []string{"test:///admin", "test:///public"}}, func(mcp.Change) {})
-	if err != nil || fmt.Sprint(s.Accepted.ResourceSubscriptions) != "[test:///public]" {
+	if err != nil || fmt.Sprint(s.Accepted().ResourceSubscriptions) != "[test:///public]" {
 		t.Errorf("accepted %+v, %v", s, err)
 	}
 }
@@ -330,7 +330,7 @@ func TestFindingS18VisibleSpelling(t *testing.T) {
 				t.Errorf("%s is read: %+v", uri, res)
 			}
 			s, err := c.Listen(t.Context(), mcp.SubscriptionFilter{ResourceSubscriptions: []string{uri}}, func(mcp.Change) {})
-			if err == nil && len(s.Accepted.ResourceSubscriptions) != 0 {
+			if err == nil && len(s.Accepted().ResourceSubscriptions) != 0 {
 				t.Errorf("%s is subscribed to", uri)
 			}
 		}
@@ -420,10 +420,12 @@ func TestFindingR27HidingOneRegistration(t *testing.T) {
 		"Deny":    middleware.Deny(middleware.Tool, "a"),
 	} {
 		registrations := map[string]func(*mcp.Mux){
-			"tool":   func(m *mcp.Mux) { m.Tool("t", says("")) },
-			"prompt": func(m *mcp.Mux) { m.Prompt("p", mcp.Describe(mcp.HandlerFunc(says("").ServeMCP), &mcp.Prompt{})) },
+			"tool": func(m *mcp.Mux) { m.Tool("t", says("")) },
+			"prompt": func(m *mcp.Mux) {
+				m.Prompt("p", mcp.WithDescription(mcp.HandlerFunc(says("").ServeMCP), &mcp.Prompt{}))
+			},
 			"resource": func(m *mcp.Mux) {
-				m.Resource("r:r", mcp.Describe(mcp.HandlerFunc(says("").ServeMCP), &mcp.Resource{Name: "r"}))
+				m.Resource("r:r", mcp.WithDescription(mcp.HandlerFunc(says("").ServeMCP), &mcp.Resource{Name: "r"}))
 			},
 		}
 		for kind, register := range registrations {

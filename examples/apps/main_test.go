@@ -31,7 +31,7 @@ func TestCheck(t *testing.T) {
 
 // The model sees the map, and only the page can reserve a seat.
 func TestSeats(t *testing.T) {
-	client := &mcptest.Client{Options: mcp.ClientOptions{Extensions: []mcp.ClientExtension{apps.Client()}}}
+	client := &mcptest.Client{Options: mcp.ClientOptions{Extensions: []*mcp.ClientExtension{apps.Client()}}}
 	client.RunNew(t, func(t *testing.T) mcp.Handler { return server(t) }, func(t *testing.T, c *mcp.Conn) {
 		reserve := func(ctx context.Context) (string, error) {
 			return mcp.Call[string](ctx, c, "reserve_seat", seat{"PS 13", "2C"})

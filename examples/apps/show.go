@@ -17,7 +17,7 @@ import (
 // show shows the apps of a server in a browser until ctx is done. The sandbox is a
 // different origin, because it has a different port.
 func show(ctx context.Context, mux *mcp.Mux, site, sandbox string) error {
-	client := mcp.NewClient("airline-host", "v1.0.0", &mcp.ClientOptions{Extensions: []mcp.ClientExtension{apps.Client()}})
+	client := mcp.NewClient("airline-host", "v1.0.0", &mcp.ClientOptions{Extensions: []*mcp.ClientExtension{apps.Client()}})
 	conn, err := client.Connect(ctx, mcp.InProcess(mux))
 	if err != nil {
 		return err

@@ -97,7 +97,7 @@ func (u *user) printf(format string, args ...any) {
 }
 
 // elicit shows the schema of a form, and reads the answer as JSON. An empty line declines.
-func (u *user) elicit(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+func (u *user) elicit(_ context.Context, _ *mcp.Conn, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	fmt.Fprintf(u.out, "The server asks: %q\nThe answer is a JSON object: %q\n", p.Message, p.RequestedSchema)

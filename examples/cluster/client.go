@@ -69,8 +69,8 @@ func (c *client) run(ctx context.Context) {
 
 func (c *client) newMCP(version string) *mcp.Client {
 	return mcp.NewClient("cluster", "v1.0.0", &mcp.ClientOptions{
-		Version: version, CallTimeout: callTimeout, Extensions: []mcp.ClientExtension{tasks.Client()}, Logger: slog.New(slog.DiscardHandler),
-		Elicit: func(ctx context.Context, _ *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		Version: version, CallTimeout: callTimeout, Extensions: []*mcp.ClientExtension{tasks.Client()}, Logger: slog.New(slog.DiscardHandler),
+		Elicit: func(ctx context.Context, _ *mcp.Conn, _ *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			sleep(ctx, 300*time.Millisecond) // the user thinks
 			return &mcp.ElicitResult{Action: mcp.ActionAccept, Content: json.RawMessage(`{"drink":"tea"}`)}, nil
 		},

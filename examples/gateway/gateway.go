@@ -57,7 +57,7 @@ func newGateway(local *mcp.Mux, logger *slog.Logger) *gateway {
 // the server is reachable, and again whenever the connection is lost.
 func (g *gateway) mount(ctx context.Context, client *mcp.Client, server upstream) {
 	logger := g.logger.With("prefix", server.prefix)
-	up := client.Maintain(ctx, server.transport, &mcp.ReconnectOptions{Logger: logger, MaxDowntime: -1})
+	up := client.Maintain(ctx, server.transport, &mcp.UpstreamOptions{Logger: logger, MaxDowntime: -1})
 	g.mounted = append(g.mounted, up)
 	g.mux.Mount(server.prefix, middleware.Visible(func(_ context.Context, kind middleware.Kind, name string) bool {
 		return kind != middleware.Tool || server.hasTool == nil || server.hasTool(name)

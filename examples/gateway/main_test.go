@@ -86,7 +86,7 @@ func connect(t *testing.T, url, version string) *mcp.Conn {
 	t.Helper()
 	client := mcp.NewClient("test", "v1.0.0", &mcp.ClientOptions{
 		Version: version,
-		Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		Elicit: func(context.Context, *mcp.Conn, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			return &mcp.ElicitResult{Action: mcp.ActionAccept, Content: []byte(`{"name":"Ada"}`)}, nil
 		},
 	})

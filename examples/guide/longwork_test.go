@@ -86,7 +86,7 @@ func Example_tasks() {
 	manager.Register(mux)
 	mux.With(manager.Background(&tasks.BackgroundOptions{After: 5 * time.Second})).Tool("index_all", mcp.ToolFunc(index, nil))
 
-	client := mcp.NewClient("host", "v1.0.0", &mcp.ClientOptions{Extensions: []mcp.ClientExtension{tasks.Client()}})
+	client := mcp.NewClient("host", "v1.0.0", &mcp.ClientOptions{Extensions: []*mcp.ClientExtension{tasks.Client()}})
 	for _, c := range []*mcp.Client{client, mcp.NewClient("plain", "v1.0.0", nil)} {
 		ctx := context.Background()
 		conn, err := c.Connect(ctx, mcp.InProcess(mux))

@@ -23,7 +23,7 @@ type sure struct {
 
 // yes is a user who agrees to everything.
 var yes = &mcptest.Client{Options: mcp.ClientOptions{
-	Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+	Elicit: func(context.Context, *mcp.Conn, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 		return mcptest.Accept(sure{true}), nil
 	},
 }}

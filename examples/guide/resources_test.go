@@ -96,7 +96,7 @@ func TestListen(t *testing.T) {
 	}, func(c mcp.Change) {
 		log.Println("changed:", c.Method, c.URI) // read or list again
 	})
-	if err != nil || !sub.Accepted.ToolsListChanged || len(sub.Accepted.ResourceSubscriptions) != 1 {
+	if err != nil || !sub.Accepted().ToolsListChanged || len(sub.Accepted().ResourceSubscriptions) != 1 {
 		t.Errorf("%+v, %v", sub, err)
 	}
 }

@@ -64,7 +64,7 @@ func askUser(_ context.Context, message string, _ json.RawMessage) (*mcp.ElicitR
 
 func TestClientElicit(t *testing.T) {
 	client := mcp.NewClient("host", "v1.0.0", &mcp.ClientOptions{
-		Elicit: func(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		Elicit: func(ctx context.Context, _ *mcp.Conn, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			return askUser(ctx, p.Message, p.RequestedSchema)
 		},
 	})
@@ -102,7 +102,7 @@ func TestCaller(t *testing.T) {
 	ada := &mcptest.Client{
 		Principal: &mcp.Principal{Subject: "ada", Scopes: []string{"notes:write"}},
 		Options: mcp.ClientOptions{
-			Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+			Elicit: func(context.Context, *mcp.Conn, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 				return mcptest.Accept(map[string]bool{"sure": true}), nil
 			},
 		},
@@ -118,7 +118,7 @@ func TestAs(t *testing.T) {
 	ada := mcptest.As(&mcp.Principal{Subject: "ada", Scopes: []string{"notes:write"}})
 	url := mcptest.Serve(t, mcphttp.NewHandler(ada(newNotes()), nil))
 	conn := mcptest.Dial(t, mcphttp.NewTransport(url, nil), &mcp.ClientOptions{
-		Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		Elicit: func(context.Context, *mcp.Conn, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			return mcptest.Accept(map[string]bool{"sure": true}), nil
 		},
 	})

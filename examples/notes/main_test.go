@@ -28,7 +28,7 @@ func openTest(t *testing.T) store {
 // user answers the question of delete_note.
 func user(sure bool) *mcptest.Client {
 	return &mcptest.Client{Options: mcp.ClientOptions{
-		Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		Elicit: func(context.Context, *mcp.Conn, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			return mcptest.Accept(map[string]bool{"sure": sure}), nil
 		},
 	}}

@@ -21,7 +21,7 @@ import (
 // transport.
 func TestQuickstart(t *testing.T) {
 	var asked []string // messages of the questions of the test that runs
-	client := &mcptest.Client{Options: mcp.ClientOptions{Elicit: func(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+	client := &mcptest.Client{Options: mcp.ClientOptions{Elicit: func(_ context.Context, _ *mcp.Conn, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 		asked = append(asked, p.Message)
 		return mcptest.Accept(delivery{Address: "Via Roma 1", Agreed: true}), nil
 	}}}

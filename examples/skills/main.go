@@ -75,7 +75,7 @@ func openDir(dir string) (fs.FS, error) {
 }
 
 func newServer(directory fs.FS) (*mcp.Mux, *skills.Catalog, error) {
-	catalog, err := skills.FS(directory, nil)
+	catalog, err := skills.New(directory, nil)
 	if err != nil {
 		return nil, nil, err
 	}

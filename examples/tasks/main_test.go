@@ -44,8 +44,8 @@ func TestAnotherFarmContinues(t *testing.T) {
 	defer func() { _ = secondManager.Shutdown(context.Background()) }()
 
 	client := mcp.NewClient("test", "v1.0.0", &mcp.ClientOptions{
-		Extensions: []mcp.ClientExtension{tasks.Client()},
-		Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		Extensions: []*mcp.ClientExtension{tasks.Client()},
+		Elicit: func(context.Context, *mcp.Conn, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			return &mcp.ElicitResult{Action: mcp.ActionAccept, Content: json.RawMessage(`{"codec":"av1"}`)}, nil
 		},
 	})

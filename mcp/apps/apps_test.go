@@ -219,7 +219,7 @@ func TestTemplate(t *testing.T) {
 
 // The model and the app can call only the tools that are visible to them.
 func TestVisibility(t *testing.T) {
-	client := &mcptest.Client{Options: mcp.ClientOptions{Extensions: []mcp.ClientExtension{apps.Client()}}}
+	client := &mcptest.Client{Options: mcp.ClientOptions{Extensions: []*mcp.ClientExtension{apps.Client()}}}
 	client.Run(t, airline(nil), func(t *testing.T, c *mcp.Conn) {
 		model, app := t.Context(), apps.AsApp(t.Context())
 		for tool, allowed := range map[string][2]bool{"seat_map": {true, true}, "reserve": {false, true}, "refund": {true, false}, "weather": {true, true}} {
@@ -257,7 +257,7 @@ func keepable() *mcp.Mux {
 
 // showsPages returns a client that can show pages.
 func showsPages() *mcptest.Client {
-	return &mcptest.Client{Options: mcp.ClientOptions{Extensions: []mcp.ClientExtension{apps.Client()}}}
+	return &mcptest.Client{Options: mcp.ClientOptions{Extensions: []*mcp.ClientExtension{apps.Client()}}}
 }
 
 // Lists cached for the model are not returned to pages, nor the other way round.
@@ -345,7 +345,7 @@ func TestHideAppTools(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	client := &mcptest.Client{Options: mcp.ClientOptions{Extensions: []mcp.ClientExtension{apps.Client()}}}
+	client := &mcptest.Client{Options: mcp.ClientOptions{Extensions: []*mcp.ClientExtension{apps.Client()}}}
 	client.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		if err := call(apps.AsApp(t.Context()), c, "reserve"); err != nil {
 			t.Error(err)
@@ -365,7 +365,7 @@ func TestVisibilityUnknown(t *testing.T) {
 			return next.ServeMCP(ctx, req)
 		})
 	})
-	client := &mcptest.Client{Options: mcp.ClientOptions{Extensions: []mcp.ClientExtension{apps.Client()}}}
+	client := &mcptest.Client{Options: mcp.ClientOptions{Extensions: []*mcp.ClientExtension{apps.Client()}}}
 	c := client.Connect(t, mux)
 	if err := call(t.Context(), c, "reserve"); err == nil || !strings.Contains(err.Error(), "no lists today") {
 		t.Error(err)
@@ -390,7 +390,7 @@ func TestVisibilityWithoutList(t *testing.T) {
 			return next.ServeMCP(ctx, req)
 		})
 	})
-	client := &mcptest.Client{Options: mcp.ClientOptions{Extensions: []mcp.ClientExtension{apps.Client()}}}
+	client := &mcptest.Client{Options: mcp.ClientOptions{Extensions: []*mcp.ClientExtension{apps.Client()}}}
 	c := client.Connect(t, mux)
 	for range 3 {
 		if _, ok := errors.AsType[*apps.VisibilityError](call(t.Context(), c, "b")); !ok || lists != 2 {

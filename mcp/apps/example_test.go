@@ -29,7 +29,7 @@ func Example() {
 	mux.Tool("reserve_seat", mcp.ToolFunc(reserve, apps.Tool(nil, "ui://airline/seats", apps.ForApp)))
 
 	ctx := context.Background()
-	client := mcp.NewClient("host", "v1.0.0", &mcp.ClientOptions{Extensions: []mcp.ClientExtension{apps.Client()}})
+	client := mcp.NewClient("host", "v1.0.0", &mcp.ClientOptions{Extensions: []*mcp.ClientExtension{apps.Client()}})
 	conn, err := client.Connect(ctx, mcp.InProcess(mux))
 	if err != nil {
 		log.Fatal(err)

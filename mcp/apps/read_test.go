@@ -77,7 +77,7 @@ func TestReadListedElsewhere(t *testing.T) {
 				return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{part}}, nil
 			})
 			for n := range 4 {
-				mux.Resource(fmt.Sprint("ui://page/", n), mcp.Describe(read, &mcp.Resource{Meta: wide}))
+				mux.Resource(fmt.Sprint("ui://page/", n), mcp.WithDescription(read, &mcp.Resource{Meta: wide}))
 			}
 			mux.Resource("ui://page/{name}", read)
 			d, err := apps.Read(t.Context(), mcptest.Connect(t, mux), test.uri)

@@ -5,7 +5,6 @@ package apps
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"sync"
 
@@ -20,18 +19,12 @@ import (
 //
 // Client is not for the client of a gateway, which must pass on all tools: a client with
 // Forward passes on what its callers declare.
-func Client() mcp.ClientExtension { return clientExtension{} }
+func Client() *mcp.ClientExtension {
+	return &mcp.ClientExtension{ID: Extension, Settings: clientSettings, Middleware: forModels}
+}
 
-type clientExtension struct{}
-
-// ID implements [mcp.ClientExtension].
-func (clientExtension) ID() string { return Extension }
-
-// Settings implements [mcp.ClientExtension].
-func (clientExtension) Settings() json.RawMessage { return clientSettings }
-
-// Middleware implements [mcp.ClientExtension].
-func (clientExtension) Middleware(*mcp.Conn) mcp.Middleware {
+// forModels returns the middleware that hides tools that are only for apps, except from apps.
+func forModels(*mcp.Conn) mcp.Middleware {
 	return newVisibilityFilter(func(ctx context.Context, _ *mcp.Request) Visibility {
 		if mark.IsApp(ctx) {
 			return ForApp

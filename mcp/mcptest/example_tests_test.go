@@ -99,7 +99,7 @@ func ExampleClient() { //nolint:testableexamples // it shows a test
 	inTest(func(t *testing.T) {
 		client := &mcptest.Client{
 			Principal: &mcp.Principal{Issuer: "test", Subject: "ada"},
-			Options: mcp.ClientOptions{Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+			Options: mcp.ClientOptions{Elicit: func(context.Context, *mcp.Conn, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 				return mcptest.Accept(confirm{Sure: true}), nil
 			}},
 		}

@@ -33,7 +33,7 @@ func asks() *mcp.Mux {
 	return mux
 }
 
-func answers(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+func answers(context.Context, *mcp.Conn, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 	return mcptest.Accept(map[string]string{"text": "x"}), nil
 }
 

@@ -63,7 +63,7 @@ func TestRun(t *testing.T) {
 	agrees := &mcptest.Client{Options: mcp.ClientOptions{
 		LogLevel: mcp.LoggingLevelInfo,
 		Log:      func(_ context.Context, _ *mcp.Conn, p *mcp.LoggingMessageParams) { logged <- p },
-		Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		Elicit: func(context.Context, *mcp.Conn, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			return mcptest.Accept(confirm{true}), nil
 		},
 	}}
@@ -162,7 +162,7 @@ func TestListen(t *testing.T) {
 		changes := make(chan mcp.Change, 1)
 		filter := mcp.SubscriptionFilter{ResourceSubscriptions: []string{"note://today", "note://never"}}
 		s, err := c.Listen(t.Context(), filter, func(change mcp.Change) { changes <- change })
-		if err != nil || !slices.Equal(s.Accepted.ResourceSubscriptions, []string{"note://today"}) {
+		if err != nil || !slices.Equal(s.Accepted().ResourceSubscriptions, []string{"note://today"}) {
 			t.Fatalf("got %+v, %v", s, err)
 		}
 		mux.ResourceUpdated("note://today")

@@ -60,11 +60,11 @@ func travel(t *testing.T, transport transport.Transport, version, tool string, b
 	var o outcome
 	c := mcptest.Dial(t, transport, &mcp.ClientOptions{
 		Version: version,
-		Elicit: func(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		Elicit: func(ctx context.Context, c *mcp.Conn, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			o.questions = append(o.questions, p.Message)
-			return answers(ctx, p)
+			return answers(ctx, c, p)
 		},
 	})
 	reported := make(chan string, 8)

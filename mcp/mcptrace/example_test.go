@@ -22,7 +22,7 @@ func ExampleWithClientTrace() {
 		return "Hello, " + in.Name + "!", err
 	}, nil))
 	client := mcp.NewClient("host", "v1.0.0", &mcp.ClientOptions{
-		Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		Elicit: func(context.Context, *mcp.Conn, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			return &mcp.ElicitResult{Action: mcp.ActionAccept, Content: []byte(`{"name":"Ada"}`)}, nil
 		},
 	})

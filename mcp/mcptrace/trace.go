@@ -16,7 +16,7 @@ import (
 // returned. They must not block, because the client waits for them, and must not modify
 // their arguments.
 //
-// A trace in the context passed to Connect, ConnectVersion or Maintain of a client applies to
+// A trace in the context passed to Connect or Maintain of a client applies to
 // the connection: to all events that have no trace of their own. A trace in the context of a
 // call applies to the call. Without a trace, nothing is called or allocated.
 type ClientTrace struct {

@@ -88,7 +88,7 @@ func talk(ctx context.Context, c *mcp.Conn) (outcome string) {
 func ada(version string) mcp.ClientOptions {
 	return mcp.ClientOptions{
 		Version: version, LogLevel: mcp.LoggingLevelDebug, Log: func(context.Context, *mcp.Conn, *mcp.LoggingMessageParams) {},
-		Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		Elicit: func(context.Context, *mcp.Conn, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			return mcptest.Accept(name{"Ada"}), nil
 		},
 	}

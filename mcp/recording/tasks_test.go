@@ -34,7 +34,7 @@ func TestTasks(t *testing.T) {
 				return path.Serve(t, mux)
 			}
 			var file lockedBuffer
-			c := mcptest.Dial(t, mcptest.Record(newServer(), &file), &mcp.ClientOptions{Extensions: []mcp.ClientExtension{tasks.Client()}})
+			c := mcptest.Dial(t, mcptest.Record(newServer(), &file), &mcp.ClientOptions{Extensions: []*mcp.ClientExtension{tasks.Client()}})
 			h, _, err := tasks.Start(t.Context(), c, &mcp.CallToolParams{Name: "wait"})
 			if err != nil {
 				t.Fatal(err)

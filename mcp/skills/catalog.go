@@ -20,7 +20,7 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// Options configure [FS]. Nil means the zero Options.
+// Options configure [New]. Nil means the zero Options.
 type Options struct {
 	// Prefix is the path before the directories, such as "acme/billing" for the skill
 	// skill://acme/billing/refunds/SKILL.md. Its elements consist of letters, digits, -, .
@@ -70,7 +70,7 @@ type Catalog struct {
 	logged    string    // the last logged problem
 }
 
-// FS reads and validates the skills of a file system: every directory with a file SKILL.md,
+// New reads and validates the skills of a file system: every directory with a file SKILL.md,
 // at any depth. A skill inside another skill is a separate skill, and its files belong to
 // both. Files and directories whose names begin with a dot are ignored, as are symbolic
 // links. If fsys is an embed.FS or the FS of an [os.Root], no path leads outside it.
@@ -81,7 +81,7 @@ type Catalog struct {
 // [MaxFiles] files or more than [MaxBytes] bytes. A program that wants to serve the others
 // reports the error and continues. The catalog is nil if the file system cannot be read or an
 // option is invalid.
-func FS(fsys fs.FS, opts *Options) (*Catalog, error) {
+func New(fsys fs.FS, opts *Options) (*Catalog, error) {
 	c := &Catalog{fsys: fsys, opts: opts.withDefaults()}
 	if fsys == nil {
 		return nil, errors.New("skills: the file system is nil")
@@ -120,7 +120,7 @@ func (c *Catalog) Skills() []*Skill {
 	return slices.Clone(c.current.Load().sorted)
 }
 
-// Reload reads the directory again. Like [FS], it leaves out invalid skills and returns an
+// Reload reads the directory again. Like [New], it leaves out invalid skills and returns an
 // error that names each. If the directory cannot be read, the catalog stays unchanged. Clients
 // of the muxes on which the catalog is registered are
 // notified of changed lists of resources, and of changed resources to which they subscribe.

@@ -8,7 +8,7 @@
 //
 // A server registers a directory of skills:
 //
-//	catalog, err := skills.FS(os.DirFS("skills"), nil)
+//	catalog, err := skills.New(os.DirFS("skills"), nil)
 //	…
 //	catalog.Register(mux)
 //

@@ -20,7 +20,7 @@ func Example() {
 		"refunds/SKILL.md":           {Data: []byte("---\nname: refunds\ndescription: Decides about refunds.\n---\nRead references/fees.md.\n")},
 		"refunds/references/fees.md": {Data: []byte("There are no fees.\n")},
 	}
-	catalog, err := skills.FS(directory, nil)
+	catalog, err := skills.New(directory, nil)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -54,7 +54,7 @@ func catalog(t *testing.T, fsys fstest.MapFS, opts *skills.Options) *skills.Cata
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	c, err := skills.FS(fsys, &o)
+	c, err := skills.New(fsys, &o)
 	if err != nil {
 		t.Fatal(err)
 	}

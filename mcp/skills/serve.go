@@ -182,7 +182,7 @@ func (l manifestHandler) Describe() mcp.Description { return l.resource }
 
 func (c *Catalog) resource(f *file) mcp.Handler {
 	if f.of == nil {
-		return mcp.Describe(fileHandler{c, f.URI}, nil) // it is not listed
+		return mcp.WithDescription(fileHandler{c, f.URI}, nil) // it is not listed
 	}
 	return manifestHandler{fileHandler{c, f.URI}, f.describe()}
 }

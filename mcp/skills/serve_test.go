@@ -187,7 +187,7 @@ func TestPrefix(t *testing.T) {
 		}
 	}
 	for _, prefix := range []string{"/acme", "acme/", "a b", "../up", ".", "a%20b"} {
-		if _, err := skills.FS(files(), &skills.Options{Prefix: prefix}); err == nil || !strings.Contains(err.Error(), "Options.Prefix") {
+		if _, err := skills.New(files(), &skills.Options{Prefix: prefix}); err == nil || !strings.Contains(err.Error(), "Options.Prefix") {
 			t.Errorf("%q: %v", prefix, err)
 		}
 	}
@@ -247,11 +247,11 @@ func TestMistakes(t *testing.T) {
 		`the name "a" is already used by skill://a`: {"a/SKILL.md": {Data: []byte(good)}, "b/a/SKILL.md": {Data: []byte(good)}},
 		"b/SKILL.md: there is no front matter":      {"a/SKILL.md": {Data: []byte("bad")}, "b/SKILL.md": {Data: []byte("bad")}},
 	} {
-		if _, err := skills.FS(fsys, nil); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := skills.New(fsys, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
-	if _, err := skills.FS(nil, nil); err == nil {
+	if _, err := skills.New(nil, nil); err == nil {
 		t.Error("a nil file system is accepted")
 	}
 }
@@ -261,7 +261,7 @@ func TestFindingR6InvalidSkillsAreLeftOut(t *testing.T) {
 	fsys := files()
 	fsys["seo/SKILL.md"] = &fstest.MapFile{Data: []byte("---\nname: SEO Optimizer\ndescription: d\n---\n")}
 	fsys["z/refunds/SKILL.md"] = &fstest.MapFile{Data: []byte(refunds)}
-	catalog, err := skills.FS(fsys, nil)
+	catalog, err := skills.New(fsys, nil)
 	if catalog == nil {
 		t.Fatal(err)
 	}

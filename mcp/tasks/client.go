@@ -25,18 +25,12 @@ import (
 // it has ended, for example because their context is done. MaxRounds and MaxQuestions of
 // [mcp.ClientOptions] apply to the questions of a task, too. Use [Start] to get the task
 // itself.
-func Client() mcp.ClientExtension { return extension{} }
+func Client() *mcp.ClientExtension {
+	return &mcp.ClientExtension{ID: Extension, Middleware: followTasks, NewResult: newResult}
+}
 
-type extension struct{}
-
-// ID implements [mcp.ClientExtension].
-func (extension) ID() string { return Extension }
-
-// Settings implements [mcp.ClientExtension].
-func (extension) Settings() json.RawMessage { return nil }
-
-// Middleware implements [mcp.ClientExtension].
-func (extension) Middleware(c *mcp.Conn) mcp.Middleware {
+// followTasks returns the middleware of a connection that turns tasks into their results.
+func followTasks(c *mcp.Conn) mcp.Middleware {
 	return func(next mcp.Handler) mcp.Handler {
 		source := newPushSource(next)
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
@@ -59,8 +53,7 @@ func (extension) Middleware(c *mcp.Conn) mcp.Middleware {
 	}
 }
 
-// NewResult implements [mcp.ExtensionResults].
-func (extension) NewResult(method, resultType string) mcp.Result {
+func newResult(method, resultType string) mcp.Result {
 	switch {
 	case method == MethodGet:
 		return new(GetResult)
@@ -409,7 +402,7 @@ func Start(ctx context.Context, c *mcp.Conn, p *mcp.CallToolParams) (*Handle, *m
 	case *mcp.CallToolResult:
 		return nil, r, nil
 	case *mcp.InputRequired:
-		return nil, nil, &mcp.InputRequiredError{InputRequired: *r}
+		return nil, nil, &mcp.InputRequiredError{Method: mcp.MethodCallTool, Result: r}
 	}
 	task, err := created(c, res)
 	if err != nil {

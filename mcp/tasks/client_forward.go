@@ -44,7 +44,7 @@ func passedOn(c *mcp.Conn, req *mcp.Request) (id string, ok bool) {
 	if req.Method != mcp.MethodCallTool || !core.PassesQuestions(c, req, map[string]mcp.InputRequest{"": {}}) {
 		return "", false
 	}
-	var p mcp.Retry
+	var p mcp.Resume
 	if req.Decode(&p) != nil || p.RequestState == nil {
 		return "", false
 	}

@@ -153,8 +153,8 @@ func TestFindingX3QuestionsOfTasksAreBounded(t *testing.T) {
 				inBubble(t, func(t *testing.T) {
 					var asked, atOnce, most atomic.Int64
 					opts := test.opts
-					opts.Extensions, opts.CallTimeout = []mcp.ClientExtension{tasks.Client()}, time.Minute
-					opts.Elicit = func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+					opts.Extensions, opts.CallTimeout = []*mcp.ClientExtension{tasks.Client()}, time.Minute
+					opts.Elicit = func(context.Context, *mcp.Conn, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 						asked.Add(1)
 						n := atOnce.Add(1)
 						defer atOnce.Add(-1)
@@ -328,9 +328,9 @@ func TestFindingK7GatewayRepeatsLostAnswers(t *testing.T) {
 					opts.Version, opts.Extensions = version, nil
 					asked := 0
 					elicit := opts.Elicit
-					opts.Elicit = func(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+					opts.Elicit = func(ctx context.Context, c *mcp.Conn, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 						asked++
-						return elicit(ctx, p)
+						return elicit(ctx, c, p)
 					}
 					c := (&mcptest.Client{Options: *opts}).Connect(t, mux)
 					got, err := mcp.Call[string](t.Context(), c, "a_ask", nil)
@@ -349,8 +349,8 @@ func TestLookRoundsBeforeATaskCount(t *testing.T) {
 		var asked atomic.Int64
 		calls := 0
 		opts := &mcp.ClientOptions{
-			MaxRounds: 4, Extensions: []mcp.ClientExtension{tasks.Client()}, Version: mcp.LatestVersion, Logger: slog.New(slog.DiscardHandler),
-			Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+			MaxRounds: 4, Extensions: []*mcp.ClientExtension{tasks.Client()}, Version: mcp.LatestVersion, Logger: slog.New(slog.DiscardHandler),
+			Elicit: func(context.Context, *mcp.Conn, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 				asked.Add(1)
 				return &mcp.ElicitResult{Action: mcp.ActionAccept}, nil
 			},
@@ -384,8 +384,8 @@ func TestReusedKeyOfAQuestion(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var answered []string
 		opts := &mcp.ClientOptions{
-			Extensions: []mcp.ClientExtension{tasks.Client()}, Version: mcp.LatestVersion, Logger: slog.New(slog.DiscardHandler),
-			Elicit: func(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+			Extensions: []*mcp.ClientExtension{tasks.Client()}, Version: mcp.LatestVersion, Logger: slog.New(slog.DiscardHandler),
+			Elicit: func(_ context.Context, _ *mcp.Conn, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 				answered = append(answered, p.Message)
 				return &mcp.ElicitResult{Action: mcp.ActionAccept}, nil
 			},

@@ -59,7 +59,7 @@ func TestClientGivesUp(t *testing.T) {
 					return "", context.Cause(ctx)
 				})
 				opts := options()
-				opts.Elicit = func(ctx context.Context, _ *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+				opts.Elicit = func(ctx context.Context, _ *mcp.Conn, _ *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 					<-ctx.Done()
 					return nil, context.Cause(ctx)
 				}
@@ -117,7 +117,9 @@ func TestClientCannotAnswer(t *testing.T) {
 			return "", err
 		})
 		opts := options()
-		opts.Elicit = func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) { return nil, errors.New("no user") }
+		opts.Elicit = func(context.Context, *mcp.Conn, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+			return nil, errors.New("no user")
+		}
 		cancelled := false
 		opts.Extensions = append(opts.Extensions, flaky(func(req *mcp.Request) error {
 			cancelled = cancelled || req.Method == tasks.MethodCancel
@@ -149,7 +151,7 @@ func TestClientOnAFlakyConnection(t *testing.T) {
 		shutdown := mcp.Errorf(mcp.CodeInternalError, "the server is shutting down")
 		shutdown.Cause = &mcphttp.StatusError{Status: http.StatusServiceUnavailable}
 		opts := options()
-		opts.Elicit = func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		opts.Elicit = func(context.Context, *mcp.Conn, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			asked.Add(1)
 			return &mcp.ElicitResult{Action: mcp.ActionAccept, Content: json.RawMessage(`{"codec":"av1"}`)}, nil
 		}
@@ -167,22 +169,18 @@ func TestClientOnAFlakyConnection(t *testing.T) {
 	})
 }
 
-// flaky is a client extension that is called for each request and may make it fail.
-type flaky func(*mcp.Request) error
-
-func (flaky) ID() string { return "com.example/flaky" }
-
-func (f flaky) Settings() json.RawMessage { return nil }
-
-func (f flaky) Middleware(*mcp.Conn) mcp.Middleware {
-	return func(next mcp.Handler) mcp.Handler {
-		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
-			if err := f(req); err != nil {
-				return nil, err
-			}
-			return next.ServeMCP(ctx, req)
-		})
-	}
+// flaky returns a client extension that calls fail for each request, which may make it fail.
+func flaky(fail func(*mcp.Request) error) *mcp.ClientExtension {
+	return &mcp.ClientExtension{ID: "com.example/flaky", Middleware: func(*mcp.Conn) mcp.Middleware {
+		return func(next mcp.Handler) mcp.Handler {
+			return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+				if err := fail(req); err != nil {
+					return nil, err
+				}
+				return next.ServeMCP(ctx, req)
+			})
+		}
+	}}
 }
 
 // The timeout of a call does not run between polls, so a task may take longer.
@@ -313,7 +311,7 @@ func TestFindingY15FailedWithoutReason(t *testing.T) {
 			}
 			return &mcp.DiscoverResult{SupportedVersions: mcp.ModernVersions(), Capabilities: &mcp.ServerCapabilities{}}, nil
 		})
-		c, err := mcp.NewClient("c", "v1", &mcp.ClientOptions{Extensions: []mcp.ClientExtension{tasks.Client()}}).Connect(t.Context(), mcp.InProcess(server))
+		c, err := mcp.NewClient("c", "v1", &mcp.ClientOptions{Extensions: []*mcp.ClientExtension{tasks.Client()}}).Connect(t.Context(), mcp.InProcess(server))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -35,7 +35,7 @@ func ExampleNew() {
 	mux.With(manager.Background(nil)).Tool("render", mcp.ToolFunc(renderFilm, nil))
 
 	ctx := context.Background()
-	client := mcp.NewClient("example", "1.0.0", &mcp.ClientOptions{Extensions: []mcp.ClientExtension{tasks.Client()}})
+	client := mcp.NewClient("example", "1.0.0", &mcp.ClientOptions{Extensions: []*mcp.ClientExtension{tasks.Client()}})
 	conn, err := client.Connect(ctx, mcp.InProcess(mux))
 	if err != nil {
 		panic(err)

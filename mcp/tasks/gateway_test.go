@@ -22,7 +22,7 @@ import (
 // forwarding returns the options for a gateway's client that uses a version.
 func forwarding(version string) *mcp.ClientOptions {
 	return &mcp.ClientOptions{
-		Extensions: []mcp.ClientExtension{tasks.Client()}, Forward: true, Version: version, Logger: slog.New(slog.DiscardHandler),
+		Extensions: []*mcp.ClientExtension{tasks.Client()}, Forward: true, Version: version, Logger: slog.New(slog.DiscardHandler),
 	}
 }
 

@@ -206,7 +206,7 @@ func TestShutdownIsNoAttempt(t *testing.T) {
 // if the client cancelled the call while it became a task.
 func TestCancelledAndFailed(t *testing.T) {
 	failing := func(gate <-chan struct{}) mcp.Handler {
-		return mcp.Describe(mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
+		return mcp.WithDescription(mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
 			<-gate
 			return nil, mcp.Errorf(-32050, "the farm is on fire")
 		}), &mcp.Tool{})

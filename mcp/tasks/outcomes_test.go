@@ -42,7 +42,7 @@ func newOutcomes(t testing.TB) *replica {
 		return "stopped", context.Cause(ctx)
 	})
 	r.tool("stubborn", func(ctx context.Context) (string, error) { <-ctx.Done(); return "done", nil })
-	r.background.Tool("break", mcp.Describe(mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
+	r.background.Tool("break", mcp.WithDescription(mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
 		return nil, mcp.Errorf(-32050, "the farm is on fire")
 	}), &mcp.Tool{}))
 	r.mux.Tool("plain", text(func(context.Context) (string, error) { return "plain", nil }))

@@ -214,7 +214,7 @@ func TestFindingK11CallOfAHandler(t *testing.T) {
 			}
 			return all, nil
 		})
-		r.mux.Tool("outer", mcp.Describe(mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+		r.mux.Tool("outer", mcp.WithDescription(mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 			inner, err := req.WithParams(&mcp.CallToolParams{Name: "inner", Arguments: json.RawMessage("{}")})
 			if err != nil {
 				return nil, err

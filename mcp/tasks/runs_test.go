@@ -63,7 +63,7 @@ func checkEverywhere(t *testing.T, kind, place, want string) {
 		s := &site{shared: store.NewMemory(nil), options: o, steps: new(ledger), serve: places[place]}
 		s.handler = kinds[kind](s.steps)
 		s.open(t)
-		opts := clientOptions([]mcp.ClientExtension{tasks.Client()})
+		opts := clientOptions([]*mcp.ClientExtension{tasks.Client()})
 		opts.Version = version
 		got, err := mcp.Call[string](t.Context(), mcptest.Dial(t, path.Serve(t, s.replica.mux), opts), s.tool, struct{}{})
 		if got != want || err != nil {
@@ -142,7 +142,7 @@ func TestFindingK3TaskAsAResult(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := newReplica(t, store.NewMemory(nil), nil, nil)
 		r.tool("inner", func(context.Context) (string, error) { return "done", nil })
-		r.background.Tool("outer", mcp.Describe(mcp.HandlerFunc(func(ctx context.Context, _ *mcp.Request) (mcp.Result, error) {
+		r.background.Tool("outer", mcp.WithDescription(mcp.HandlerFunc(func(ctx context.Context, _ *mcp.Request) (mcp.Result, error) {
 			return r.mux.ServeMCP(ctx, sender(nil, true).NewRequest(mcp.MethodCallTool, &mcp.CallToolParams{Name: "inner"}))
 		}), &mcp.Tool{}))
 		d := until(t, start(t, r.connect(t), "outer"), tasks.Failed)
@@ -179,20 +179,20 @@ func (s *site) open(t *testing.T) {
 }
 
 // connect connects a client that answers questions, with the given extensions.
-func (s *site) connect(t *testing.T, extensions []mcp.ClientExtension) *mcp.Conn {
+func (s *site) connect(t *testing.T, extensions []*mcp.ClientExtension) *mcp.Conn {
 	t.Helper()
 	return (&mcptest.Client{Principal: ada(), Options: *clientOptions(extensions)}).Connect(t, s.replica.mux)
 }
 
 // clientOptions returns the options of a client that answers questions.
-func clientOptions(extensions []mcp.ClientExtension) *mcp.ClientOptions {
+func clientOptions(extensions []*mcp.ClientExtension) *mcp.ClientOptions {
 	return &mcp.ClientOptions{
 		Extensions: extensions,
-		Elicit: func(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		Elicit: func(_ context.Context, _ *mcp.Conn, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			r := new(mcp.ElicitResult)
 			return r, json.Unmarshal(reply(p.Message), r)
 		},
-		Sample: func(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+		Sample: func(context.Context, *mcp.Conn, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
 			r := new(mcp.CreateMessageResult)
 			return r, json.Unmarshal([]byte(sampled), r)
 		},
@@ -224,12 +224,12 @@ func reply(message string) json.RawMessage {
 // while the task works, next may replace the process that runs it.
 func (s *site) run(t *testing.T, next func(t *testing.T, s *site)) string {
 	t.Helper()
-	h := start(t, s.connect(t, []mcp.ClientExtension{tasks.Client()}), s.tool)
+	h := start(t, s.connect(t, []*mcp.ClientExtension{tasks.Client()}), s.tool)
 	moved := false
 	move := func() {
 		next(t, s)
 		moved = true
-		h = tasks.Attach(s.connect(t, []mcp.ClientExtension{tasks.Client()}), h.ID)
+		h = tasks.Attach(s.connect(t, []*mcp.ClientExtension{tasks.Client()}), h.ID)
 	}
 	for range 200 {
 		d := state(t, h)
@@ -383,7 +383,7 @@ type retry struct {
 
 // asksItself returns a handler that asks without the functions of package mcp.
 func asksItself(fn func(in retry) (asks mcp.Result, text string)) mcp.Handler {
-	return mcp.Describe(mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
+	return mcp.WithDescription(mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
 		var in retry
 		if err := json.Unmarshal(req.Params(), &in); err != nil {
 			return nil, err

@@ -193,7 +193,7 @@ func TestPublicError(t *testing.T) {
 		t.Cleanup(func() { _ = manager.Shutdown(context.Background()) })
 		r := &replica{mux: mux, manager: manager, background: mux.With(manager.Background(nil))}
 		r.tool("fail", func(context.Context) (string, error) { return "", errors.New("the password is 1234") })
-		r.background.Tool("break", mcp.Describe(mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
+		r.background.Tool("break", mcp.WithDescription(mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
 			return nil, errors.New("the password is 1234")
 		}), &mcp.Tool{}))
 		c := r.connect(t)

@@ -73,14 +73,17 @@ type GetResult struct {
 	DetailedTask
 }
 
-// GetParams are the params of tasks/get. CancelParams are the params of tasks/cancel.
-type (
-	GetParams struct {
-		TaskID string   `json:"taskId"`
-		Meta   mcp.Meta `json:"_meta,omitempty"`
-	}
-	CancelParams = GetParams
-)
+// GetParams are the params of tasks/get.
+type GetParams struct {
+	TaskID string   `json:"taskId"`
+	Meta   mcp.Meta `json:"_meta,omitempty"`
+}
+
+// CancelParams are the params of tasks/cancel.
+type CancelParams struct {
+	TaskID string   `json:"taskId"`
+	Meta   mcp.Meta `json:"_meta,omitempty"`
+}
 
 // UpdateParams are the params of tasks/update: answers to the questions of a task, by their
 // keys in InputRequests.

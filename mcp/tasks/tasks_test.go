@@ -61,7 +61,7 @@ func newFarmWith(t testing.TB, o tasks.Options, opts *tasks.BackgroundOptions) *
 	background.Tool("render", mcp.ToolFunc(f.render, nil))
 	background.Tool("ask", mcp.ToolFunc(f.ask, nil))
 	background.Tool("fail", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "", errors.New("no film") }, nil))
-	background.Tool("break", mcp.Describe(mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
+	background.Tool("break", mcp.WithDescription(mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
 		return nil, mcp.Errorf(-32050, "the farm is on fire")
 	}), &mcp.Tool{}))
 	background.Tool("wait", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
@@ -109,8 +109,8 @@ func (f *farm) ask(ctx context.Context, _ struct{}) (string, error) {
 // options returns the options of a client that supports tasks and answers questions.
 func options() *mcp.ClientOptions {
 	return &mcp.ClientOptions{
-		Extensions: []mcp.ClientExtension{tasks.Client()},
-		Elicit: func(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		Extensions: []*mcp.ClientExtension{tasks.Client()},
+		Elicit: func(_ context.Context, _ *mcp.Conn, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			content := `{"codec":"av1"}`
 			if strings.HasPrefix(p.Message, "Sure") {
 				content = `{"sure":true}`

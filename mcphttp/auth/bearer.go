@@ -46,7 +46,7 @@ func (b bearer) Verify(r *http.Request) (*mcp.Principal, error) {
 		return nil, err
 	}
 	if len(bound) > 0 {
-		return nil, Invalid("the token is bound to a key, and cannot be used as a bearer token")
+		return nil, NewInvalidTokenError("the token is bound to a key, and cannot be used as a bearer token")
 	}
 	return p, nil
 }
@@ -62,7 +62,7 @@ func checkCertificateBinding(r *http.Request, p *mcp.Principal) (map[string]any,
 	}
 	cnf, ok := claim.(map[string]any)
 	if !ok {
-		return nil, Invalid("the claim cnf is not an object")
+		return nil, NewInvalidTokenError("the claim cnf is not an object")
 	}
 	rest := make(map[string]any, len(cnf))
 	for name, value := range cnf {
@@ -71,7 +71,7 @@ func checkCertificateBinding(r *http.Request, p *mcp.Principal) (map[string]any,
 			continue
 		}
 		if want, ok := value.(string); !ok || !sameCertificate(r, want) {
-			return nil, Invalid("the token is bound to another client certificate than the one of the connection")
+			return nil, NewInvalidTokenError("the token is bound to another client certificate than the one of the connection")
 		}
 	}
 	return rest, nil

@@ -64,7 +64,7 @@ func (c *rules) principal(ctx context.Context, claims map[string]any, now time.T
 // identified completes the principal that Identify has returned with that of the token.
 func identified(own mcp.Principal, p *mcp.Principal) (*mcp.Principal, error) {
 	if own.Subject == "" {
-		return nil, Invalid("the token has no subject")
+		return nil, NewInvalidTokenError("the token has no subject")
 	}
 	own.Issuer = cmp.Or(own.Issuer, p.Issuer)
 	if own.Scopes == nil {
@@ -80,7 +80,7 @@ func identified(own mcp.Principal, p *mcp.Principal) (*mcp.Principal, error) {
 // wrongIssuer returns the error for another issuer. The cause points out the most common
 // mistake, a trailing slash. Issuers are compared exactly (RFC 8414, section 3.3).
 func (c *rules) wrongIssuer(got string) error {
-	err := Invalid("the token is of another issuer")
+	err := NewInvalidTokenError("the token is of another issuer")
 	if withoutSlash(got) == withoutSlash(c.issuer) {
 		return err.because(fmt.Errorf("the issuer is %q, expected %q: they differ in the slash at the end", got, c.issuer))
 	}
@@ -103,7 +103,7 @@ func (c *rules) checkAudience(claims map[string]any) error {
 			return nil
 		}
 	}
-	err := Invalid("the token is for another audience")
+	err := NewInvalidTokenError("the token is for another audience")
 	if !ok {
 		return err.because(errors.New("the claim aud is neither a text nor a list of texts"))
 	}
@@ -123,7 +123,7 @@ func (c *rules) checkNoAudience(claims map[string]any) error {
 		}
 		reason = fmt.Sprintf("the token has no aud, and %s is %.200q, expected one of %q", name, got, c.noAudience[name])
 	}
-	return Invalid("the token is for another audience").because(errors.New(reason))
+	return NewInvalidTokenError("the token is for another audience").because(errors.New(reason))
 }
 
 func withoutSlash(s string) string { return strings.TrimSuffix(s, "/") }
@@ -144,13 +144,13 @@ func (c *rules) expiryOf(claims map[string]any, now time.Time) (expiry time.Time
 	}
 	switch {
 	case expiry.IsZero() && c.mustExpire:
-		return expiry, Invalid("the token has no exp")
+		return expiry, NewInvalidTokenError("the token has no exp")
 	case !expiry.IsZero() && !now.Before(expiry):
-		return expiry, Invalid("the token has expired")
+		return expiry, NewInvalidTokenError("the token has expired")
 	case notBefore.After(now.Add(c.leeway)):
-		return expiry, Invalid("the token is not valid yet")
+		return expiry, NewInvalidTokenError("the token is not valid yet")
 	case issued.After(now.Add(c.leeway)):
-		return expiry, Invalid("the token was issued in the future")
+		return expiry, NewInvalidTokenError("the token was issued in the future")
 	}
 	return expiry, nil
 }
@@ -164,7 +164,7 @@ func (c *rules) subjectOf(claims map[string]any) (string, error) {
 	}
 	subject, err := text(claims, name)
 	if err == nil && subject == "" {
-		err = Invalid("the token has no subject")
+		err = NewInvalidTokenError("the token has no subject")
 	}
 	return subject, err
 }
@@ -194,7 +194,7 @@ func text(claims map[string]any, name string) (string, error) {
 	case string:
 		return v, nil
 	}
-	return "", Invalid("the claim %s is not a string", name)
+	return "", NewInvalidTokenError("the claim %s is not a string", name)
 }
 
 // texts returns a claim that must be a string or a list of strings.
@@ -227,7 +227,7 @@ func instant(claims map[string]any, name string) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, Invalid("the claim %s is not a time", name)
+	return time.Time{}, NewInvalidTokenError("the claim %s is not a time", name)
 }
 
 // timeOf converts seconds since 1970. ok is false if they are out of range.

@@ -184,10 +184,10 @@ func keyOf(r *http.Request, p *mcp.Principal) (string, error) {
 	}
 	jkt, ok := bound["jkt"].(string)
 	if !ok || jkt == "" {
-		return "", Invalid("the token is not bound to a key (cnf.jkt)")
+		return "", NewInvalidTokenError("the token is not bound to a key (cnf.jkt)")
 	}
 	if len(bound) > 1 {
-		return "", Invalid("the token is bound to more than is known here")
+		return "", NewInvalidTokenError("the token is bound to more than is known here")
 	}
 	return jkt, nil
 }

@@ -93,7 +93,7 @@ func ExampleLookupAPIKeys() {
 func ExampleMutualTLS() {
 	certificates := auth.MutualTLS(func(cert *x509.Certificate) (*mcp.Principal, error) {
 		if cert.Subject.CommonName == "" {
-			return nil, auth.Invalid("the certificate has no name")
+			return nil, auth.NewInvalidTokenError("the certificate has no name")
 		}
 		return &mcp.Principal{Issuer: "example", Subject: cert.Subject.CommonName, Expiry: cert.NotAfter}, nil
 	})

@@ -76,7 +76,7 @@ func ExampleJWT_VerifyToken() {
 		Keys: login.JWKS(), // nil: the keys that the issuer publishes
 		Identify: func(ctx context.Context, claims map[string]any) (*mcp.Principal, error) {
 			if tenant, _ := claims["tenant"].(string); tenant != "" && tenant != "acme" {
-				return nil, auth.Invalid("tenant %q is not served here", tenant)
+				return nil, auth.NewInvalidTokenError("tenant %q is not served here", tenant)
 			}
 			return nil, nil // the caller that the token names
 		},

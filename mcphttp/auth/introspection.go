@@ -159,7 +159,7 @@ func (i *Introspection) verifyTokenOf(r *http.Request, token string) (*mcp.Princ
 // verify verifies the token of r, which may be nil.
 func (i *Introspection) verify(ctx context.Context, r *http.Request, token string) (*mcp.Principal, error) {
 	if len(token) > maxToken {
-		return nil, Invalid("the token is longer than %d bytes", maxToken)
+		return nil, NewInvalidTokenError("the token is longer than %d bytes", maxToken)
 	}
 	key, now := digestOf(token), time.Now()
 	if p, ok := i.good.get(key, now); ok {
@@ -222,11 +222,11 @@ func (i *Introspection) introspect(ctx context.Context, token string) (*mcp.Prin
 		return nil, fmt.Errorf("auth: introspection: the answer: %w", err)
 	}
 	if active, _ := claims["active"].(bool); !active {
-		return nil, Invalid("the token is not, or no longer, valid")
+		return nil, NewInvalidTokenError("the token is not, or no longer, valid")
 	}
 	switch issuer := claims["iss"]; {
 	case i.opts.RequireIssuer && (issuer == nil || issuer == ""):
-		return nil, Invalid("the issuer of the token is unknown").because(errors.New("the answer has no iss, which IntrospectionOptions.RequireIssuer wants"))
+		return nil, NewInvalidTokenError("the issuer of the token is unknown").because(errors.New("the answer has no iss, which IntrospectionOptions.RequireIssuer wants"))
 	case i.rules.issuer != "" && issuer == nil:
 		claims["iss"] = i.rules.issuer // the endpoint is this issuer's
 	}

@@ -80,7 +80,7 @@ func (s *keySet) verify(ctx context.Context, signed *jose.JSONWebSignature, h jo
 		return nil, err
 	}
 	if len(keys) == 0 {
-		return nil, Invalid("the token is signed with a key that its issuer does not have").because(fmt.Errorf("the key's id is %.80q", h.KeyID))
+		return nil, NewInvalidTokenError("the token is signed with a key that its issuer does not have").because(fmt.Errorf("the key's id is %.80q", h.KeyID))
 	}
 	payload, err := verifyAny(signed, keys)
 	if err == nil || h.KeyID != "" {
@@ -101,7 +101,7 @@ func verifyAny(signed *jose.JSONWebSignature, keys []jose.JSONWebKey) ([]byte, e
 			return payload, nil
 		}
 	}
-	return nil, Invalid("the signature of the token is wrong")
+	return nil, NewInvalidTokenError("the signature of the token is wrong")
 }
 
 // find returns the keys that can verify a token. It returns none if the issuer has no such

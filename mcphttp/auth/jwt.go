@@ -191,7 +191,7 @@ func mustAlgorithms(names []string) []jose.SignatureAlgorithm {
 func (j *JWT) VerifyToken(ctx context.Context, token string) (*mcp.Principal, error) {
 	j.mustBeMade()
 	if len(token) > maxToken {
-		return nil, Invalid("the token is longer than %d bytes", maxToken)
+		return nil, NewInvalidTokenError("the token is longer than %d bytes", maxToken)
 	}
 	key, now := digestOf(token), time.Now()
 	generation := j.keys.generation.Load()
@@ -220,11 +220,11 @@ func (j *JWT) VerifyToken(ctx context.Context, token string) (*mcp.Principal, er
 func (j *JWT) claims(ctx context.Context, token string) (map[string]any, error) {
 	signed, err := jose.ParseSignedCompact(token, j.algorithms)
 	if err != nil {
-		return nil, Invalid("the token is not a JWT signed with an allowed algorithm").because(err)
+		return nil, NewInvalidTokenError("the token is not a JWT signed with an allowed algorithm").because(err)
 	}
 	header := signed.Signatures[0].Protected
 	if err := checkHeader(header, "", "JWT", "at+jwt"); err != nil {
-		return nil, Invalid("the token is not an access token").because(err)
+		return nil, NewInvalidTokenError("the token is not an access token").because(err)
 	}
 	payload, err := j.keys.verify(ctx, signed, header)
 	if err != nil {
@@ -232,7 +232,7 @@ func (j *JWT) claims(ctx context.Context, token string) (map[string]any, error) 
 	}
 	var claims map[string]any
 	if err := json.Unmarshal(payload, &claims); err != nil {
-		return nil, Invalid("the claims of the token are not a JSON object").because(err)
+		return nil, NewInvalidTokenError("the claims of the token are not a JSON object").because(err)
 	}
 	return claims, nil
 }

@@ -123,7 +123,7 @@ func TestJWTAttacks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			j := newJWT(auth.JWTOptions{Identify: func(_ context.Context, claims map[string]any) (*mcp.Principal, error) {
 				if tenant, ok := claims["tenant"]; ok && tenant != "acme" {
-					return nil, auth.Invalid("the token is of another tenant")
+					return nil, auth.NewInvalidTokenError("the token is of another tenant")
 				}
 				return nil, nil
 			}})

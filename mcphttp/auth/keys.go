@@ -117,9 +117,9 @@ func (v *keyVerifier) Verify(r *http.Request) (*mcp.Principal, error) {
 	case err != nil:
 		return nil, err
 	case p == nil:
-		return nil, Invalid("the API key is unknown")
+		return nil, NewInvalidTokenError("the API key is unknown")
 	case !p.Expiry.IsZero() && !time.Now().Before(p.Expiry):
-		return nil, Invalid("the API key has expired")
+		return nil, NewInvalidTokenError("the API key has expired")
 	}
 	return p, nil
 }

@@ -37,7 +37,7 @@ func identity(cert *x509.Certificate) (*mcp.Principal, error) {
 		p.Subject = cert.URIs[0].String()
 	}
 	if p.Subject == "" {
-		return nil, Invalid("the client certificate has no subject")
+		return nil, NewInvalidTokenError("the client certificate has no subject")
 	}
 	return p, nil
 }
@@ -47,11 +47,11 @@ func (m mutualTLS) Verify(r *http.Request) (*mcp.Principal, error) {
 		return nil, ErrNoCredentials
 	}
 	if len(r.TLS.VerifiedChains) == 0 || len(r.TLS.VerifiedChains[0]) == 0 {
-		return nil, Invalid("the client certificate was not verified")
+		return nil, NewInvalidTokenError("the client certificate was not verified")
 	}
 	cert := r.TLS.VerifiedChains[0][0]
 	if time.Now().After(cert.NotAfter) { // it may have expired since the connection was established
-		return nil, Invalid("the client certificate has expired")
+		return nil, NewInvalidTokenError("the client certificate has expired")
 	}
 	return m.identify(cert)
 }

@@ -130,10 +130,10 @@ func TestVerifierErrors(t *testing.T) {
 		{"nobody", nil, nil, 503, ""},
 		{"not found out", nil, errors.New("the secret database is down"), 503, ""},
 		{"no credentials", nil, auth.ErrNoCredentials, 401, "Bearer"},
-		{"refused", nil, auth.Invalid("no %s", "way"), 401, `Bearer error="invalid_token", error_description="no way"`},
-		{"wrapped", nil, errors.Join(auth.Invalid("no way")), 401, `Bearer error="invalid_token", error_description="no way"`},
-		{"both", alice, auth.Invalid("no way"), 401, `Bearer error="invalid_token", error_description="no way"`},
-		{"quoted", nil, auth.Invalid("a \"quote\" \\ and\r\nX-Header: ä"), 401, `Bearer error="invalid_token", error_description="a 'quote' ? and??X-Header: ?"`},
+		{"refused", nil, auth.NewInvalidTokenError("no %s", "way"), 401, `Bearer error="invalid_token", error_description="no way"`},
+		{"wrapped", nil, errors.Join(auth.NewInvalidTokenError("no way")), 401, `Bearer error="invalid_token", error_description="no way"`},
+		{"both", alice, auth.NewInvalidTokenError("no way"), 401, `Bearer error="invalid_token", error_description="no way"`},
+		{"quoted", nil, auth.NewInvalidTokenError("a \"quote\" \\ and\r\nX-Header: ä"), 401, `Bearer error="invalid_token", error_description="a 'quote' ? and??X-Header: ?"`},
 	} {
 		a := ask(auth.VerifierFunc(func(*http.Request) (*mcp.Principal, error) { return c.p, c.err }), &auth.Options{}, request())
 		if a.Code != c.status || a.challenge() != c.want || strings.Contains(a.Body.String(), "secret") {
@@ -153,7 +153,7 @@ func TestFirstOf(t *testing.T) {
 		return auth.VerifierFunc(func(*http.Request) (*mcp.Principal, error) { return nil, err })
 	}
 	alice := auth.VerifierFunc(func(*http.Request) (*mcp.Principal, error) { return &mcp.Principal{Subject: "alice"}, nil })
-	none, one, two, down := is(auth.ErrNoCredentials), is(auth.Invalid("one")), is(auth.Invalid("two")), is(errors.New("down"))
+	none, one, two, down := is(auth.ErrNoCredentials), is(auth.NewInvalidTokenError("one")), is(auth.NewInvalidTokenError("two")), is(errors.New("down"))
 	for _, c := range []struct {
 		name   string
 		v      auth.Verifier

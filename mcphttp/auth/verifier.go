@@ -20,7 +20,7 @@ type Verifier interface {
 	// same caller. Verify must not read the request body.
 	//
 	// If there is nothing to verify, Verify returns [ErrNoCredentials]. If the credentials
-	// are rejected, it returns an [*Error], for example from [Invalid]. Any other error
+	// are rejected, it returns an [*Error], for example from [NewInvalidTokenError]. Any other error
 	// means that the credentials could not be verified: the client gets a 503 without
 	// details, and need not discard its credentials.
 	//
@@ -189,9 +189,9 @@ func (e *Error) status() int {
 	}
 }
 
-// Invalid returns an error with [CodeInvalidToken], for credentials that are invalid or no
+// NewInvalidTokenError returns an error with [CodeInvalidToken], for credentials that are invalid or no
 // longer valid. The text is sent to the client.
-func Invalid(format string, args ...any) *Error {
+func NewInvalidTokenError(format string, args ...any) *Error {
 	return &Error{Code: CodeInvalidToken, Description: fmt.Sprintf(format, args...)}
 }
 

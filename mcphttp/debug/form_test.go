@@ -30,7 +30,7 @@ const every = `{"type":"object","required":["name"],"properties":{
 
 // echo registers a tool that returns its arguments.
 func echo(mux *mcp.Mux, schema string) {
-	mux.Tool("echo", mcp.Describe(mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
+	mux.Tool("echo", mcp.WithDescription(mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
 		return mcp.TextResult(string(req.Arguments())), nil
 	}), &mcp.Tool{InputSchema: json.RawMessage(schema)}))
 }

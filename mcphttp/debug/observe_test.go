@@ -94,7 +94,7 @@ func TestOverview(t *testing.T) {
 		t.Run(version, func(t *testing.T) {
 			address, s := endpoint(t, newMux(t), &debug.Options{})
 			s.page("")
-			conn := connect(t, address, version, &mcp.ClientOptions{Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+			conn := connect(t, address, version, &mcp.ClientOptions{Elicit: func(context.Context, *mcp.Conn, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 				return &mcp.ElicitResult{Action: "accept", Content: []byte(`{"city":"Lisbon","days":2}`)}, nil
 			}})
 			if _, err := conn.CallTool(t.Context(), &mcp.CallToolParams{Name: "ask"}); err != nil {
@@ -151,7 +151,7 @@ func TestTasks(t *testing.T) {
 		return "done", nil
 	}, nil))
 	address, s := endpoint(t, mux, &debug.Options{Tasks: []*tasks.Manager{manager}})
-	conn := connect(t, address, mcp.LatestVersion, &mcp.ClientOptions{Extensions: []mcp.ClientExtension{tasks.Client()}})
+	conn := connect(t, address, mcp.LatestVersion, &mcp.ClientOptions{Extensions: []*mcp.ClientExtension{tasks.Client()}})
 	h, _, err := tasks.Start(t.Context(), conn, &mcp.CallToolParams{Name: "render"})
 	if err != nil {
 		t.Fatal(err)

@@ -45,7 +45,7 @@ func TestRegistrations(t *testing.T) {
 	mux.Use(middleware.RequestID(nil), plain)
 	mux.With(middleware.Timeout(time.Minute)).Tool("top", mcp.ToolFunc(func(context.Context, empty) (string, error) { return "", nil }, nil))
 	mux.With(middleware.Concurrency(4, 4)).Mount("in_", inner)
-	mux.Tool("hidden", mcp.Describe(mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) { return mcp.TextResult("here"), nil }), nil))
+	mux.Tool("hidden", mcp.WithDescription(mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) { return mcp.TextResult("here"), nil }), nil))
 	mux.Handle("vendor/x", mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) { return &mcp.EmptyResult{}, nil }))
 	s := serve(t, mux, nil)
 	s.page("") // the middleware is wrapped by the first request
@@ -122,7 +122,7 @@ func TestBrokenServer(t *testing.T) {
 // A handler that panics is recorded as such.
 func TestPanic(t *testing.T) {
 	mux := newMux(t)
-	mux.Tool("panic", mcp.Describe(mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) { panic("no") }), &mcp.Tool{}))
+	mux.Tool("panic", mcp.WithDescription(mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) { panic("no") }), &mcp.Tool{}))
 	s := serve(t, mux, &debug.Options{})
 	r := s.post(url.Values{"action": {"call"}, "kind": {"tool"}, "name": {"panic"}})
 	if r.State != "error" || r.Code != mcp.CodeInternalError {

@@ -215,7 +215,7 @@ func (r *run) log(p *mcp.LoggingMessageParams) {
 	r.changed()
 }
 
-func (r *run) elicit(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+func (r *run) elicit(ctx context.Context, _ *mcp.Conn, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 	q := &question{method: mcp.MethodElicit, message: p.Message, url: p.URL, schema: p.RequestedSchema, fields: fieldsOf(p.RequestedSchema)}
 	a, err := r.ask(ctx, q)
 	if err != nil {
@@ -225,7 +225,7 @@ func (r *run) elicit(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResul
 }
 
 // sample lets the user of the page answer in place of a model.
-func (r *run) sample(ctx context.Context, p *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+func (r *run) sample(ctx context.Context, _ *mcp.Conn, p *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
 	raw, err := json.Marshal(p)
 	if err != nil {
 		return nil, err

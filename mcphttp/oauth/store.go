@@ -25,7 +25,7 @@ type StoreKey struct {
 // A Store keeps tokens and registrations across restarts. Its values are secret. Its
 // methods must be safe for concurrent use by several transports, and must not retain or
 // modify the slices passed to them. A store that several transports or processes use at the
-// same time should be a [Locker], as all stores in this package are. Package storetest
+// same time should be a [Locker], as all stores in this package are. Package oauthtest
 // tests implementations.
 type Store interface {
 	// Load returns the value saved last under the key, or nil if there is none.

@@ -15,18 +15,18 @@ import (
 
 	"github.com/go-psi/psi/mcp/store"
 	"github.com/go-psi/psi/mcphttp/oauth"
-	"github.com/go-psi/psi/mcphttp/oauth/storetest"
+	"github.com/go-psi/psi/mcphttp/oauth/oauthtest"
 )
 
 func TestStores(t *testing.T) {
 	t.Run("memory", func(t *testing.T) {
-		storetest.Run(t, func(*testing.T) oauth.Store { return oauth.NewMemoryStore() })
+		oauthtest.Run(t, func(*testing.T) oauth.Store { return oauth.NewMemoryStore() })
 	})
 	t.Run("file", func(t *testing.T) {
-		storetest.Run(t, func(t *testing.T) oauth.Store { return oauth.NewFileStore(filepath.Join(t.TempDir(), "a", "b")) })
+		oauthtest.Run(t, func(t *testing.T) oauth.Store { return oauth.NewFileStore(filepath.Join(t.TempDir(), "a", "b")) })
 	})
 	t.Run("shared", func(t *testing.T) {
-		storetest.Run(t, func(*testing.T) oauth.Store { return newShared(store.NewMemory(nil)) })
+		oauthtest.Run(t, func(*testing.T) oauth.Store { return newShared(store.NewMemory(nil)) })
 	})
 }
 

@@ -39,7 +39,7 @@ type named struct {
 	Name string `json:"name"`
 }
 
-func answers(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+func answers(context.Context, *mcp.Conn, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 	return mcptest.Accept(named{"Ada"}), nil
 }
 

@@ -15,7 +15,7 @@ import (
 // answers is a user who answers by what the question says.
 func answers(form, confirm any) *mcptest.Client {
 	return &mcptest.Client{Options: mcp.ClientOptions{
-		Elicit: func(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		Elicit: func(_ context.Context, _ *mcp.Conn, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			answer := form
 			if strings.HasPrefix(p.Message, "Book for") {
 				answer = confirm

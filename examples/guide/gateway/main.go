@@ -62,7 +62,7 @@ func newGateway(ctx context.Context, servers map[string]transport.Transport) (mu
 	})
 	var upstreams []*mcp.Upstream
 	for prefix, server := range servers {
-		up := client.Maintain(ctx, server, &mcp.ReconnectOptions{
+		up := client.Maintain(ctx, server, &mcp.UpstreamOptions{
 			Wait:   15 * time.Second, // for calls while npx starts a server
 			Logger: slog.With("prefix", prefix),
 		})

@@ -301,7 +301,7 @@ func fillTasks(t *testing.T) {
 	}, nil))
 	caller := &mcptest.Client{
 		Principal: &mcp.Principal{Issuer: "test", Subject: "mallory"},
-		Options:   mcp.ClientOptions{Extensions: []mcp.ClientExtension{tasks.Client()}, Logger: quiet},
+		Options:   mcp.ClientOptions{Extensions: []*mcp.ClientExtension{tasks.Client()}, Logger: quiet},
 	}
 	conn := caller.Connect(t, mux)
 	for range times(100, 1000) {

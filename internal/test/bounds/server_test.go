@@ -201,7 +201,7 @@ func askSlowly(t *testing.T) {
 	stuck := make(chan struct{})
 	opts := &mcp.ClientOptions{
 		Version: "2025-11-25", Logger: quiet,
-		Sample: func(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+		Sample: func(context.Context, *mcp.Conn, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
 			<-stuck
 			return nil, context.Canceled
 		},

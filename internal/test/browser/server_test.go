@@ -136,7 +136,7 @@ func (s *server) want(t *testing.T, event, detail string) {
 // connect returns a connection to the server.
 func (s *server) connect(t *testing.T) *mcp.Conn {
 	t.Helper()
-	client := mcp.NewClient("test", "v1.0.0", &mcp.ClientOptions{Extensions: []mcp.ClientExtension{apps.Client()}})
+	client := mcp.NewClient("test", "v1.0.0", &mcp.ClientOptions{Extensions: []*mcp.ClientExtension{apps.Client()}})
 	conn, err := client.Connect(t.Context(), mcp.InProcess(s.mux))
 	if err != nil {
 		t.Fatal(err)

@@ -122,8 +122,8 @@ func newCosts(t *testing.T, version string) *costs {
 	})
 	c.url = srv.URL
 	c.opts = mcp.ClientOptions{
-		Version: version, Logger: quiet, Extensions: []mcp.ClientExtension{tasks.Client()},
-		Elicit: func(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		Version: version, Logger: quiet, Extensions: []*mcp.ClientExtension{tasks.Client()},
+		Elicit: func(_ context.Context, _ *mcp.Conn, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			return &mcp.ElicitResult{Action: mcp.ActionAccept, Content: fmt.Appendf(nil, `{"text":"re:%s"}`, p.Message)}, nil
 		},
 	}

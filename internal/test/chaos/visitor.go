@@ -60,15 +60,15 @@ func (v *visitor) run(ctx context.Context) {
 
 func (v *visitor) connect(ctx context.Context) bool {
 	client := mcp.NewClient("chaos", "v1", &mcp.ClientOptions{
-		Version: v.version, Logger: quiet, CallTimeout: callTimeout, Extensions: []mcp.ClientExtension{tasks.Client()},
-		Elicit: func(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		Version: v.version, Logger: quiet, CallTimeout: callTimeout, Extensions: []*mcp.ClientExtension{tasks.Client()},
+		Elicit: func(ctx context.Context, _ *mcp.Conn, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			sleep(ctx, 200*time.Millisecond)
 			return &mcp.ElicitResult{Action: mcp.ActionAccept, Content: fmt.Appendf(nil, `{"text":"re:%s"}`, p.Message)}, nil
 		},
 	})
 	wire := mcphttp.NewTransport(v.url, &mcphttp.TransportOptions{Client: &http.Client{Transport: &strict{visitor: v, next: &http.Transport{}}}, Logger: quiet})
 	if v.version == mcp.LatestVersion {
-		v.up = client.Maintain(context.WithoutCancel(ctx), wire, &mcp.ReconnectOptions{Wait: callTimeout})
+		v.up = client.Maintain(context.WithoutCancel(ctx), wire, &mcp.UpstreamOptions{Wait: callTimeout})
 		return true
 	}
 	return v.do(ctx, "connect", func(ctx context.Context) (err error) {

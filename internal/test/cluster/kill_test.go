@@ -86,5 +86,5 @@ func (c *killed) observe(t *testing.T) *mcp.Conn {
 }
 
 func clientOptions() *mcp.ClientOptions {
-	return &mcp.ClientOptions{Extensions: []mcp.ClientExtension{tasks.Client()}, Logger: slog.New(slog.DiscardHandler)}
+	return &mcp.ClientOptions{Extensions: []*mcp.ClientExtension{tasks.Client()}, Logger: slog.New(slog.DiscardHandler)}
 }

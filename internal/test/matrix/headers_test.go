@@ -34,9 +34,9 @@ func regional(lists *atomic.Int32) *mcp.Mux {
 	run := mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
 		return mcp.TextResult("ran with " + string(req.Arguments())), nil
 	})
-	mux.Tool("run", mcp.Describe(run, &mcp.Tool{InputSchema: json.RawMessage(
+	mux.Tool("run", mcp.WithDescription(run, &mcp.Tool{InputSchema: json.RawMessage(
 		`{"type":"object","properties":{"where":{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}},"n":{"type":"integer","x-mcp-header":"N"}}}`)}))
-	mux.Tool("secret", mcp.Describe(run, nil))
+	mux.Tool("secret", mcp.WithDescription(run, nil))
 	return mux
 }
 
@@ -179,9 +179,9 @@ func TestLookHeadersOfAToolThatChanges(t *testing.T) {
 		{nil, nil, false},
 	} {
 		server := mcp.NewMux("changing", "v1", &mcp.MuxOptions{Logger: quiet})
-		server.Tool("other", mcp.Describe(run, nil))
+		server.Tool("other", mcp.WithDescription(run, nil))
 		if c.before != nil {
-			server.Tool("run", mcp.Describe(run, c.before))
+			server.Tool("run", mcp.WithDescription(run, c.before))
 		}
 		for name, gw := range gateways(t, server, mcp.LatestVersion) {
 			if name == "the server itself" || name == "Mux in a Mux" {
@@ -190,14 +190,14 @@ func TestLookHeadersOfAToolThatChanges(t *testing.T) {
 			// The gateway has read the list, and a moment later the server changes.
 			callWith(t, gw.handler, gw.prefix+"run", `{"region":"us"}`, nil)
 			server.RemoveTool("run")
-			server.Tool("run", mcp.Describe(run, annotated))
+			server.Tool("run", mcp.WithDescription(run, annotated))
 			got := callWith(t, gw.handler, gw.prefix+"run", `{"region":"us"}`, c.headers)
 			if c.runs != strings.Contains(got, "ran with") {
 				t.Errorf("%s, before %v, with the headers %v: got %s, want it to run: %t", name, c.before != nil, c.headers, got, c.runs)
 			}
 			server.RemoveTool("run")
 			if c.before != nil {
-				server.Tool("run", mcp.Describe(run, c.before))
+				server.Tool("run", mcp.WithDescription(run, c.before))
 			}
 		}
 	}

@@ -50,7 +50,7 @@ var names = []mistake{
 var handlers = []mistake{
 	{"a nil handler", register(func(m *mcp.Mux) { m.Tool("t", nil) }), []string{`mcp: tool "t" at`, here, "the handler is nil"}},
 	{"a nil HandlerFunc", register(func(m *mcp.Mux) { m.Tool("t", mcp.HandlerFunc(nil)) }), []string{`mcp: tool "t" at`, here, "the handler is nil"}},
-	{"a nil handler that is described", panics(func() { mcp.Describe(nil, &mcp.Tool{}) }), []string{"mcp: Describe at", here, "the handler is nil"}},
+	{"a nil handler that is described", panics(func() { mcp.WithDescription(nil, &mcp.Tool{}) }), []string{"mcp: WithDescription at", here, "the handler is nil"}},
 	{"a nil mount", register(func(m *mcp.Mux) { m.Mount("a_", nil) }), []string{`mcp: mount "a_" at`, here, "the handler is nil"}},
 	{"a nil function of a tool", panics(func() { mcp.ToolFunc[none, string](nil, nil) }), []string{"mcp: ToolFunc at", here, "the function is nil"}},
 	{"a nil function of a prompt", panics(func() { mcp.PromptFunc[none, string](nil, nil) }), []string{"mcp: PromptFunc at", here, "the function is nil"}},

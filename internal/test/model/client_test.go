@@ -242,7 +242,7 @@ func (c *client) someCall() *call {
 }
 
 // elicit answers as the user.
-func (c *client) elicit(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+func (c *client) elicit(ctx context.Context, _ *mcp.Conn, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 	if p.Message == forged {
 		return c.askedByHostile()
 	}

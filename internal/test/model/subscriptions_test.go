@@ -69,10 +69,10 @@ func (c *client) subscribe(conn *mcp.Conn) {
 		return
 	}
 	var accepted []string
-	if subscription.Accepted.ToolsListChanged {
+	if subscription.Accepted().ToolsListChanged {
 		accepted = append(accepted, toolsKey)
 	}
-	for _, uri := range subscription.Accepted.ResourceSubscriptions {
+	for _, uri := range subscription.Accepted().ResourceSubscriptions {
 		accepted = append(accepted, strings.TrimPrefix(uri, mountedURI))
 	}
 	if len(accepted) != len(s.keys) && !excused {

@@ -139,14 +139,14 @@ func (f *farm) startReplica() {
 	mux.With(r.manager.Background(&tasks.BackgroundOptions{TTL: shortLife})).Tool("short", mcp.ToolFunc(f.run, nil))
 	f.t.Cleanup(func() { _ = r.manager.Shutdown(context.Background()) })
 	for _, name := range []string{"ada", "bob"} {
-		client := &mcptest.Client{Principal: &mcp.Principal{Subject: name}, Options: mcp.ClientOptions{Extensions: []mcp.ClientExtension{tasks.Client()}, Elicit: decline}}
+		client := &mcptest.Client{Principal: &mcp.Principal{Subject: name}, Options: mcp.ClientOptions{Extensions: []*mcp.ClientExtension{tasks.Client()}, Elicit: decline}}
 		r.conns = append(r.conns, client.Connect(f.t, mux))
 	}
 	f.replicas = append(f.replicas, r)
 }
 
 // decline is never called: runs answer by themselves.
-func decline(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+func decline(context.Context, *mcp.Conn, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 	return &mcp.ElicitResult{Action: mcp.ActionDecline}, nil
 }
 

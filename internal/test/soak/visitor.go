@@ -78,7 +78,7 @@ func (v *visitor) connect(ctx context.Context) bool {
 	connecting, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	v.link = &link{}
-	opts := &mcp.ClientOptions{Version: v.way.version, Elicit: v.elicit, Logger: quiet, ConnectTimeout: patience, Extensions: []mcp.ClientExtension{tasks.Client()}}
+	opts := &mcp.ClientOptions{Version: v.way.version, Elicit: v.elicit, Logger: quiet, ConnectTimeout: patience, Extensions: []*mcp.ClientExtension{tasks.Client()}}
 	conn, err := mcp.NewClient("soak", "v1", opts).Connect(connecting, v.way.to(v))
 	if err != nil {
 		v.failed("connect", begun, err)
@@ -122,7 +122,7 @@ func (v *visitor) wasHurt(begun time.Time) bool {
 	return v.server.hurtSince(v.number, begun)
 }
 
-func (v *visitor) elicit(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+func (v *visitor) elicit(_ context.Context, _ *mcp.Conn, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 	return &mcp.ElicitResult{Action: mcp.ActionAccept, Content: fmt.Appendf(nil, `{"text":"re:%s"}`, p.Message)}, nil
 }
 
@@ -137,7 +137,7 @@ func (v *visitor) subscribe(ctx context.Context) *mcp.Subscription {
 		defer v.mu.Unlock()
 		v.heard = time.Now()
 	})
-	if err != nil || !s.Accepted.ToolsListChanged {
+	if err != nil || !s.Accepted().ToolsListChanged {
 		v.failed("subscribe", begun, fmt.Errorf("it is not accepted: %w", err))
 		return nil
 	}

@@ -16,7 +16,7 @@ import (
 
 // A host needs two origins. Here they are ports chosen by the operating system.
 func ExampleNew() {
-	client := mcp.NewClient("host", "v1.0.0", &mcp.ClientOptions{Extensions: []mcp.ClientExtension{apps.Client()}})
+	client := mcp.NewClient("host", "v1.0.0", &mcp.ClientOptions{Extensions: []*mcp.ClientExtension{apps.Client()}})
 	conn, err := client.Connect(context.Background(), mcp.InProcess(server()))
 	if err != nil {
 		log.Fatal(err)

@@ -23,7 +23,7 @@ import (
 )
 
 // elicit asks the user to fill in a form, one field at a time, required fields first.
-func (t *terminal) elicit(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+func (t *terminal) elicit(ctx context.Context, _ *mcp.Conn, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 	t.asking.Lock()
 	defer t.asking.Unlock()
 	t.printf("The server asks: %s\n", quoted(p.Message))
@@ -128,7 +128,7 @@ func chosen(text string, choices []choice) json.RawMessage {
 
 // elicitURL asks for consent to open a page. It does not open the page itself, because a
 // server must not be able to open pages.
-func (t *terminal) elicitURL(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+func (t *terminal) elicitURL(ctx context.Context, _ *mcp.Conn, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 	t.asking.Lock()
 	defer t.asking.Unlock()
 	u, err := url.Parse(p.URL) // the client has validated it

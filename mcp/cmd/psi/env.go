@@ -121,7 +121,7 @@ func (e *env) connect(ctx context.Context, c *command, words []string) (conn *mc
 		return nil, nil, err
 	}
 	conn, err = e.dial(ctx, t, &mcp.ClientOptions{
-		Elicit: e.term.elicit, ElicitURL: e.term.elicitURL, Extensions: []mcp.ClientExtension{tasks.Client()},
+		Elicit: e.term.elicit, ElicitURL: e.term.elicitURL, Extensions: []*mcp.ClientExtension{tasks.Client()},
 	})
 	return conn, rest, err
 }

@@ -23,7 +23,7 @@ func FuzzForm(f *testing.F) {
 			return
 		}
 		term := newTerminal(strings.NewReader(answers), io.Discard)
-		res, err := term.elicit(t.Context(), &mcp.ElicitParams{Message: "?", RequestedSchema: []byte(schema)})
+		res, err := term.elicit(t.Context(), nil, &mcp.ElicitParams{Message: "?", RequestedSchema: []byte(schema)})
 		if err == nil && res.Action == mcp.ActionAccept && !json.Valid(res.Content) {
 			t.Errorf("the answer is %q", res.Content)
 		}

@@ -239,7 +239,7 @@ func selected(s *config.Server) mcp.Middleware {
 func (g *gateway) upstream(ctx context.Context, e *env, name string, t transport.Transport) *mcp.Upstream {
 	client := e.newClient(&mcp.ClientOptions{Forward: true, KeepAlive: 30 * time.Second})
 	// ctx does not stop the server, because requests in flight need it until the end.
-	up := client.Maintain(context.WithoutCancel(ctx), e.wrapped(t), &mcp.ReconnectOptions{Logger: e.log.With("server", name), MaxDowntime: -1})
+	up := client.Maintain(context.WithoutCancel(ctx), e.wrapped(t), &mcp.UpstreamOptions{Logger: e.log.With("server", name), MaxDowntime: -1})
 	g.upstreams = append(g.upstreams, up)
 	return up
 }

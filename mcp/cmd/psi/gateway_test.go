@@ -213,7 +213,7 @@ func TestGateway(t *testing.T) {
 func TestFindingX4GatewayComparesHeaders(t *testing.T) {
 	isolate(t)
 	mux := mcp.NewMux("kitchen", "v1.0.0", nil)
-	mux.Tool("cook", mcp.Describe(mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
+	mux.Tool("cook", mcp.WithDescription(mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
 		return mcp.TextResult("cooked " + string(req.Arguments())), nil
 	}), &mcp.Tool{InputSchema: []byte(`{"type":"object","properties":{"dish":{"type":"string","x-mcp-header":"Dish"}}}`)}))
 	at := serve(t, mux)
@@ -513,7 +513,7 @@ func TestFindingZ3OneUser(t *testing.T) {
 		return fmt.Sprint(sure.Sure), err
 	}, nil))
 	old := mcptest.Serve(t, http.Handler(mcphttp.NewSSEHandler(mux, nil)))
-	accept := &mcp.ClientOptions{Version: mcp.LatestVersion, Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+	accept := &mcp.ClientOptions{Version: mcp.LatestVersion, Elicit: func(context.Context, *mcp.Conn, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 		return mcptest.Accept(map[string]bool{"sure": true}), nil
 	}}
 	c, err := mcp.NewClient("c", "v1", accept).Connect(t.Context(), mcphttp.NewTransport(startServing(t, "gateway", old), nil))

@@ -40,7 +40,7 @@ Only this machine can reach it. It ends with the connection to the server.`,
 		conn, err := e.dial(ctx, t, &mcp.ClientOptions{
 			Forward: true, // questions go to the page
 			Capabilities: &mcp.ClientCapabilities{ // servers may hide their apps otherwise
-				Extensions: mcp.Extensions{apps.Extension: apps.Client().Settings()},
+				Extensions: mcp.Extensions{apps.Extension: apps.Client().Settings},
 			},
 		})
 		if err != nil {
@@ -78,7 +78,7 @@ func (e *env) serveApps(ctx context.Context, conn *mcp.Conn, addr string) (origi
 	}
 	version, _ := buildVersion()
 	client := mcp.NewClient("psi", version, &mcp.ClientOptions{
-		Version: mcp.LatestVersion, Extensions: []mcp.ClientExtension{apps.Client()}, Logger: e.log,
+		Version: mcp.LatestVersion, Extensions: []*mcp.ClientExtension{apps.Client()}, Logger: e.log,
 	})
 	viewer, err := client.Connect(ctx, mcp.InProcess(conn)) // the page also shows its requests
 	if err != nil {

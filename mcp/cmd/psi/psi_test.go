@@ -346,7 +346,7 @@ func TestFindingR16ResultThatCannotBeValidated(t *testing.T) {
 			return next.ServeMCP(ctx, req)
 		})
 	})
-	mux.Tool("weigh", mcp.Describe(mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
+	mux.Tool("weigh", mcp.WithDescription(mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
 		return &mcp.CallToolResult{Content: mcp.Contents{mcp.Text("7 g")}, StructuredContent: []byte(`{"g":7}`)}, nil
 	}), nil))
 	url := serve(t, mux)
@@ -363,7 +363,7 @@ func TestFindingZ5PagesToVisit(t *testing.T) {
 	isolate(t)
 	calls := 0
 	mux := mcp.NewMux("kitchen", "v1.0.0", nil)
-	mux.Tool("cook", mcp.Describe(mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
+	mux.Tool("cook", mcp.WithDescription(mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
 		if calls++; calls%2 == 1 {
 			return nil, mcp.Errorf(-32042, "URL elicitation required").WithData(map[string]any{"elicitations": []any{
 				map[string]string{"mode": "url", "elicitationId": "1", "url": "https://stove.example.com/connect", "message": "Connect the stove."},

@@ -47,7 +47,7 @@ notifications/resources/updated test://menu
 			return err
 		}
 		defer sub.Close()
-		if err := checkAccepted(&sub.Accepted, uris); err != nil {
+		if err := checkAccepted(sub.Accepted(), uris); err != nil {
 			return err
 		}
 		for seen := 0; count <= 0 || seen < count; seen++ {
@@ -72,7 +72,7 @@ notifications/resources/updated test://menu
 
 // checkAccepted returns an error if the server does not announce the requested changes, so
 // that psi does not wait forever.
-func checkAccepted(accepted *mcp.SubscriptionFilter, uris []string) error {
+func checkAccepted(accepted mcp.SubscriptionFilter, uris []string) error {
 	for _, uri := range uris {
 		if !slices.Contains(accepted.ResourceSubscriptions, uri) {
 			return fmt.Errorf("the server does not announce updates of %q", uri)

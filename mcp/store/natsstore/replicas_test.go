@@ -86,7 +86,7 @@ func TestReplicas(t *testing.T) {
 		t.Run(version, func(t *testing.T) {
 			client := mcp.NewClient("test", "v1", &mcp.ClientOptions{
 				Version: version, Logger: slog.New(slog.DiscardHandler),
-				Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+				Elicit: func(context.Context, *mcp.Conn, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 					return &mcp.ElicitResult{Action: mcp.ActionAccept, Content: []byte(`{"sure":true}`)}, nil
 				},
 			})

@@ -51,7 +51,7 @@ func run(ctx context.Context, name, url string) error {
 }
 
 // accept accepts every elicitation and leaves fields with a default unset.
-func accept(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+func accept(_ context.Context, _ *mcp.Conn, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 	var form struct {
 		Properties map[string]struct {
 			Type    string          `json:"type"`

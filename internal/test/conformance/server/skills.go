@@ -21,7 +21,7 @@ func addSkills(mux *mcp.Mux) {
 	if err != nil {
 		panic(err)
 	}
-	catalog, err := skills.FS(directory, &skills.Options{PageSize: 1})
+	catalog, err := skills.New(directory, &skills.Options{PageSize: 1})
 	if err != nil {
 		panic(err)
 	}

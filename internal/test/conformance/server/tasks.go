@@ -25,7 +25,7 @@ func addTasks(mux *mcp.Mux) *tasks.Manager {
 	background.Tool("slow_compute", mcp.ToolFunc(compute, about("Computes for some seconds.")))
 	background.Tool("confirm_delete", mcp.ToolFunc(deleteFile, about("Deletes a file, if the user agrees.")))
 	background.Tool("multi_input", mcp.ToolFunc(askTwice, about("Asks two questions at once.")))
-	background.Tool("protocol_error_job", mcp.Describe(mcp.HandlerFunc(breakDown), &mcp.Tool{Description: "Fails in the protocol.", InputSchema: []byte(`{"type":"object"}`)}))
+	background.Tool("protocol_error_job", mcp.WithDescription(mcp.HandlerFunc(breakDown), &mcp.Tool{Description: "Fails in the protocol.", InputSchema: []byte(`{"type":"object"}`)}))
 
 	required := mux.With(manager.Background(&tasks.BackgroundOptions{Required: true}))
 	required.Tool("failing_job", mcp.ToolFunc(fail, about("Fails after a second.")))

@@ -53,17 +53,17 @@ func psiOptions(told *told) *mcp.ClientOptions {
 		ConnectTimeout: 10 * time.Second, // node starts slowly
 		LogLevel:       "info",
 		Roots:          []mcp.Root{{URI: "file:///psi", Name: "psi"}},
-		Elicit: func(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		Elicit: func(_ context.Context, _ *mcp.Conn, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			content, err := json.Marshal(answer(p.Message))
 			return &mcp.ElicitResult{Action: mcp.ActionAccept, Content: content}, err
 		},
-		ElicitURL: func(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		ElicitURL: func(_ context.Context, _ *mcp.Conn, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			if p.URL != visitURL {
 				return nil, fmt.Errorf("an unknown URL %q", p.URL)
 			}
 			return &mcp.ElicitResult{Action: mcp.ActionAccept}, nil
 		},
-		Sample: func(_ context.Context, p *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+		Sample: func(_ context.Context, _ *mcp.Conn, p *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
 			text := "pong to " + textOf(p.Messages[0].Content)
 			return &mcp.CreateMessageResult{Role: "assistant", Model: "test", Content: mcp.SamplingContent{mcp.Text(text)}}, nil
 		},
@@ -166,8 +166,8 @@ func (c *psiClient) listen(ctx context.Context, uri string) error {
 			put(c.told.updated, change.URI)
 		}
 	})
-	if err == nil && (!sub.Accepted.ToolsListChanged || len(sub.Accepted.ResourceSubscriptions) != len(filter.ResourceSubscriptions)) {
-		err = fmt.Errorf("accepted %+v", sub.Accepted)
+	if err == nil && (!sub.Accepted().ToolsListChanged || len(sub.Accepted().ResourceSubscriptions) != len(filter.ResourceSubscriptions)) {
+		err = fmt.Errorf("accepted %+v", sub.Accepted())
 	}
 	return err
 }

@@ -58,7 +58,7 @@ func skillDirectory(t *testing.T) string {
 // entries returns psi's catalog of a directory, and its skills by URI.
 func entries(t *testing.T, dir string) (*skills.Catalog, map[string]*skills.Skill) {
 	t.Helper()
-	catalog, err := skills.FS(os.DirFS(dir), &skills.Options{Logger: logger(t)})
+	catalog, err := skills.New(os.DirFS(dir), &skills.Options{Logger: logger(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -108,7 +108,7 @@ func (s *server) ConnectHTTP(ctx context.Context) (side.Caller, error) {
 func (s *server) clientOptions(version string) *mcp.ClientOptions {
 	opts := &mcp.ClientOptions{Version: version}
 	if s.tasks {
-		opts.Extensions = []mcp.ClientExtension{tasks.Client()}
+		opts.Extensions = []*mcp.ClientExtension{tasks.Client()}
 		opts.Capabilities = &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{Form: new(struct{})}}
 	}
 	return opts

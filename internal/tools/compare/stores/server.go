@@ -60,7 +60,7 @@ func newServer(shared store.Store) *server {
 func (s *server) client(version string) *mcp.Client {
 	return mcp.NewClient("stores", "v1", &mcp.ClientOptions{
 		Version: version,
-		Elicit: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		Elicit: func(context.Context, *mcp.Conn, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			return &mcp.ElicitResult{Action: mcp.ActionAccept, Content: []byte(`{"text":"done"}`)}, nil
 		},
 	})

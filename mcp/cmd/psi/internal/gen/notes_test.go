@@ -71,10 +71,10 @@ func TestGolden(t *testing.T) { golden(t, "notes", notesServer()) }
 func TestNotesClient(t *testing.T) {
 	mux := mcp.NewMux("notes", "v1.2.0", nil)
 	for _, tool := range notesServer().Tools {
-		mux.Tool(tool.Name, mcp.Describe(mcp.HandlerFunc(serveNotes), tool))
+		mux.Tool(tool.Name, mcp.WithDescription(mcp.HandlerFunc(serveNotes), tool))
 	}
 	for _, p := range notesServer().Prompts {
-		mux.Prompt(p.Name, mcp.Describe(mcp.HandlerFunc(servePrompt), p))
+		mux.Prompt(p.Name, mcp.WithDescription(mcp.HandlerFunc(servePrompt), p))
 	}
 	conn := mcptest.Connect(t, mux)
 	c, ctx := notes.New(conn), t.Context()

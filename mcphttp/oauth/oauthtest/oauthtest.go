@@ -1,7 +1,7 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-package storetest
+package oauthtest
 
 import (
 	"bytes"
