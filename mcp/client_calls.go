@@ -262,9 +262,15 @@ type ToolCaller interface {
 
 // Call calls a tool with arguments that encode as a JSON object. It decodes the structured
 // content of the result. If there is none, it decodes the text as JSON or, if Out is
-// string, returns the text. If the tool failed, the error is a [*ToolError]. If the error is
-// an [*OutputError], Call returns the decoded output as well, as far as it can be decoded, for
-// callers that do not need validation.
+// string, returns the text. Out may also be [*CallToolResult], [Contents] or an [Output].
+//
+// If the output is not an Out, the error says what it is, and what to use instead. That
+// includes an object none of whose members is a field of the struct Out, and a member that
+// differs from a field's name only in case. Other members without a field are ignored.
+//
+// If the tool failed, the error is a [*ToolError]. If the error is an [*OutputError], Call
+// returns the decoded output as well, as far as it can be decoded, for callers that do not need
+// validation.
 func Call[Out any](ctx context.Context, c ToolCaller, tool string, args any) (Out, error) {
 	var out Out
 	if c == nil {
@@ -285,22 +291,9 @@ func Call[Out any](ctx context.Context, c ToolCaller, tool string, args any) (Ou
 		return out, &ToolError{Tool: tool, Result: res}
 	}
 	if err := decodeOutput(res, &out); err != nil {
-		return out, fmt.Errorf("mcp: %s", decodeProblem("the output of "+tool, err))
+		return out, fmt.Errorf("mcp: the output of %s: %w", tool, err)
 	}
 	return out, nil
-}
-
-// decodeOutput decodes the output in the result of a tool into out, a pointer.
-func decodeOutput(res *CallToolResult, out any) error {
-	if text, ok := out.(*string); ok && res.StructuredContent == nil {
-		*text = textOf(res.Content)
-		return nil
-	}
-	content := res.StructuredContent
-	if content == nil {
-		content = json.RawMessage(textOf(res.Content))
-	}
-	return decode(content, out)
 }
 
 // A ToolError is returned by [Call] if the result says that the tool failed.

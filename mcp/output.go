@@ -6,7 +6,7 @@ package mcp
 import "reflect"
 
 // An Output is a value with content of its own, for a tool whose words differ from the JSON
-// of its data: the Out of a [ToolFunc]. The schema of the tool is that of T, a type that has
+// of its data: the Out of a [ToolFunc] or of [Call]. The schema of the tool is that of T, a type that has
 // structured content (see [ToolFunc]); Value is validated against it.
 type Output[T any] struct {
 	Value   T
@@ -24,6 +24,7 @@ func WithContent[T any](value T, content ...Content) Output[T] {
 type output interface {
 	valueType() reflect.Type
 	parts() (value any, content Contents, meta Meta) // value is a pointer
+	setParts(content Contents, meta Meta)
 }
 
 func (*Output[T]) valueType() reflect.Type { return reflect.TypeFor[T]() }
@@ -31,3 +32,5 @@ func (*Output[T]) valueType() reflect.Type { return reflect.TypeFor[T]() }
 func (o *Output[T]) parts() (value any, content Contents, meta Meta) {
 	return &o.Value, o.Content, o.Meta
 }
+
+func (o *Output[T]) setParts(content Contents, meta Meta) { o.Content, o.Meta = content, meta }
