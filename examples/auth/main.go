@@ -51,22 +51,30 @@ const inspector = "http://localhost:6274"
 
 // newServer returns a router that serves an MCP server at its URL, the resource, for
 // callers with a token for it from the issuer.
-func newServer(resource, issuer string, logger *slog.Logger) *mcphttp.Router {
-	tokens := auth.NewJWT(issuer, resource, nil)
-	router := mcphttp.NewRouter(newMux(logger), &mcphttp.RouterOptions{
-		Options: &mcphttp.Options{Logger: logger},
-		Middleware: []func(http.Handler) http.Handler{
-			mcphttp.CORS(inspector),
-			auth.Require(tokens, &auth.Options{Resource: resource, Scopes: []string{scopeRead}, Logger: logger}),
-		},
-	})
-	router.Handle(auth.MetadataPath(resource), auth.MetadataHandler(&auth.Metadata{
+func newServer(resource, issuer string, logger *slog.Logger) (*mcphttp.Router, error) {
+	metadata := &auth.Metadata{
 		Resource:             resource,
 		AuthorizationServers: []string{issuer},
 		ScopesSupported:      []string{scopeRead},
 		ResourceName:         "Notes",
-	}))
-	return router
+	}
+	path, err := auth.MetadataPath(resource)
+	if err != nil {
+		return nil, err
+	}
+	tokens, err := auth.NewJWT(issuer, resource, nil)
+	if err != nil {
+		return nil, err
+	}
+	router := mcphttp.NewRouter(newMux(logger), &mcphttp.RouterOptions{
+		Options: &mcphttp.Options{Logger: logger},
+		Middleware: []func(http.Handler) http.Handler{
+			mcphttp.CORS(inspector),
+			auth.Require(tokens, &auth.Options{Metadata: metadata, Scopes: []string{scopeRead}, Logger: logger}),
+		},
+	})
+	router.Handle(path, auth.MetadataHandler(metadata))
+	return router, nil
 }
 
 func newMux(logger *slog.Logger) *mcp.Mux {
@@ -106,7 +114,10 @@ func run(ctx context.Context, addr, loginAddr string) error {
 	if err != nil {
 		return errors.Join(err, here.Close())
 	}
-	notes := newServer(at+"/mcp", issuer, slog.Default())
+	notes, err := newServer(at+"/mcp", issuer, slog.Default())
+	if err != nil {
+		return errors.Join(err, here.Close(), loginHere.Close())
+	}
 	server := &http.Server{Handler: notes, ReadHeaderTimeout: 10 * time.Second}
 	login := &http.Server{Handler: authserver.New(issuer, scopeRead, scopeWrite), ReadHeaderTimeout: 10 * time.Second}
 	ended := make(chan error, 2)

@@ -24,7 +24,13 @@ func serveLogin(t *testing.T) (issuer string) {
 
 func serveNotes(t *testing.T, issuer string) (resource string) {
 	t.Helper()
-	return mcptest.ServeFunc(t, func(url string) http.Handler { return newServer(url+"/mcp", issuer, quiet) }) + "/mcp"
+	return mcptest.ServeFunc(t, func(url string) http.Handler {
+		server, err := newServer(url+"/mcp", issuer, quiet)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return server
+	}) + "/mcp"
 }
 
 // authorized authorizes requests to a server, with the user's browser.

@@ -26,7 +26,7 @@ type target struct {
 	Mode    string `json:"mode,omitempty" jsonschema:"enum=eco,enum=comfort,default=eco"`
 }
 
-func newServer(resource, issuer string) http.Handler {
+func newServer(resource, issuer string) (http.Handler, error) {
 	var now atomic.Pointer[target]
 	now.Store(&target{20, "eco"})
 	read := func(context.Context, struct{}) (*target, error) { return now.Load(), nil }
@@ -39,14 +39,26 @@ func newServer(resource, issuer string) http.Handler {
 	mux.Tool("whoami", mcp.ToolFunc(whoami, &mcp.Tool{Description: "Return the name of the user."}))
 	mux.With(middleware.RequireScopes("heat:write")).Tool("set", mcp.ToolFunc(set, &mcp.Tool{Description: "Set the thermostat."}))
 
-	protect := auth.Require(auth.NewJWT(issuer, resource, nil), &auth.Options{Resource: resource})
+	metadata := &auth.Metadata{Resource: resource, AuthorizationServers: []string{issuer}}
+	path, err := auth.MetadataPath(resource)
+	if err != nil {
+		return nil, err
+	}
+	tokens, err := auth.NewJWT(issuer, resource, nil)
+	if err != nil {
+		return nil, err
+	}
+	protect := auth.Require(tokens, &auth.Options{Metadata: metadata})
 	router := mcphttp.NewRouter(mux, &mcphttp.RouterOptions{Middleware: []func(http.Handler) http.Handler{protect}})
-	router.Handle(auth.MetadataPath(resource), auth.MetadataHandler(&auth.Metadata{Resource: resource, AuthorizationServers: []string{issuer}}))
-	return router
+	router.Handle(path, auth.MetadataHandler(metadata))
+	return router, nil
 }
 
 func main() {
-	h := newServer(os.Getenv("RESOURCE"), os.Getenv("ISSUER"))
+	h, err := newServer(os.Getenv("RESOURCE"), os.Getenv("ISSUER"))
+	if err != nil {
+		log.Fatal(err)
+	}
 	server := &http.Server{Addr: "127.0.0.1:8080", Handler: h, ReadHeaderTimeout: 10 * time.Second}
 	log.Fatal(server.ListenAndServe())
 }

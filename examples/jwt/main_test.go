@@ -15,7 +15,11 @@ import (
 
 func TestThermostat(t *testing.T) {
 	issuer := authtest.NewIssuer(t, "https://home.example.com/mcp")
-	url := mcptest.Serve(t, newServer(issuer.Audience, issuer.URL)) + "/mcp"
+	server, err := newServer(issuer.Audience, issuer.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := mcptest.Serve(t, server) + "/mcp"
 	for _, version := range []string{mcp.LatestVersion, mcp.LegacyVersions()[0]} {
 		for scope, allowed := range map[string]bool{"heat:read": false, "heat:write": true} {
 			ada := &mcphttp.TransportOptions{Header: issuer.Bearer(authtest.Claims{"sub": "ada", "scope": scope})}

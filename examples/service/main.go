@@ -78,7 +78,10 @@ func run(ctx context.Context, c *config) error {
 func serve(ctx context.Context, c *config, public, private net.Listener) error {
 	var ready atomic.Bool
 	metrics := newMetrics()
-	routes, endpoint := newRoutes(c, newInventory(), metrics, slog.Default())
+	routes, endpoint, err := newRoutes(c, newInventory(), metrics, slog.Default())
+	if err != nil {
+		return errors.Join(err, public.Close(), private.Close())
+	}
 	server := newServer(routes)
 	admin := newServer(adminRoutes(metrics, &ready))
 

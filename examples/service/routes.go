@@ -24,26 +24,33 @@ const (
 
 // newRoutes returns the public routes, and the MCP endpoint among them, which must be shut
 // down before the server.
-func newRoutes(c *config, stock *inventory, m *metrics, logger *slog.Logger) (http.Handler, *mcphttp.Handler) {
+func newRoutes(c *config, stock *inventory, m *metrics, logger *slog.Logger) (http.Handler, *mcphttp.Handler, error) {
+	metadata := &auth.Metadata{
+		Resource:             c.resource,
+		AuthorizationServers: []string{c.issuer},
+		ScopesSupported:      []string{scopeRead, scopeWrite},
+		ResourceName:         "Stock",
+	}
+	path, err := auth.MetadataPath(c.resource)
+	if err != nil {
+		return nil, nil, err
+	}
+	tokens, err := auth.NewJWT(c.issuer, c.resource, nil)
+	if err != nil {
+		return nil, nil, err
+	}
 	endpoint := mcphttp.NewHandler(newMux(stock, m, muxOptions(c, logger)), &mcphttp.Options{
 		AllowedHosts: []string{c.host},
 		Logger:       logger,
 	})
 	r := chi.NewRouter()
-	r.Handle(auth.MetadataPath(c.resource), auth.MetadataHandler(&auth.Metadata{
-		Resource:             c.resource,
-		AuthorizationServers: []string{c.issuer},
-		ScopesSupported:      []string{scopeRead, scopeWrite},
-		ResourceName:         "Stock",
-	}))
+	r.Handle(path, auth.MetadataHandler(metadata))
 	r.Group(func(r chi.Router) {
-		r.Use(auth.Require(auth.NewJWT(c.issuer, c.resource, nil), &auth.Options{
-			Resource: c.resource, Scopes: []string{scopeRead}, Logger: logger,
-		}))
+		r.Use(auth.Require(tokens, &auth.Options{Metadata: metadata, Scopes: []string{scopeRead}, Logger: logger}))
 		r.Handle("/mcp", endpoint)
 		r.Mount("/v1", restRoutes(stock))
 	})
-	return r, endpoint
+	return r, endpoint, nil
 }
 
 func muxOptions(c *config, logger *slog.Logger) *mcp.MuxOptions {

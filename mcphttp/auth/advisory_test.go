@@ -42,7 +42,7 @@ func TestAdvisoryGHSA_w4fh_qvv9_3v23(t *testing.T) {
 // All deployments of the registry had the same audience: a token sent to one could be
 // replayed to another.
 func TestAdvisoryCVE_2026_44428(t *testing.T) {
-	other := auth.NewJWT(issuer, "https://staging.example.com/mcp", &auth.JWTOptions{Keys: published()})
+	other := must(auth.NewJWT(issuer, "https://staging.example.com/mcp", &auth.JWTOptions{Keys: published()}))
 	here := newJWT(auth.JWTOptions{})
 	forHere, forOther := token(nil), token(claims{"aud": "https://staging.example.com/mcp"})
 	for _, c := range []struct {
@@ -129,7 +129,7 @@ func TestAdvisoryGHSA_5j8j_256g_vvp5(t *testing.T) {
 	mux.Tool("ran", mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) { ran = true; return mcp.TextResult(""), nil }))
 	router := mcphttp.NewRouter(mux, &mcphttp.RouterOptions{
 		Options:    &mcphttp.Options{Logger: quiet},
-		Middleware: []func(http.Handler) http.Handler{auth.Require(newJWT(auth.JWTOptions{}), &auth.Options{Resource: resource, Logger: quiet})},
+		Middleware: []func(http.Handler) http.Handler{auth.Require(newJWT(auth.JWTOptions{}), &auth.Options{Metadata: &auth.Metadata{Resource: resource}, Logger: quiet})},
 	})
 	for _, path := range []string{"/mcp", "/mcp/", "//mcp", "/sse", "/sse?sessionId=x", "/sse/", "/MCP", "/messages", "/mcp%2f", "/./mcp", "/sse/../mcp", "/healthz/../mcp"} {
 		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete, http.MethodPut, "X"} {

@@ -62,7 +62,7 @@ func TestAllocations(t *testing.T) {
 		r.Header.Set("Authorization", "Bearer "+tok)
 		return r
 	}
-	require := auth.Require(newJWT(auth.JWTOptions{}), &auth.Options{Resource: resource, Scopes: []string{"files:read"}, Logger: quiet})
+	require := auth.Require(newJWT(auth.JWTOptions{}), &auth.Options{Metadata: &auth.Metadata{Resource: resource}, Scopes: []string{"files:read"}, Logger: quiet})
 	plain := mcp.NewMux("plain", "v1", nil)
 	plain.Tool("whoami", hello)
 	full := mcp.NewMux("full", "v1", nil)

@@ -9,16 +9,23 @@
 // rejects unauthenticated requests with a challenge that tells clients where to get a
 // token, and passes the others on with the caller in [mcp.Request.Principal]:
 //
-//	tokens := auth.NewJWT("https://login.example.com", "https://mcp.example.com/mcp", nil)
-//	protect := auth.Require(tokens, &auth.Options{Resource: "https://mcp.example.com/mcp"})
-//	router := mcphttp.NewRouter(mux, &mcphttp.RouterOptions{
-//		Middleware: []func(http.Handler) http.Handler{protect},
-//	})
 //	metadata := &auth.Metadata{
 //		Resource:             "https://mcp.example.com/mcp",
 //		AuthorizationServers: []string{"https://login.example.com"},
 //	}
-//	router.Handle(auth.MetadataPath(metadata.Resource), auth.MetadataHandler(metadata))
+//	tokens, err := auth.NewJWT("https://login.example.com", metadata.Resource, nil)
+//	if err != nil {
+//		return err
+//	}
+//	protect := auth.Require(tokens, &auth.Options{Metadata: metadata})
+//	router := mcphttp.NewRouter(mux, &mcphttp.RouterOptions{
+//		Middleware: []func(http.Handler) http.Handler{protect},
+//	})
+//	path, err := auth.MetadataPath(metadata.Resource)
+//	if err != nil {
+//		return err
+//	}
+//	router.Handle(path, auth.MetadataHandler(metadata))
 //
 // Authorization decisions are made in MCP middleware and handlers, where the operation is
 // known. If one of them returns an [mcp.NewInsufficientScopeError], the client gets a

@@ -75,6 +75,7 @@ const maxProofs = 1 << 18
 // keys issued at that time or earlier are rejected.
 type DPoP struct {
 	tokens     TokenVerifier
+	resource   string // without a trailing slash
 	origin     string // "https://mcp.example.com"
 	algorithms []jose.SignatureAlgorithm
 	window     time.Duration
@@ -84,9 +85,9 @@ type DPoP struct {
 }
 
 // NewDPoP returns a DPoP. tokens verifies the access tokens, which must have the claim
-// cnf.jkt. resource is as in [Options]. opts may be nil. NewDPoP panics if an argument is
-// invalid.
-func NewDPoP(tokens TokenVerifier, resource string, opts *DPoPOptions) *DPoP {
+// cnf.jkt. resource is as in [Metadata]. opts may be nil. An error says which argument is
+// invalid. NewDPoP panics if tokens is nil.
+func NewDPoP(tokens TokenVerifier, resource string, opts *DPoPOptions) (*DPoP, error) {
 	if tokens == nil {
 		panic("auth: NewDPoP wants a verifier of tokens")
 	}
@@ -95,22 +96,33 @@ func NewDPoP(tokens TokenVerifier, resource string, opts *DPoPOptions) *DPoP {
 		o = *opts
 	}
 	setDefault(&o.Window, 5*time.Minute)
-	u := mustResource(resource)
+	u, err := parseResource(resource)
+	if err != nil {
+		return nil, err
+	}
 	used := newMemoryReplay(o.Window, maxProofs)
 	d := &DPoP{
-		tokens: tokens, origin: u.Scheme + "://" + u.Host, algorithms: asymmetric,
+		tokens: tokens, resource: withoutSlash(resource), origin: u.Scheme + "://" + u.Host, algorithms: asymmetric,
 		window: o.Window, url: o.URL, used: used,
 	}
 	if d.url == nil {
 		d.url = d.urlOf
 	}
 	if o.RequireNonce {
-		d.nonces = newNonces(o.NonceKey)
+		if d.nonces, err = newNonces(o.NonceKey); err != nil {
+			return nil, err
+		}
 	}
 	if o.Replay != nil {
 		d.used = newSharedReplay(used, o.Replay)
 	}
-	return d
+	return d, nil
+}
+
+// Audience returns the resource that NewDPoP was called with, for [Require].
+func (d *DPoP) Audience() string {
+	d.mustBeMade()
+	return d.resource
 }
 
 // urlOf returns the URL of a request. It does not trust the Host header.
@@ -337,15 +349,15 @@ type nonces struct {
 	last, newest string // of the previous and the current period
 }
 
-func newNonces(key []byte) *nonces {
+func newNonces(key []byte) (*nonces, error) {
 	if key == nil {
 		key = make([]byte, 32)
 		_, _ = rand.Read(key) // it never fails
 	}
 	if len(key) < 32 {
-		panic("auth: DPoPOptions.NonceKey has less than 32 bytes")
+		return nil, errors.New("auth: DPoPOptions.NonceKey has less than 32 bytes")
 	}
-	return &nonces{key: slices.Clone(key)}
+	return &nonces{key: slices.Clone(key)}, nil
 }
 
 func (n *nonces) derive(period int64) string {

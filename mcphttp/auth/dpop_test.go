@@ -65,7 +65,7 @@ func proving(token string, proof ...string) *http.Request {
 }
 
 func newDPoP(opts auth.DPoPOptions) *auth.DPoP {
-	return auth.NewDPoP(newJWT(auth.JWTOptions{}), resource, &opts)
+	return must(auth.NewDPoP(newJWT(auth.JWTOptions{}), resource, &opts))
 }
 
 func TestDPoPGood(t *testing.T) {
@@ -154,7 +154,7 @@ func TestDPoPAttacks(t *testing.T) {
 // A bound token cannot be used as a bearer token, and the challenge names both schemes.
 func TestDPoPDowngrade(t *testing.T) {
 	tokens := newJWT(auth.JWTOptions{})
-	both := auth.FirstOf(tokens, auth.NewDPoP(tokens, resource, nil))
+	both := auth.FirstOf(tokens, must(auth.NewDPoP(tokens, resource, nil)))
 	tok := boundToken(otherKey())
 	if a := ask(both, nil, bearing(tok)); a.Code != http.StatusUnauthorized || !strings.HasPrefix(a.challenge(), `Bearer error="invalid_token"`) {
 		t.Errorf("got %d %s", a.Code, a.challenge())
@@ -320,7 +320,7 @@ func TestDPoPURL(t *testing.T) {
 // first, for clients that read only one.
 func TestDPoPRefusesInItsScheme(t *testing.T) {
 	tokens := newJWT(auth.JWTOptions{})
-	both := auth.FirstOf(auth.Bearer(tokens), auth.NewDPoP(tokens, resource, nil))
+	both := auth.FirstOf(auth.Bearer(tokens), must(auth.NewDPoP(tokens, resource, nil)))
 	for scheme, r := range map[string]*http.Request{"DPoP": proving("forged"), "Bearer": request("Authorization", "Bearer forged")} {
 		a := ask(both, nil, r)
 		if first := a.Header().Values("WWW-Authenticate")[0]; !strings.HasPrefix(first, scheme+" ") || !strings.Contains(first, `error="invalid_token"`) {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/x509"
 	"fmt"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"time"
@@ -56,9 +57,16 @@ func ExampleHashedAPIKeys() {
 func ExampleFirstOf() {
 	const resource = "https://mcp.example.com/mcp"
 	login := &authtest.Issuer{URL: "https://login.example.com", Audience: resource}
-	tokens := auth.NewJWT(login.URL, resource, &auth.JWTOptions{Keys: login.JWKS()})
+	tokens, err := auth.NewJWT(login.URL, resource, &auth.JWTOptions{Keys: login.JWKS()})
+	if err != nil {
+		log.Fatal(err)
+	}
+	bound, err := auth.NewDPoP(tokens, resource, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
 	keys := auth.APIKeys(map[string]*mcp.Principal{"pk_9f2b6c1d8e7a4350": {Subject: "robot"}}, nil)
-	h := auth.Require(auth.FirstOf(tokens, auth.NewDPoP(tokens, resource, nil), keys), &auth.Options{Resource: resource})(whoami())
+	h := auth.Require(auth.FirstOf(tokens, bound, keys), nil)(whoami())
 
 	for _, credentials := range []string{login.Token(authtest.Claims{"sub": "alice"}), "pk_9f2b6c1d8e7a4350"} {
 		r := modern("whoami")

@@ -6,6 +6,7 @@ package auth_test
 import (
 	"context"
 	"fmt"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -32,13 +33,20 @@ func ExampleRequire() {
 
 	mux.With(middleware.RequireScopes("files:write")).Tool("write", mcp.ToolFunc(writeFile, nil))
 
-	tokens := auth.NewJWT(issuer, resource, opts) // with nil options, the keys are fetched from the issuer
-	protect := auth.Require(tokens, &auth.Options{Resource: resource, Scopes: []string{"files:read"}})
-
-	router := mcphttp.NewRouter(mux, &mcphttp.RouterOptions{Middleware: []func(http.Handler) http.Handler{protect}})
-	router.Handle(auth.MetadataPath(resource), auth.MetadataHandler(&auth.Metadata{
+	metadata := &auth.Metadata{
 		Resource: resource, AuthorizationServers: []string{issuer}, ScopesSupported: []string{"files:read"},
-	}))
+	}
+	path, err := auth.MetadataPath(resource)
+	if err != nil {
+		log.Fatal(err)
+	}
+	tokens, err := auth.NewJWT(issuer, resource, opts) // with nil options, the keys are fetched from the issuer
+	if err != nil {
+		log.Fatal(err)
+	}
+	protect := auth.Require(tokens, &auth.Options{Metadata: metadata, Scopes: []string{"files:read"}})
+	router := mcphttp.NewRouter(mux, &mcphttp.RouterOptions{Middleware: []func(http.Handler) http.Handler{protect}})
+	router.Handle(path, auth.MetadataHandler(metadata))
 
 	token := login.Token(authtest.Claims{"sub": "alice", "scope": "files:read"})
 	for _, call := range []struct{ tool, token string }{{"read", ""}, {"read", token}, {"write", token}} {
@@ -66,14 +74,18 @@ func ExampleRequire() {
 
 func ExampleMetadataHandler() {
 	m := &auth.Metadata{Resource: "https://mcp.example.com/mcp", AuthorizationServers: []string{"https://login.example.com"}}
+	path, err := auth.MetadataPath(m.Resource)
+	if err != nil {
+		log.Fatal(err)
+	}
 	routes := http.NewServeMux()
-	routes.Handle(auth.MetadataPath(m.Resource), auth.MetadataHandler(m))
+	routes.Handle(path, auth.MetadataHandler(m))
 
 	w := httptest.NewRecorder()
-	routes.ServeHTTP(w, httptest.NewRequest(http.MethodGet, auth.MetadataURL(m.Resource), nil))
-	fmt.Println(auth.MetadataURL(m.Resource))
+	routes.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "https://mcp.example.com"+path, nil))
+	fmt.Println(path)
 	fmt.Println(w.Body)
 	// Output:
-	// https://mcp.example.com/.well-known/oauth-protected-resource/mcp
+	// /.well-known/oauth-protected-resource/mcp
 	// {"resource":"https://mcp.example.com/mcp","authorization_servers":["https://login.example.com"],"bearer_methods_supported":["header"]}
 }

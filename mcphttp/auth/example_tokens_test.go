@@ -6,6 +6,7 @@ package auth_test
 import (
 	"context"
 	"fmt"
+	"log"
 	"net/http"
 	"net/http/httptest"
 
@@ -26,10 +27,14 @@ func ExampleNewIntrospection() {
 		fmt.Fprint(w, answer)
 	}))
 	defer login.Close()
-	tokens := auth.NewIntrospection(login.URL, "https://mcp.example.com/mcp", &auth.IntrospectionOptions{
+	tokens, err := auth.NewIntrospection(login.URL, "https://mcp.example.com/mcp", &auth.IntrospectionOptions{
 		ClientID: "files", ClientSecret: "of-the-server",
 	})
-	h := auth.Require(tokens, &auth.Options{Resource: "https://mcp.example.com/mcp"})(whoami())
+	if err != nil {
+		log.Println(err)
+		return
+	}
+	h := auth.Require(tokens, nil)(whoami())
 
 	for _, token := range []string{"f7Kq", "0000"} {
 		r := modern("whoami")
@@ -49,8 +54,15 @@ func ExampleNewIntrospection() {
 func ExampleNewDPoP() {
 	const resource = "https://mcp.example.com/mcp"
 	login := &authtest.Issuer{URL: "https://login.example.com", Audience: resource}
-	tokens := auth.NewJWT(login.URL, resource, &auth.JWTOptions{Keys: login.JWKS()})
-	h := auth.Require(auth.NewDPoP(tokens, resource, nil), &auth.Options{Resource: resource})(whoami())
+	tokens, err := auth.NewJWT(login.URL, resource, &auth.JWTOptions{Keys: login.JWKS()})
+	if err != nil {
+		log.Fatal(err)
+	}
+	bound, err := auth.NewDPoP(tokens, resource, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	h := auth.Require(bound, nil)(whoami())
 
 	key := authtest.NewProofKey() // the client's
 	stolen := login.Token(authtest.Claims{"sub": "alice", "cnf": key.Confirmation()})
@@ -72,7 +84,7 @@ func ExampleNewDPoP() {
 // return another caller.
 func ExampleJWT_VerifyToken() {
 	login := &authtest.Issuer{URL: "https://login.example.com", Audience: "https://mcp.example.com/mcp"}
-	tokens := auth.NewJWT(login.URL, login.Audience, &auth.JWTOptions{
+	tokens, err := auth.NewJWT(login.URL, login.Audience, &auth.JWTOptions{
 		Keys: login.JWKS(), // nil: the keys that the issuer publishes
 		Identify: func(ctx context.Context, claims map[string]any) (*mcp.Principal, error) {
 			if tenant, _ := claims["tenant"].(string); tenant != "" && tenant != "acme" {
@@ -81,6 +93,9 @@ func ExampleJWT_VerifyToken() {
 			return nil, nil // the caller that the token names
 		},
 	})
+	if err != nil {
+		log.Fatal(err)
+	}
 	p, err := tokens.VerifyToken(context.Background(), login.Token(authtest.Claims{"sub": "alice", "scope": "files:read files:list"}))
 	if err != nil {
 		fmt.Println(err)

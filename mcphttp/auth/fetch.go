@@ -106,13 +106,13 @@ func checkURL(u *url.URL) error {
 	return errors.New("it must be an https URL; http is for loopback addresses only")
 }
 
-// mustEndpoint parses a configured URL. It panics if checkURL rejects it.
-func mustEndpoint(what, address string) *url.URL {
+// parseEndpoint parses a configured URL. The error names it without its password.
+func parseEndpoint(what, address string) (*url.URL, error) {
 	u, err := parseURL(address)
 	if err != nil {
-		panic(fmt.Sprintf("auth: %s %q: %v", what, redact.URL(address), err))
+		return nil, fmt.Errorf("auth: %s %q: %w", what, redact.URL(address), err)
 	}
-	return u
+	return u, nil
 }
 
 // parseURL parses a URL that checkURL accepts. Its errors do not contain the URL, which may

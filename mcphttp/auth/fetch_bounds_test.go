@@ -231,10 +231,22 @@ func TestJWKSFetchOutlivesItsCaller(t *testing.T) {
 func TestFindingX16NoPasswordsInErrors(t *testing.T) {
 	const server, password = "https://u:S7secret@login.example", "S7secret"
 	for name, do := range map[string]func() error{
-		"resource":           panicOf(func() { auth.MetadataURL("https://u:S7secret@mcp.example") }),
-		"malformed resource": panicOf(func() { auth.MetadataURL("https://u:S7secret%zz@mcp.example") }),
-		"malformed JWKSURL":  panicOf(func() { auth.NewJWT(issuer, resource, &auth.JWTOptions{JWKSURL: "http://u:S7secret@keys.example"}) }),
-		"introspection":      panicOf(func() { auth.NewIntrospection("http://u:S7secret@login.example", resource, nil) }),
+		"resource": func() error {
+			_, err := auth.MetadataURL("https://u:S7secret@mcp.example")
+			return err
+		},
+		"malformed resource": func() error {
+			_, err := auth.MetadataURL("https://u:S7secret%zz@mcp.example")
+			return err
+		},
+		"malformed JWKSURL": func() error {
+			_, err := auth.NewJWT(issuer, resource, &auth.JWTOptions{JWKSURL: "http://u:S7secret@keys.example"})
+			return err
+		},
+		"introspection": func() error {
+			_, err := auth.NewIntrospection("http://u:S7secret@login.example", resource, nil)
+			return err
+		},
 		"unavailable issuer": func() error { return keysOf(server, newNetwork()) },
 		"issuer in metadata": func() error { return keysOf(issuer, described(claims{"issuer": server})) },
 		"jwks_uri in metadata": func() error {
@@ -247,18 +259,9 @@ func TestFindingX16NoPasswordsInErrors(t *testing.T) {
 	}
 }
 
-// panicOf returns a function that returns the panic of f as an error.
-func panicOf(f func()) func() error {
-	return func() (err error) {
-		defer func() { err = fmt.Errorf("%v", recover()) }()
-		f()
-		return nil
-	}
-}
-
 // keysOf returns the error of verifying a token with the keys of an issuer.
 func keysOf(issuer string, n *network) error {
-	_, err := auth.NewJWT(issuer, resource, &auth.JWTOptions{Client: n.client()}).VerifyToken(context.Background(), token(nil))
+	_, err := must(auth.NewJWT(issuer, resource, &auth.JWTOptions{Client: n.client()})).VerifyToken(context.Background(), token(nil))
 	return err
 }
 

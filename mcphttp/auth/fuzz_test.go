@@ -22,7 +22,7 @@ func FuzzCredentials(f *testing.F) {
 	f.Add("DPoP", "..")
 	f.Add(`Basic realm="x", Bearer x`, "\x00")
 	tokens := newJWT(auth.JWTOptions{})
-	v := auth.FirstOf(tokens, auth.NewDPoP(tokens, resource, nil), auth.MutualTLS(nil))
+	v := auth.FirstOf(tokens, must(auth.NewDPoP(tokens, resource, nil)), auth.MutualTLS(nil))
 	f.Fuzz(func(t *testing.T, authorization, proof string) {
 		r := request()
 		r.Header = http.Header{"Authorization": {authorization}, "Dpop": {proof}}

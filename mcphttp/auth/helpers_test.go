@@ -105,7 +105,7 @@ func newJWT(opts auth.JWTOptions) *auth.JWT {
 	if opts.Keys == nil {
 		opts.Keys = published()
 	}
-	return auth.NewJWT(issuer, resource, &opts)
+	return must(auth.NewJWT(issuer, resource, &opts))
 }
 
 // network answers requests by URL and counts them.
@@ -168,7 +168,7 @@ func (a answer) challenge() string { return strings.Join(a.Header().Values("WWW-
 // ask sends a request through Require to a handler that records the caller.
 func ask(v auth.Verifier, opts *auth.Options, r *http.Request) answer {
 	if opts == nil {
-		opts = &auth.Options{Resource: resource}
+		opts = &auth.Options{Metadata: &auth.Metadata{Resource: resource}}
 	}
 	a := answer{ResponseRecorder: httptest.NewRecorder(), log: new(strings.Builder)}
 	opts.Logger = slog.New(slog.NewTextHandler(a.log, nil))

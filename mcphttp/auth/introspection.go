@@ -100,10 +100,13 @@ type Introspection struct {
 }
 
 // NewIntrospection returns an Introspection that queries endpoint about tokens for the
-// given audience, usually the server's URL as in [Options]. opts may be nil.
-// NewIntrospection panics if an argument is invalid.
-func NewIntrospection(endpoint, audience string, opts *IntrospectionOptions) *Introspection {
-	u := mustEndpoint("the introspection endpoint", endpoint)
+// given audience, usually the server's URL as in [Metadata]. opts may be nil. An error says
+// which argument is invalid: nothing is sent yet.
+func NewIntrospection(endpoint, audience string, opts *IntrospectionOptions) (*Introspection, error) {
+	u, err := parseEndpoint("the introspection endpoint", endpoint)
+	if err != nil {
+		return nil, err
+	}
 	o := opts.withDefaults()
 	i := &Introspection{
 		endpoint: endpoint, opts: o,
@@ -118,9 +121,21 @@ func NewIntrospection(endpoint, audience string, opts *IntrospectionOptions) *In
 		proven: newCache[struct{}](maxProven),
 	}
 	if !o.InsecureAnyAudience {
-		i.rules.audiences = audienceList(audience, o.Audiences)
+		if i.rules.audiences, err = audienceList(audience, o.Audiences); err != nil {
+			return nil, err
+		}
 	}
-	return i
+	return i, nil
+}
+
+// Audience returns the audience that NewIntrospection was called with, for [Require]. It is
+// "" with InsecureAnyAudience.
+func (i *Introspection) Audience() string {
+	i.mustBeMade()
+	if i.opts.InsecureAnyAudience {
+		return ""
+	}
+	return i.rules.audiences[0]
 }
 
 // mustBeMade panics unless the verifier was created by NewIntrospection.

@@ -65,7 +65,7 @@ func (i *inspector) answer(r *http.Request) *http.Response {
 
 func (i *inspector) verifier(opts auth.IntrospectionOptions) *auth.Introspection {
 	opts.Client = i.client()
-	return auth.NewIntrospection(introspectURL, resource, &opts)
+	return must(auth.NewIntrospection(introspectURL, resource, &opts))
 }
 
 func TestIntrospection(t *testing.T) {

@@ -50,26 +50,26 @@ type keySet struct {
 	err     error     // of the last fetch
 }
 
-func newKeySet(issuer string, o *JWTOptions) *keySet {
+func newKeySet(issuer string, o *JWTOptions) (*keySet, error) {
 	// Detached: a fetch continues if its caller is canceled.
 	s := &keySet{fetches: async.Flight[struct{}, struct{}]{Detached: true}}
 	if o.Keys != nil {
 		keys, err := parseKeys(o.Keys)
 		if err != nil {
-			panic(fmt.Sprintf("auth: JWTOptions.Keys: %v", err))
+			return nil, fmt.Errorf("auth: JWTOptions.Keys: %w", err)
 		}
 		s.keys = keys
-		return s
+		return s, nil
 	}
 	fetch := newFetcher(o.Client, maxKeySet)
 	if o.JWKSURL != "" {
-		mustEndpoint("JWTOptions.JWKSURL", o.JWKSURL)
 		s.load = func(ctx context.Context) ([]byte, error) { return fetch.get(ctx, o.JWKSURL) }
-		return s
+		_, err := parseEndpoint("JWTOptions.JWKSURL", o.JWKSURL)
+		return s, err
 	}
-	mustEndpoint("without JWTOptions.JWKSURL or Keys, the issuer", issuer)
 	s.load = (&discovery{fetch: fetch, issuer: issuer}).load
-	return s
+	_, err := parseEndpoint("without JWTOptions.JWKSURL or Keys, the issuer", issuer)
+	return s, err
 }
 
 // verify verifies the signature of a token with the keys of the set and returns its
@@ -274,7 +274,10 @@ func (d *discovery) load(ctx context.Context) ([]byte, error) {
 
 // discover tries the well-known URLs in the same order as MCP clients.
 func (d *discovery) discover(ctx context.Context) (string, error) {
-	u := mustEndpoint("the issuer", d.issuer)
+	u, err := parseEndpoint("the issuer", d.issuer)
+	if err != nil {
+		return "", err
+	}
 	origin, path := u.Scheme+"://"+u.Host, strings.TrimSuffix(u.EscapedPath(), "/")
 	places := []string{
 		origin + "/.well-known/oauth-authorization-server" + path,

@@ -27,7 +27,7 @@ const keysURL = issuer + "/keys"
 // remote returns a JWT verifier that fetches keys from a network.
 func remote(n *network, opts auth.JWTOptions) *auth.JWT {
 	opts.JWKSURL, opts.Client = keysURL, n.client()
-	return auth.NewJWT(issuer, resource, &opts)
+	return must(auth.NewJWT(issuer, resource, &opts))
 }
 
 func publish(n *network, keys map[string]crypto.PublicKey) { n.put(keysURL, string(keySet(keys))) }
@@ -265,7 +265,7 @@ func TestDiscovery(t *testing.T) {
 			n.put(c.place, c.text)
 			n.put(keysURL, string(published()))
 			n.put("http://login.example.com/keys", string(published()))
-			j := auth.NewJWT(c.issuer, resource, &auth.JWTOptions{Client: n.client()})
+			j := must(auth.NewJWT(c.issuer, resource, &auth.JWTOptions{Client: n.client()}))
 			_, err := verify(t, j, token(claims{"iss": c.issuer}))
 			if (err == nil) != c.good || isRefusal(err) {
 				t.Error(err)
@@ -284,7 +284,7 @@ func TestKeysMove(t *testing.T) {
 		n := newNetwork()
 		n.put(place, fmt.Sprintf(`{"issuer":%q,"jwks_uri":%q}`, issuer, keysURL))
 		publish(n, map[string]crypto.PublicKey{"ec": ecKey().Public()})
-		j := auth.NewJWT(issuer, resource, &auth.JWTOptions{Client: n.client()})
+		j := must(auth.NewJWT(issuer, resource, &auth.JWTOptions{Client: n.client()}))
 		check := func(old, fresh bool) {
 			t.Helper()
 			pass(25 * time.Hour) // longer than keys are used without a fetch

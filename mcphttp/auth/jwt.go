@@ -100,23 +100,45 @@ type verified struct {
 }
 
 // NewJWT returns a JWT for tokens of an issuer for the given audience, usually the server's
-// URL as in [Options]. The issuer must match exactly. A trailing slash of the audience is
-// ignored. opts may be nil. NewJWT panics if an argument is invalid.
-func NewJWT(issuer, audience string, opts *JWTOptions) *JWT {
+// URL as in [Metadata]. The issuer must match exactly. A trailing slash of the audience is
+// ignored. opts may be nil. An error says which argument is invalid: nothing is fetched yet.
+func NewJWT(issuer, audience string, opts *JWTOptions) (*JWT, error) {
 	o := opts.withDefaults()
 	if issuer == "" {
-		panic("auth: NewJWT wants an issuer")
+		return nil, errors.New("auth: NewJWT wants an issuer")
+	}
+	audiences, err := audienceList(audience, o.Audiences)
+	if err != nil {
+		return nil, err
+	}
+	instead, err := audienceClaims(o.AudienceClaims)
+	if err != nil {
+		return nil, err
+	}
+	algorithms, err := algorithmList(o.Algorithms)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := newKeySet(issuer, &o)
+	if err != nil {
+		return nil, err
 	}
 	return &JWT{
 		rules: rules{
-			issuer: issuer, audiences: audienceList(audience, o.Audiences), mustExpire: true,
-			noAudience: mustAudienceClaims(o.AudienceClaims), leeway: o.Leeway, identify: o.Identify,
+			issuer: issuer, audiences: audiences, mustExpire: true,
+			noAudience: instead, leeway: o.Leeway, identify: o.Identify,
 		},
-		algorithms: mustAlgorithms(o.Algorithms),
-		keys:       newKeySet(issuer, &o),
+		algorithms: algorithms,
+		keys:       keys,
 		cache:      newCache[verified](cacheSize),
 		cacheAge:   jwtCacheAge,
-	}
+	}, nil
+}
+
+// Audience returns the audience that NewJWT was called with, for [Require].
+func (j *JWT) Audience() string {
+	j.mustBeMade()
+	return j.rules.audiences[0]
 }
 
 // mustBeMade panics unless the verifier was created by NewJWT.
@@ -147,44 +169,45 @@ func setDefault[V comparable](field *V, value V) {
 	}
 }
 
-func audienceList(audience string, more []string) []string {
+// audienceList returns the accepted audiences, the server's own first.
+func audienceList(audience string, more []string) ([]string, error) {
 	var list []string
 	for _, a := range append([]string{audience}, more...) {
 		if a = withoutSlash(a); a == "" {
-			panic("auth: an audience is empty")
+			return nil, errors.New("auth: an audience is empty")
 		}
 		list = append(list, a)
 	}
-	return list
+	return list, nil
 }
 
-// mustAudienceClaims copies JWTOptions.AudienceClaims. It panics if they are invalid.
-func mustAudienceClaims(accepted map[string][]string) map[string][]string {
+// audienceClaims copies JWTOptions.AudienceClaims.
+func audienceClaims(accepted map[string][]string) (map[string][]string, error) {
 	list := map[string][]string{}
 	for name, values := range accepted {
 		if name == "" || name == "aud" || len(values) == 0 || slices.Contains(values, "") {
-			panic(fmt.Sprintf("auth: JWTOptions.AudienceClaims: %q: %q; want a claim other than aud, and values that are not empty", name, values))
+			return nil, fmt.Errorf("auth: JWTOptions.AudienceClaims: %q: %q; want a claim other than aud, and values that are not empty", name, values)
 		}
 		list[name] = slices.Clone(values)
 	}
-	return list
+	return list, nil
 }
 
-func mustAlgorithms(names []string) []jose.SignatureAlgorithm {
+func algorithmList(names []string) ([]jose.SignatureAlgorithm, error) {
 	if names == nil {
-		return asymmetric
+		return asymmetric, nil
 	}
 	var list []jose.SignatureAlgorithm
 	for _, name := range names {
 		if !slices.Contains(asymmetric, jose.SignatureAlgorithm(name)) {
-			panic(fmt.Sprintf("auth: the algorithm %q is not one of %v", name, asymmetric))
+			return nil, fmt.Errorf("auth: the algorithm %q is not one of %v", name, asymmetric)
 		}
 		list = append(list, jose.SignatureAlgorithm(name))
 	}
 	if len(list) == 0 {
-		panic("auth: no algorithm is allowed")
+		return nil, errors.New("auth: no algorithm is allowed")
 	}
-	return list
+	return list, nil
 }
 
 // VerifyToken implements [TokenVerifier].

@@ -47,7 +47,7 @@ func TestJWTGood(t *testing.T) {
 		}
 	}
 	// T67: the other way around.
-	slash := auth.NewJWT(issuer, resource+"/", &auth.JWTOptions{Keys: published()})
+	slash := must(auth.NewJWT(issuer, resource+"/", &auth.JWTOptions{Keys: published()}))
 	if _, err := verify(t, slash, token(nil)); err != nil {
 		t.Error(err)
 	}

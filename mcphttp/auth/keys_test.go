@@ -91,7 +91,7 @@ func TestParseKeyHash(t *testing.T) {
 // 10,000 wrong keys leave nothing behind, and each is rejected cheaply.
 func TestWrongKeys(t *testing.T) {
 	v := auth.FirstOf(newJWT(auth.JWTOptions{}), auth.APIKeys(map[string]*mcp.Principal{aliceKey: {Subject: "alice"}}, nil))
-	h := auth.Require(v, &auth.Options{Resource: resource, Logger: quiet})(http.NotFoundHandler())
+	h := auth.Require(v, &auth.Options{Metadata: &auth.Metadata{Resource: resource}, Logger: quiet})(http.NotFoundHandler())
 	try := func(i int) {
 		w := &sink{header: http.Header{}}
 		if h.ServeHTTP(w, bearing(fmt.Sprintf("%s%d", aliceKey, i))); w.status != http.StatusUnauthorized {

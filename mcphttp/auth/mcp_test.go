@@ -31,7 +31,7 @@ func files() *mcp.Mux {
 
 // protected serves files to callers with a token.
 func protected(v auth.Verifier) http.Handler {
-	opts := &auth.Options{Resource: resource, Scopes: []string{"files:read"}, Logger: quiet}
+	opts := &auth.Options{Metadata: &auth.Metadata{Resource: resource}, Scopes: []string{"files:read"}, Logger: quiet}
 	return auth.Require(v, opts)(handler(files()))
 }
 
@@ -166,7 +166,7 @@ func TestForgedName(t *testing.T) {
 func TestSSEIsProtected(t *testing.T) {
 	router := mcphttp.NewRouter(files(), &mcphttp.RouterOptions{
 		Options:    &mcphttp.Options{Logger: quiet},
-		Middleware: []func(http.Handler) http.Handler{auth.Require(newJWT(auth.JWTOptions{}), &auth.Options{Resource: resource, Logger: quiet})},
+		Middleware: []func(http.Handler) http.Handler{auth.Require(newJWT(auth.JWTOptions{}), &auth.Options{Metadata: &auth.Metadata{Resource: resource}, Logger: quiet})},
 	})
 	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete, http.MethodHead, http.MethodOptions, http.MethodPut} {
 		for _, path := range []string{"/mcp", "/sse"} {

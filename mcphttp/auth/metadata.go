@@ -4,7 +4,6 @@
 package auth
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -21,8 +20,9 @@ const wellKnown = "/.well-known/oauth-protected-resource"
 // Metadata is the metadata of a protected resource (RFC 9728, section 2). Most importantly,
 // it lists the authorization servers that issue tokens for the resource.
 type Metadata struct {
-	// Resource is the URL that clients use for the server. Clients compare it with the URL
-	// that they connect to.
+	// Resource is the URL that clients use for the server, such as
+	// "https://mcp.example.com/mcp": https, or http on a loopback address. Clients compare it
+	// with the URL that they connect to.
 	Resource string `json:"resource"`
 	// AuthorizationServers are the issuer URLs of the authorization servers. There must be
 	// at least one.
@@ -46,32 +46,42 @@ type Metadata struct {
 }
 
 // MetadataURL returns the URL at which clients look for the metadata of a resource. It
-// inserts the well-known path before the resource's own path (RFC 9728, section 3.1). It
-// panics if resource is not a valid [Options.Resource].
-func MetadataURL(resource string) string {
-	u := mustResource(resource)
+// inserts the well-known path before the resource's own path (RFC 9728, section 3.1).
+// resource is as in [Metadata].
+func MetadataURL(resource string) (string, error) {
+	u, err := parseResource(resource)
+	if err != nil {
+		return "", err
+	}
 	text := u.Scheme + "://" + u.Host + metadataPath(u)
 	if u.RawQuery != "" {
 		text += "?" + u.RawQuery
 	}
-	return text
+	return text, nil
 }
 
-// MetadataPath returns the path of [MetadataURL], for use with a router. It panics if
-// MetadataURL does.
-func MetadataPath(resource string) string { return metadataPath(mustResource(resource)) }
+// MetadataPath returns the path of [MetadataURL], for use with a router.
+func MetadataPath(resource string) (string, error) {
+	u, err := parseResource(resource)
+	if err != nil {
+		return "", err
+	}
+	return metadataPath(u), nil
+}
 
 func metadataPath(u *url.URL) string { return wellKnown + strings.TrimSuffix(u.EscapedPath(), "/") }
 
 // MetadataHandler returns a handler that serves m without authentication, including to web
 // pages of any origin. Register it at [MetadataPath], outside of [Require]. MetadataHandler
-// panics if m is nil or lists no authorization server, or if its Resource is not a valid
-// [Options.Resource].
+// panics if m is nil or lists no authorization server, or if MetadataPath rejects its
+// Resource.
 func MetadataHandler(m *Metadata) http.Handler {
 	if m == nil {
 		panic("auth: MetadataHandler wants metadata")
 	}
-	mustResource(m.Resource)
+	if _, err := parseResource(m.Resource); err != nil {
+		panic(err.Error())
+	}
 	if len(m.AuthorizationServers) == 0 {
 		panic(fmt.Sprintf("auth: the metadata of %q must name an authorization server", m.Resource))
 	}
@@ -110,14 +120,11 @@ func (body metadataHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// mustResource parses the URL of a resource. It panics if it is invalid.
-func mustResource(resource string) *url.URL {
-	u, err := parseURL(resource)
+// parseResource parses the URL of a resource.
+func parseResource(resource string) (*url.URL, error) {
+	u, err := parseEndpoint("the resource", resource)
 	if err == nil && (strings.Contains(resource, "#") || u.User != nil) {
-		err = errors.New("it must have no fragment and no user")
+		err = fmt.Errorf("auth: the resource %q: it must have no fragment and no user", redact.URL(resource))
 	}
-	if err != nil {
-		panic(fmt.Sprintf("auth: the resource %q: %v", redact.URL(resource), err))
-	}
-	return u
+	return u, err
 }

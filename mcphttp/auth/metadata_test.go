@@ -27,7 +27,7 @@ func TestMetadataURL(t *testing.T) {
 		"http://localhost:8080/mcp":        "http://localhost:8080/.well-known/oauth-protected-resource/mcp",
 		"http://[::1]:8080/mcp":            "http://[::1]:8080/.well-known/oauth-protected-resource/mcp",
 	} {
-		if got := auth.MetadataURL(resource); got != want {
+		if got := must(auth.MetadataURL(resource)); got != want {
 			t.Errorf("%s: got %s, want %s", resource, got, want)
 		}
 	}
@@ -36,9 +36,9 @@ func TestMetadataURL(t *testing.T) {
 // The document is public, next to a protected server.
 func TestMetadataHandler(t *testing.T) {
 	m := &auth.Metadata{Resource: resource, AuthorizationServers: []string{issuer}, ScopesSupported: []string{"files:read"}}
-	protect := auth.Require(newJWT(auth.JWTOptions{}), &auth.Options{Resource: resource, Logger: quiet})
+	protect := auth.Require(newJWT(auth.JWTOptions{}), &auth.Options{Metadata: &auth.Metadata{Resource: resource}, Logger: quiet})
 	router := mcphttp.NewRouter(mcp.NewMux("test", "v1", nil), &mcphttp.RouterOptions{Middleware: []func(http.Handler) http.Handler{protect}})
-	router.Handle(auth.MetadataPath(resource), auth.MetadataHandler(m))
+	router.Handle(must(auth.MetadataPath(resource)), auth.MetadataHandler(m))
 	get := func(method, path string) *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
 		router.ServeHTTP(w, httptest.NewRequest(method, "https://mcp.example.com"+path, nil))

@@ -26,7 +26,7 @@ func TestVerifierWithoutAnswer(t *testing.T) {
 	anonymous := tokenFunc(func() (*mcp.Principal, error) { return &mcp.Principal{Issuer: "x"}, nil })
 	for name, a := range map[string]answer{
 		"bearer":           ask(auth.Bearer(nothing), nil, bearing("t")),
-		"DPoP":             ask(auth.NewDPoP(nothing, resource, nil), nil, proving("t", "p")),
+		"DPoP":             ask(must(auth.NewDPoP(nothing, resource, nil)), nil, proving("t", "p")),
 		"without Subject":  ask(auth.Bearer(anonymous), nil, bearing("t")),
 		"one of several":   ask(auth.FirstOf(auth.Bearer(nothing)), nil, bearing("t")),
 		"its error is own": ask(auth.Bearer(tokenFunc(func() (*mcp.Principal, error) { return nil, errors.New("down") })), nil, bearing("t")),

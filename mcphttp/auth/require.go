@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/go-psi/psi/internal/redact"
 	"github.com/go-psi/psi/internal/seam"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcphttp"
@@ -21,13 +22,9 @@ var core = mcp.Internal(seam.Key{})
 
 // Options configure [Require]. Nil means the zero Options.
 type Options struct {
-	// Resource is the URL that clients use for the server, such as
-	// "https://mcp.example.com/mcp": https, or http on a loopback address. The URL of the
-	// metadata is derived from it. Leave it empty for a server without OAuth.
-	Resource string
-	// MetadataURL is the URL of the protected resource metadata; see [MetadataHandler].
-	// Empty means [MetadataURL] of the resource.
-	MetadataURL string
+	// Metadata describes the server. Its [MetadataURL] is in each challenge, and
+	// [MetadataHandler] serves it there. Nil means a server without OAuth.
+	Metadata *Metadata
 	// Scopes are required for every request and listed in the first challenge. Keep the set
 	// small: clients can request more when needed.
 	Scopes []string
@@ -42,7 +39,9 @@ type Options struct {
 
 // Require returns HTTP middleware that authenticates requests with v. The caller becomes
 // the principal of the MCP request: see [mcphttp.WithPrincipal]. opts may be nil. Require
-// panics if opts are invalid or v is nil.
+// panics if opts are invalid or v is nil. It also panics if v, one of [FirstOf], or the
+// verifier of its tokens has a method Audience() string that names another server than the
+// metadata, because clients would get tokens that v rejects.
 //
 // Other requests are rejected as specified by RFC 6750: 401 without an error code if there
 // are no credentials, 401 if they are invalid, 400 if they are malformed, and 403 if they
@@ -82,12 +81,15 @@ func newGate(v Verifier, opts *Options) *gate {
 			panic(fmt.Sprintf("auth: Options.Scopes: %q is not a scope", s))
 		}
 	}
-	metadata := g.opts.MetadataURL
-	if metadata != "" {
-		mustEndpoint("Options.MetadataURL", metadata)
-	}
-	if metadata == "" && g.opts.Resource != "" {
-		metadata = MetadataURL(g.opts.Resource)
+	metadata := ""
+	if m := g.opts.Metadata; m != nil {
+		var err error
+		if metadata, err = MetadataURL(m.Resource); err == nil {
+			err = checkAudience(v, withoutSlash(m.Resource))
+		}
+		if err != nil {
+			panic(err.Error())
+		}
 	}
 	g.ask = newChallenges(v, &g.opts, metadata)
 	for _, s := range g.ask.schemes {
@@ -96,6 +98,29 @@ func newGate(v Verifier, opts *Options) *gate {
 	}
 	g.stamper, _ = v.(stamper)
 	return g
+}
+
+// checkAudience checks that v, a Verifier or a TokenVerifier, wants tokens for the resource.
+// An empty audience is any.
+func checkAudience(v any, resource string) error {
+	var inner []error
+	switch v := v.(type) {
+	case firstOf:
+		for _, one := range v {
+			inner = append(inner, checkAudience(one, resource))
+		}
+	case bearer:
+		inner = append(inner, checkAudience(v.tokens, resource))
+	case *DPoP:
+		inner = append(inner, checkAudience(v.tokens, resource))
+	}
+	if a, ok := v.(interface{ Audience() string }); ok {
+		if audience := withoutSlash(a.Audience()); audience != "" && audience != resource {
+			return fmt.Errorf("auth: Require: the verifier %T accepts tokens for %q, and Options.Metadata makes clients ask for tokens for %q; "+
+				"make the verifier with Metadata.Resource, and list other names of the server as its Audiences", v, redact.URL(audience), redact.URL(resource))
+		}
+	}
+	return errors.Join(inner...)
 }
 
 func (g *gate) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {

@@ -25,7 +25,7 @@ import (
 func TestRequire(t *testing.T) {
 	const where = `resource_metadata="` + metadata + `"`
 	opts := func() *auth.Options {
-		return &auth.Options{Resource: resource, Scopes: []string{"files:read", "files:list"}}
+		return &auth.Options{Metadata: &auth.Metadata{Resource: resource}, Scopes: []string{"files:read", "files:list"}}
 	}
 	for _, c := range []struct {
 		name      string
@@ -171,35 +171,26 @@ func TestFirstOf(t *testing.T) {
 	}
 }
 
+// What a program writes panics.
 func TestMistakesPanic(t *testing.T) {
 	v := newJWT(auth.JWTOptions{})
 	for name, f := range map[string]func(){
-		"no verifier":            func() { auth.Require(nil, nil) },
-		"nil in FirstOf":         func() { auth.FirstOf(v, nil) },
-		"scope with a blank":     func() { auth.Require(v, &auth.Options{Scopes: []string{"a b"}}) },
-		"scope with a quote":     func() { auth.Require(v, &auth.Options{Scopes: []string{`a"b`}}) },
-		"resource over http":     func() { auth.Require(v, &auth.Options{Resource: "http://mcp.example.com/mcp"}) },
-		"resource with fragment": func() { auth.Require(v, &auth.Options{Resource: resource + "#x"}) },
-		"metadata over http":     func() { auth.Require(v, &auth.Options{MetadataURL: "http://mcp.example.com/x"}) },
-		"audience of a slash":    func() { auth.NewJWT(issuer, resource, &auth.JWTOptions{Audiences: []string{"/"}}) },
-		"relative resource":      func() { auth.MetadataPath("/mcp") },
+		"no verifier":        func() { auth.Require(nil, nil) },
+		"nil in FirstOf":     func() { auth.FirstOf(v, nil) },
+		"scope with a blank": func() { auth.Require(v, &auth.Options{Scopes: []string{"a b"}}) },
+		"scope with a quote": func() { auth.Require(v, &auth.Options{Scopes: []string{`a"b`}}) },
+		"resource over http": func() {
+			auth.Require(v, &auth.Options{Metadata: &auth.Metadata{Resource: "http://mcp.example.com/mcp"}})
+		},
+		"resource with fragment": func() { auth.Require(v, &auth.Options{Metadata: &auth.Metadata{Resource: resource + "#x"}}) },
+		"no resource":            func() { auth.Require(v, &auth.Options{Metadata: &auth.Metadata{}}) },
 		"no server":              func() { auth.MetadataHandler(&auth.Metadata{Resource: resource}) },
-		"no issuer":              func() { auth.NewJWT("", resource, nil) },
-		"no audience":            func() { auth.NewJWT(issuer, "", nil) },
-		"issuer over http":       func() { auth.NewJWT("http://login.example.com", resource, nil) },
-		"keys over http":         func() { auth.NewJWT(issuer, resource, &auth.JWTOptions{JWKSURL: "http://login.example.com/keys"}) },
-		"symmetric algorithm":    func() { auth.NewJWT(issuer, resource, &auth.JWTOptions{Algorithms: []string{"HS256"}}) },
-		"algorithm none":         func() { auth.NewJWT(issuer, resource, &auth.JWTOptions{Algorithms: []string{"none"}}) },
-		"no algorithm":           func() { auth.NewJWT(issuer, resource, &auth.JWTOptions{Algorithms: []string{}}) },
-		"keys that are none":     func() { auth.NewJWT(issuer, resource, &auth.JWTOptions{Keys: []byte(`{"keys":[]}`)}) },
-		"introspection by http":  func() { auth.NewIntrospection("http://login.example.com/i", resource, nil) },
-		"no audience to look at": func() { auth.NewIntrospection("https://login.example.com/i", "", nil) },
+		"metadata of no server":  func() { auth.MetadataHandler(&auth.Metadata{Resource: "/mcp", AuthorizationServers: []string{issuer}}) },
 		"short API key":          func() { auth.APIKeys(map[string]*mcp.Principal{"secret": {}}, nil) },
 		"API key of nobody":      func() { auth.APIKeys(map[string]*mcp.Principal{"0123456789abcdef": nil}, nil) },
 		"no lookup":              func() { auth.LookupAPIKeys(nil, nil) },
 		"no tokens":              func() { auth.Bearer(nil) },
-		"no tokens to be bound":  func() { auth.NewDPoP(nil, resource, nil) },
-		"short nonce key":        func() { auth.NewDPoP(v, resource, &auth.DPoPOptions{RequireNonce: true, NonceKey: []byte("x")}) },
+		"no tokens to be bound":  func() { _, _ = auth.NewDPoP(nil, resource, nil) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {
@@ -212,10 +203,85 @@ func TestMistakesPanic(t *testing.T) {
 	}
 }
 
+// What comes from the environment is an error.
+func TestMistakesOfConfiguration(t *testing.T) {
+	jwt := func(issuer, audience string, opts auth.JWTOptions) error {
+		_, err := auth.NewJWT(issuer, audience, &opts)
+		return err
+	}
+	introspection := func(endpoint, audience string) error {
+		_, err := auth.NewIntrospection(endpoint, audience, nil)
+		return err
+	}
+	dpop := func(resource string, opts auth.DPoPOptions) error {
+		_, err := auth.NewDPoP(newJWT(auth.JWTOptions{}), resource, &opts)
+		return err
+	}
+	_, relativePath := auth.MetadataPath("/mcp")
+	_, relativeURL := auth.MetadataURL("/mcp")
+	for name, err := range map[string]error{
+		"relative resource":      relativePath,
+		"relative URL":           relativeURL,
+		"audience of a slash":    jwt(issuer, resource, auth.JWTOptions{Audiences: []string{"/"}}),
+		"no issuer":              jwt("", resource, auth.JWTOptions{}),
+		"no audience":            jwt(issuer, "", auth.JWTOptions{}),
+		"malformed issuer":       jwt("https://login.example.com:port", resource, auth.JWTOptions{}),
+		"issuer over http":       jwt("http://login.example.com", resource, auth.JWTOptions{}),
+		"keys over http":         jwt(issuer, resource, auth.JWTOptions{JWKSURL: "http://login.example.com/keys"}),
+		"symmetric algorithm":    jwt(issuer, resource, auth.JWTOptions{Algorithms: []string{"HS256"}}),
+		"algorithm none":         jwt(issuer, resource, auth.JWTOptions{Algorithms: []string{"none"}}),
+		"no algorithm":           jwt(issuer, resource, auth.JWTOptions{Algorithms: []string{}}),
+		"keys that are none":     jwt(issuer, resource, auth.JWTOptions{Keys: []byte(`{"keys":[]}`)}),
+		"a claim without values": jwt(issuer, resource, auth.JWTOptions{AudienceClaims: map[string][]string{"client_id": nil}}),
+		"introspection by http":  introspection("http://login.example.com/i", resource),
+		"no audience to look at": introspection("https://login.example.com/i", ""),
+		"proofs over http":       dpop("http://mcp.example.com/mcp", auth.DPoPOptions{}),
+		"short nonce key":        dpop(resource, auth.DPoPOptions{RequireNonce: true, NonceKey: []byte("x")}),
+	} {
+		if err == nil || !strings.HasPrefix(err.Error(), "auth: ") {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+// Require refuses a verifier of tokens that clients would not get: they would be sent for
+// other tokens again and again.
+func TestRequireComparesTheAudience(t *testing.T) {
+	const other, elsewhere = "https://staging.example.com/mcp", "https://login.example.com/introspect"
+	here, there := newJWT(auth.JWTOptions{}), must(auth.NewJWT(issuer, other, &auth.JWTOptions{Audiences: []string{resource}}))
+	anyone := auth.VerifierFunc(func(*http.Request) (*mcp.Principal, error) { return nil, auth.ErrNoCredentials })
+	for name, c := range map[string]struct {
+		v    auth.Verifier
+		good bool
+	}{
+		"the same":                {here, true},
+		"the same with a slash":   {must(auth.NewJWT(issuer, resource+"/", nil)), true},
+		"a verifier without one":  {anyone, true},
+		"any audience":            {must(auth.NewIntrospection(elsewhere, "", &auth.IntrospectionOptions{InsecureAnyAudience: true})), true},
+		"several":                 {auth.FirstOf(anyone, here, must(auth.NewDPoP(here, resource, nil))), true},
+		"another":                 {there, false},
+		"another of bearers":      {auth.Bearer(there), false},
+		"another that is asked":   {must(auth.NewIntrospection(elsewhere, other, nil)), false},
+		"another resource proven": {must(auth.NewDPoP(here, other, nil)), false},
+		"another that is bound":   {must(auth.NewDPoP(there, resource, nil)), false},
+		"another of several":      {auth.FirstOf(here, there), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				text, _ := recover().(string)
+				if c.good != (text == "") || !c.good && (!strings.Contains(text, other) || !strings.Contains(text, resource)) {
+					t.Errorf("it says %q", text)
+				}
+			}()
+			auth.Require(c.v, &auth.Options{Metadata: &auth.Metadata{Resource: resource}})
+		})
+	}
+}
+
 // Verifiers that are called without Require do not accept a second credential either.
 func TestTwoCredentials(t *testing.T) {
 	tokens := newJWT(auth.JWTOptions{})
-	for name, v := range map[string]auth.Verifier{"Bearer": auth.Bearer(tokens), "DPoP": auth.NewDPoP(tokens, resource, nil)} {
+	for name, v := range map[string]auth.Verifier{"Bearer": auth.Bearer(tokens), "DPoP": must(auth.NewDPoP(tokens, resource, nil))} {
 		_, err := v.Verify(request("Authorization", name+" "+token(nil), "Authorization", name+" "+token(nil)))
 		if e, ok := errors.AsType[*auth.Error](err); !ok || e.Code != auth.CodeInvalidRequest {
 			t.Errorf("%s: %v", name, err)

@@ -27,24 +27,37 @@ func read(ctx context.Context, _ struct{}) (string, error) {
 
 func write(ctx context.Context, _ struct{}) (string, error) { return "written", nil }
 
-func newServer(issuer, resource string) http.Handler {
+func newServer(issuer, resource string) (http.Handler, error) {
 	mux := mcp.NewMux("notes", "v1.0.0", nil)
 	mux.Tool("read", mcp.ToolFunc(read, nil))
 	mux.With(middleware.RequireScopes("notes:read", "notes:write")).Tool("write", mcp.ToolFunc(write, nil))
 
+	metadata := &auth.Metadata{
+		Resource: resource, AuthorizationServers: []string{issuer}, ScopesSupported: []string{"notes:read", "notes:write"},
+	}
+	path, err := auth.MetadataPath(resource)
+	if err != nil {
+		return nil, err
+	}
+	tokens, err := auth.NewJWT(issuer, resource, nil)
+	if err != nil {
+		return nil, err
+	}
 	router := mcphttp.NewRouter(mux, &mcphttp.RouterOptions{
 		Options: &mcphttp.Options{AllowedHosts: []string{"notes.example.com"}},
 		Middleware: []func(http.Handler) http.Handler{
-			auth.Require(auth.NewJWT(issuer, resource, nil), &auth.Options{Resource: resource, Scopes: []string{"notes:read"}}),
+			auth.Require(tokens, &auth.Options{Metadata: metadata, Scopes: []string{"notes:read"}}),
 		},
 	})
-	router.Handle(auth.MetadataPath(resource), auth.MetadataHandler(&auth.Metadata{
-		Resource: resource, AuthorizationServers: []string{issuer}, ScopesSupported: []string{"notes:read", "notes:write"},
-	}))
-	return router
+	router.Handle(path, auth.MetadataHandler(metadata))
+	return router, nil
 }
 
 func main() {
-	server := &http.Server{Addr: "127.0.0.1:8080", Handler: newServer(issuer, resource), ReadHeaderTimeout: 10 * time.Second}
+	h, err := newServer(issuer, resource)
+	if err != nil {
+		log.Fatal(err)
+	}
+	server := &http.Server{Addr: "127.0.0.1:8080", Handler: h, ReadHeaderTimeout: 10 * time.Second}
 	log.Fatal(server.ListenAndServe()) // behind a proxy that has the certificate
 }

@@ -16,7 +16,7 @@ import (
 
 func TestScopes(t *testing.T) {
 	issuer := authtest.NewIssuer(t, resource)
-	url := mcptest.Serve(t, newServer(issuer.URL, resource))
+	url := serve(t, issuer.URL)
 	connect := func(claims authtest.Claims) *mcp.Conn {
 		opts := &mcphttp.TransportOptions{Header: issuer.Bearer(claims)}
 		return mcptest.Dial(t, mcphttp.NewTransport(url+"/mcp", opts), nil)
@@ -38,12 +38,28 @@ func TestScopes(t *testing.T) {
 
 func TestInvalidTokens(t *testing.T) {
 	issuer := authtest.NewIssuer(t, resource)
-	url := mcptest.Serve(t, newServer(issuer.URL, resource))
+	url := serve(t, issuer.URL)
 	for what, token := range issuer.InvalidTokens(authtest.Claims{"scope": "notes:read"}) {
 		opts := &mcphttp.TransportOptions{Header: http.Header{"Authorization": {"Bearer " + token}}}
 		_, err := mcp.NewClient("stranger", "v1.0.0", nil).Connect(t.Context(), mcphttp.NewTransport(url+"/mcp", opts))
 		if !errors.Is(err, mcp.ErrUnauthorized) {
 			t.Errorf("%s: %v", what, err)
 		}
+	}
+}
+
+// serve serves the server of the guide and returns its URL.
+func serve(t *testing.T, issuer string) string {
+	t.Helper()
+	server, err := newServer(issuer, resource)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mcptest.Serve(t, server)
+}
+
+func TestConfiguration(t *testing.T) {
+	if _, err := newServer("http://login.example.com", resource); err == nil {
+		t.Error("an issuer without TLS is accepted")
 	}
 }

@@ -315,7 +315,11 @@ func fillTasks(t *testing.T) {
 func rejectTokens(t *testing.T) {
 	const resource = "https://mcp.example.com/mcp"
 	issuer := authtest.NewIssuer(t, resource)
-	h := auth.Require(auth.NewJWT(issuer.URL, resource, nil), &auth.Options{Resource: resource})(serve(t, newMux(), nil))
+	tokens, err := auth.NewJWT(issuer.URL, resource, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := auth.Require(tokens, &auth.Options{Metadata: &auth.Metadata{Resource: resource}})(serve(t, newMux(), nil))
 	for range times(2000, 20_000) {
 		w := post(t, h, http.Header{"Authorization": {"Bearer " + text(16*kib)}}, `{}`)
 		if w.Code != http.StatusUnauthorized {

@@ -39,14 +39,17 @@ var options = []mistake{
 	{"a limiter that is nil", panics(func() { middleware.RateLimit(nil, nil) }), []string{"middleware.RateLimit: the key and the limiter must not be nil"}},
 	{"a meter that is nil", panics(func() { middleware.Metrics(nil, nil) }), []string{"middleware.Metrics: the meter must not be nil"}},
 	{"a verifier that is nil", panics(func() { auth.Require(nil, nil) }), []string{"auth: Require wants a verifier"}},
-	{"no issuer", panics(func() { auth.NewJWT("", "https://mcp.example.com", nil) }), []string{"auth: NewJWT wants an issuer"}},
-	{"a symmetric algorithm", panics(func() {
-		auth.NewJWT("https://issuer.example", "https://mcp.example.com", &auth.JWTOptions{Algorithms: []string{"HS256"}})
-	}),
+	{"another audience", panics(func() {
+		tokens, err := auth.NewJWT("https://issuer.example", "https://staging.example.com/mcp", nil)
+		if err == nil {
+			auth.Require(tokens, &auth.Options{Metadata: &auth.Metadata{Resource: "https://mcp.example.com/mcp"}})
+		}
+	}), []string{`*auth.JWT accepts tokens for "https://staging.example.com/mcp"`, `ask for tokens for "https://mcp.example.com/mcp"`, "make the verifier with Metadata.Resource"}},
+	{"no issuer", newJWT("", nil), []string{"auth: NewJWT wants an issuer"}},
+	{"a symmetric algorithm", newJWT("https://issuer.example", &auth.JWTOptions{Algorithms: []string{"HS256"}}),
 		[]string{`auth: the algorithm "HS256" is not one of`, "RS256"}},
-	{"an audience claim without values", panics(func() {
-		auth.NewJWT("https://issuer.example", "https://mcp.example.com", &auth.JWTOptions{AudienceClaims: map[string][]string{"client_id": nil}})
-	}), []string{"auth: JWTOptions.AudienceClaims", "client_id"}},
+	{"an audience claim without values", newJWT("https://issuer.example", &auth.JWTOptions{AudienceClaims: map[string][]string{"client_id": nil}}),
+		[]string{"auth: JWTOptions.AudienceClaims", "client_id"}},
 	{"a short API key", panics(func() { auth.APIKeys(map[string]*mcp.Principal{"secret": {Subject: "ann"}}, nil) }), []string{"auth: an API key has 6 bytes", "made at random"}},
 	{"a nil command", panics(func() { mcpstdio.NewCommand(nil, nil) }), []string{"mcpstdio: NewCommand of a nil command"}},
 	{"a command with an output", panics(func() {
@@ -77,4 +80,12 @@ var options = []mistake{
 
 func serves(opts *mcphttp.Options) func() error {
 	return panics(func() { mcphttp.NewHandler(newMux(), opts) })
+}
+
+// newJWT returns a function that makes a verifier of tokens for https://mcp.example.com/mcp.
+func newJWT(issuer string, opts *auth.JWTOptions) func() error {
+	return func() error {
+		_, err := auth.NewJWT(issuer, "https://mcp.example.com/mcp", opts)
+		return err
+	}
 }

@@ -59,10 +59,15 @@ func protectedServer(t *testing.T, issuer string) (resource string) {
 	keys := auth.APIKeys(map[string]*mcp.Principal{"a-token-that-is-good": {Issuer: "test", Subject: "ada"}}, nil)
 	return mcptest.ServeFunc(t, func(url string) http.Handler {
 		resource := url + "/mcp"
+		metadata := &auth.Metadata{Resource: resource, AuthorizationServers: []string{issuer}}
 		router := mcphttp.NewRouter(newServer(), &mcphttp.RouterOptions{
-			Middleware: []func(http.Handler) http.Handler{auth.Require(keys, &auth.Options{Resource: resource})},
+			Middleware: []func(http.Handler) http.Handler{auth.Require(keys, &auth.Options{Metadata: metadata})},
 		})
-		router.Handle(auth.MetadataPath(resource), auth.MetadataHandler(&auth.Metadata{Resource: resource, AuthorizationServers: []string{issuer}}))
+		path, err := auth.MetadataPath(resource)
+		if err != nil {
+			t.Fatal(err)
+		}
+		router.Handle(path, auth.MetadataHandler(metadata))
 		return router
 	}) + "/mcp"
 }

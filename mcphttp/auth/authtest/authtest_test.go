@@ -33,7 +33,7 @@ func verify(t *testing.T, v auth.TokenVerifier, token string) (*mcp.Principal, e
 // Tokens with any algorithm are verified with the keys that the issuer publishes.
 func TestTokens(t *testing.T) {
 	issuer := authtest.NewIssuer(t, resource, algorithms...)
-	tokens := auth.NewJWT(issuer.URL, resource, nil)
+	tokens := must(auth.NewJWT(issuer.URL, resource, nil))
 	for _, algorithm := range append(algorithms, "") {
 		p, err := verify(t, tokens, issuer.TokenWith(algorithm, authtest.Claims{"sub": "ada", "scope": "a b", "team": "x"}))
 		if err != nil {
@@ -53,8 +53,8 @@ func TestInvalidTokens(t *testing.T) {
 	ada := authtest.Claims{"sub": "ada"}
 	before := maps.Clone(ada)
 	for name, v := range map[string]auth.TokenVerifier{
-		"JWT":           auth.NewJWT(issuer.URL, resource, nil),
-		"introspection": auth.NewIntrospection(issuer.IntrospectionURL(), resource, nil),
+		"JWT":           must(auth.NewJWT(issuer.URL, resource, nil)),
+		"introspection": must(auth.NewIntrospection(issuer.IntrospectionURL(), resource, nil)),
 	} {
 		if p, err := verify(t, v, issuer.Token(ada)); err != nil || p.Subject != "ada" {
 			t.Errorf("%s: got %+v, %v", name, p, err)
@@ -80,7 +80,7 @@ func TestInvalidTokens(t *testing.T) {
 // Opaque tokens are active for introspection until they are revoked.
 func TestOpaqueTokens(t *testing.T) {
 	issuer := authtest.NewIssuer(t, resource)
-	tokens := auth.NewIntrospection(issuer.IntrospectionURL(), resource, &auth.IntrospectionOptions{CacheAge: -1})
+	tokens := must(auth.NewIntrospection(issuer.IntrospectionURL(), resource, &auth.IntrospectionOptions{CacheAge: -1}))
 	token := issuer.OpaqueToken(authtest.Claims{"sub": "ada"})
 	if p, err := verify(t, tokens, token); err != nil || p.Subject != "ada" {
 		t.Errorf("got %+v, %v", p, err)
@@ -95,7 +95,7 @@ func TestOpaqueTokens(t *testing.T) {
 func TestWithoutNetwork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		issuer := &authtest.Issuer{URL: "https://login.example.com", Audience: resource}
-		tokens := auth.NewJWT(issuer.URL, resource, &auth.JWTOptions{Keys: issuer.JWKS()})
+		tokens := must(auth.NewJWT(issuer.URL, resource, &auth.JWTOptions{Keys: issuer.JWKS()}))
 		token := issuer.Token(authtest.Claims{"exp": time.Now().Add(time.Hour)})
 		if _, err := verify(t, tokens, token); err != nil {
 			t.Error(err)
@@ -113,13 +113,13 @@ func whoami(v auth.Verifier) http.Handler {
 	mux.Tool("whoami", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
 		return mcp.PrincipalFromContext(ctx).Subject, nil
 	}, nil))
-	return auth.Require(v, &auth.Options{Resource: resource})(mcphttp.NewRouter(mux, nil))
+	return auth.Require(v, &auth.Options{Metadata: &auth.Metadata{Resource: resource}})(mcphttp.NewRouter(mux, nil))
 }
 
 // A bound token requires proofs made with its key, which a client with the key sends.
 func TestProofs(t *testing.T) {
 	issuer, key, other := authtest.NewIssuer(t, resource), authtest.NewProofKey(), authtest.NewProofKey()
-	dpop := auth.NewDPoP(auth.NewJWT(issuer.URL, resource, nil), resource, nil)
+	dpop := must(auth.NewDPoP(must(auth.NewJWT(issuer.URL, resource, nil)), resource, nil))
 	url := mcptest.Serve(t, whoami(dpop)) + "/mcp"
 	token := issuer.Token(authtest.Claims{"sub": "ada", "cnf": key.Confirmation()})
 	for _, version := range []string{mcp.LatestVersion, mcp.LegacyVersions()[0]} {
@@ -160,4 +160,12 @@ func TestPanics(t *testing.T) {
 			f()
 		}()
 	}
+}
+
+// must returns v. It panics if there is an error.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

@@ -30,7 +30,7 @@ func TestExamples(t *testing.T) {
 func ExampleNewIssuer() { //nolint:testableexamples // it shows a test
 	shown = func(t *testing.T) { // func TestTokens(t *testing.T)
 		issuer := authtest.NewIssuer(t, resource)
-		server := whoami(auth.NewJWT(issuer.URL, resource, nil)) // the server under test
+		server := whoami(must(auth.NewJWT(issuer.URL, resource, nil))) // the server under test
 		url := mcptest.Serve(t, server) + "/mcp"
 
 		ada := &mcphttp.TransportOptions{Header: issuer.Bearer(authtest.Claims{"sub": "ada"})}
@@ -53,7 +53,7 @@ func ExampleNewIssuer() { //nolint:testableexamples // it shows a test
 func ExampleNewProofKey() { //nolint:testableexamples // it shows a test
 	shown = func(t *testing.T) {
 		issuer, key := authtest.NewIssuer(t, resource), authtest.NewProofKey()
-		server := whoami(auth.NewDPoP(auth.NewJWT(issuer.URL, resource, nil), resource, nil))
+		server := whoami(must(auth.NewDPoP(must(auth.NewJWT(issuer.URL, resource, nil)), resource, nil)))
 
 		token := issuer.Token(authtest.Claims{"sub": "ada", "cnf": key.Confirmation()})
 		opts := &mcphttp.TransportOptions{Client: key.Client(resource, token)}

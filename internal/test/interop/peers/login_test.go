@@ -28,14 +28,13 @@ func newProtected(t *testing.T, resource, issuer string, v auth.Verifier) http.H
 	mux.With(middleware.RequireScopes("notes:write")).Tool("write", mcp.ToolFunc(func(context.Context, struct{}) (string, error) {
 		return "written", nil
 	}, nil))
-	opts := &auth.Options{Resource: resource, Scopes: []string{"notes:read"}, Logger: logger(t)}
+	metadata := &auth.Metadata{Resource: resource, AuthorizationServers: []string{issuer}, ScopesSupported: []string{"notes:read"}}
+	opts := &auth.Options{Metadata: metadata, Scopes: []string{"notes:read"}, Logger: logger(t)}
 	router := mcphttp.NewRouter(mux, &mcphttp.RouterOptions{
 		Options:    &mcphttp.Options{Logger: logger(t)},
 		Middleware: []func(http.Handler) http.Handler{auth.Require(v, opts)},
 	})
-	router.Handle(auth.MetadataPath(resource), auth.MetadataHandler(&auth.Metadata{
-		Resource: resource, AuthorizationServers: []string{issuer}, ScopesSupported: []string{"notes:read"},
-	}))
+	router.Handle(must(auth.MetadataPath(resource)), auth.MetadataHandler(metadata))
 	return router
 }
 
@@ -54,7 +53,7 @@ func runLogin(t *testing.T, mode, resource string, args ...string) {
 func TestTypeScriptLogsIn(t *testing.T) {
 	issuer := mcptest.ServeFunc(t, func(url string) http.Handler { return authserver.New(url, "notes:read", "notes:write") })
 	resource := mcptest.ServeFunc(t, func(url string) http.Handler {
-		return newProtected(t, url+"/mcp", issuer, auth.NewJWT(issuer, url+"/mcp", nil))
+		return newProtected(t, url+"/mcp", issuer, must(auth.NewJWT(issuer, url+"/mcp", nil)))
 	}) + "/mcp"
 	runLogin(t, "login", resource)
 }
@@ -67,8 +66,8 @@ func TestTypeScriptProves(t *testing.T) {
 			var issuer *authtest.Issuer
 			resource := mcptest.ServeFunc(t, func(url string) http.Handler {
 				issuer = authtest.NewIssuer(t, url+"/mcp")
-				tokens := auth.NewJWT(issuer.URL, url+"/mcp", nil)
-				return newProtected(t, url+"/mcp", issuer.URL, auth.NewDPoP(tokens, url+"/mcp", &auth.DPoPOptions{RequireNonce: nonces}))
+				tokens := must(auth.NewJWT(issuer.URL, url+"/mcp", nil))
+				return newProtected(t, url+"/mcp", issuer.URL, must(auth.NewDPoP(tokens, url+"/mcp", &auth.DPoPOptions{RequireNonce: nonces})))
 			}) + "/mcp"
 			tokens := mcptest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				claims := authtest.Claims{"sub": "ada", "scope": "notes:read", "cnf": map[string]string{"jkt": r.FormValue("jkt")}}
@@ -77,4 +76,12 @@ func TestTypeScriptProves(t *testing.T) {
 			runLogin(t, "proof", resource, tokens)
 		})
 	}
+}
+
+// must returns v. It panics if there is an error.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }
