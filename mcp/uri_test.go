@@ -233,13 +233,13 @@ func TestFindingR23NoSpellingPassesByAPolicy(t *testing.T) {
 		"Deny anywhere": func(string) mcp.Middleware {
 			return middleware.Deny(middleware.Resource, "*KBInfo://sécret/*", "*HTTPS://*ret.Example*", "mount:*:HTTPS://Secret.Example/*")
 		},
-		"RequireScopesFor": func(string) mcp.Middleware {
-			return middleware.RequireScopesFor(func(_ middleware.Kind, name string) []string {
+		"RequireScopesFunc": func(string) mcp.Middleware {
+			return middleware.RequireScopesFunc(func(_ middleware.Kind, name string) []string {
 				if strings.Contains(name, "kbinfo://s%C3%A9cret/") || strings.Contains(name, "https://secret.example/") {
 					return []string{"s"}
 				}
 				return nil
-			}, nil)
+			})
 		},
 		"a middleware": func(prefix string) mcp.Middleware {
 			hidden := []string{prefix + "kbinfo://s%C3%A9cret/1", prefix + "https://secret.example/"}

@@ -8,7 +8,7 @@
 //	mux.Use(middleware.RateLimit(middleware.ByPrincipal, middleware.NewTokenBucket(100, time.Minute, nil)))
 //	mux.With(middleware.RequireScopes("notes:write"), middleware.Timeout(time.Minute)).Tool("write", write)
 //
-// [RequireScopes] protects a registration but leaves it in lists. [RequireScopesFor] also
+// [RequireScopes] protects a registration but leaves it in lists. [RequireScopesFunc] also
 // hides it from callers that lack the scopes. [Visible] hides items by any rule, as if they
 // did not exist. For mounted servers, [Allow] and [Deny] hide items by name from every
 // caller, and [Rename] renames tools. [Audit] records who did what.

@@ -20,31 +20,23 @@ import (
 // calling the tool; getting the prompt and completing its arguments; reading the resource,
 // completing the variables of its template, listing the resources that the template
 // matches, and subscribing to them. The item itself stays in lists, so that clients can
-// request the missing scopes; [RequireScopesFor] hides it. Around a whole mux,
+// request the missing scopes; [RequireScopesFunc] hides it. Around a whole mux,
 // RequireScopes also rejects callers that only connect. A nested RequireScopes does not add
 // its scopes to the error of the outer one: list all scopes of an operation in one
 // RequireScopes, or clients ask their users twice.
 //
+// A scope that includes others, such as "notes" for "notes:read", is a matter of the caller,
+// not of RequireScopes: see the field Expand of the Options of package auth.
+//
 // RequireScopes panics if there are no scopes.
 func RequireScopes(scopes ...string) mcp.Middleware {
-	return RequireScopesBy(isSameScope, scopes...)
-}
-
-// RequireScopesBy is like [RequireScopes] for scopes that imply others, such as "notes" for
-// "notes:read" and "notes:write": a scope is granted if implies returns true for any scope
-// of the caller. implies must return true for equal scopes. RequireScopesBy panics if there
-// are no scopes or implies is nil.
-func RequireScopesBy(implies func(granted, required string) bool, scopes ...string) mcp.Middleware {
 	if len(scopes) == 0 {
 		panic("middleware.RequireScopes: there are no scopes to require")
-	}
-	if implies == nil {
-		panic("middleware.RequireScopesBy: the function must not be nil")
 	}
 	required := slices.Clone(scopes)
 	return func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
-			if !hasScopes(principalOf(ctx, req), required, implies) {
+			if !hasScopes(principalOf(ctx, req), required) {
 				return nil, mcp.NewInsufficientScopeError(slices.Clone(required)...)
 			}
 			return next.ServeMCP(ctx, req)
@@ -52,28 +44,25 @@ func RequireScopesBy(implies func(granted, required string) bool, scopes ...stri
 	}
 }
 
-// RequireScopesFor both protects and hides items. Callers that lack the scopes that
+// RequireScopesFunc both protects and hides items. Callers that lack the scopes that
 // required returns for an item do not see the item in lists. If they name it anyway, they
 // are rejected as by [RequireScopes]. Use it around a whole mux, with the scopes of all
 // items in one place:
 //
-//	mux.Use(middleware.RequireScopesFor(func(kind middleware.Kind, name string) []string {
+//	mux.Use(middleware.RequireScopesFunc(func(kind middleware.Kind, name string) []string {
 //		if kind == middleware.Tool && strings.HasPrefix(name, "admin_") {
 //			return []string{"admin"}
 //		}
 //		return nil // for every caller
-//	}, nil))
+//	}))
 //
 // Items are hidden and named as described in [Visible], except that the error for a hidden
-// item reveals that it exists. implies is as in [RequireScopesBy]; nil means that scopes
-// must be equal. required is called for every element of a list, and concurrently.
-// RequireScopesFor panics if required is nil.
-func RequireScopesFor(required func(kind Kind, name string) []string, implies func(granted, required string) bool) mcp.Middleware {
+// item reveals that it exists. required is called for every element of a list, and
+// concurrently.
+// RequireScopesFunc panics if required is nil.
+func RequireScopesFunc(required func(kind Kind, name string) []string) mcp.Middleware {
 	if required == nil {
-		panic("middleware.RequireScopesFor: the function must not be nil")
-	}
-	if implies == nil {
-		implies = isSameScope
+		panic("middleware.RequireScopesFunc: the function must not be nil")
 	}
 	refusal := func(req *mcp.Request, kind Kind, name string) error {
 		if kind == Resource && isAmbiguous(uritemplate.Normal(name)) {
@@ -85,12 +74,10 @@ func RequireScopesFor(required func(kind Kind, name string) []string, implies fu
 		caller := principalOf(ctx, req)
 		return viewer{visible: func(kind Kind, name string) bool {
 			scopes := required(kind, name)
-			return len(scopes) == 0 || hasScopes(caller, scopes, implies)
+			return len(scopes) == 0 || hasScopes(caller, scopes)
 		}, refusal: refusal}
 	})
 }
-
-func isSameScope(granted, required string) bool { return granted == required }
 
 // scopesOfForms returns the scopes that all spellings of a name require together.
 func scopesOfForms(required func(kind Kind, name string) []string, kind Kind, name string) []string {
@@ -109,20 +96,13 @@ func scopesOfForms(required func(kind Kind, name string) []string, kind Kind, na
 	return scopes
 }
 
-func hasScopes(p *mcp.Principal, required []string, implies func(granted, required string) bool) bool {
-	if p == nil {
-		return false
-	}
+func hasScopes(p *mcp.Principal, required []string) bool {
 	for _, scope := range required {
-		found := false
-		for _, granted := range p.Scopes { // no closure, because this runs for every call
-			found = found || implies(granted, scope)
-		}
-		if !found {
+		if !p.HasScope(scope) {
 			return false
 		}
 	}
-	return true
+	return p != nil
 }
 
 // principalOf returns the caller of a received request, the principal on whose behalf a

@@ -18,33 +18,21 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// below reports whether granted implies required: "a" implies "a:…".
-func below(granted, required string) bool {
-	return granted == required || strings.HasPrefix(required, granted+":")
-}
-
 func TestRequireScopes(t *testing.T) {
 	exact := middleware.RequireScopes("notes:read", "notes:write")
-	levels := middleware.RequireScopesBy(below, "notes:read", "notes:write")
 	for name, test := range map[string]struct {
-		by     mcp.Middleware
 		caller *mcp.Principal
 		passes bool
 	}{
-		"all":                {exact, &mcp.Principal{Scopes: []string{"notes:write", "x", "notes:read"}}, true},
-		"one is missing":     {exact, &mcp.Principal{Scopes: []string{"notes:write"}}, false},
-		"none":               {exact, &mcp.Principal{}, false},
-		"nobody":             {exact, nil, false},
-		"not by levels":      {exact, &mcp.Principal{Scopes: []string{"notes"}}, false},
-		"by levels":          {levels, &mcp.Principal{Scopes: []string{"notes"}}, true},
-		"other level":        {levels, &mcp.Principal{Scopes: []string{"note", "notes:rea"}}, false},
-		"one level missing":  {levels, &mcp.Principal{Scopes: []string{"notes:read"}}, false},
-		"nobody by levels":   {levels, nil, false},
-		"all, one by levels": {levels, &mcp.Principal{Scopes: []string{"notes:read", "notes:write"}}, true},
+		"all":            {&mcp.Principal{Scopes: []string{"notes:write", "x", "notes:read"}}, true},
+		"one is missing": {&mcp.Principal{Scopes: []string{"notes:write"}}, false},
+		"none":           {&mcp.Principal{}, false},
+		"nobody":         {nil, false},
+		"a prefix":       {&mcp.Principal{Scopes: []string{"notes"}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &server{res: mcp.TextResult("")}
-			_, err := test.by(s).ServeMCP(t.Context(), as(test.caller, call("t")))
+			_, err := exact(s).ServeMCP(t.Context(), as(test.caller, call("t")))
 			if (err == nil) != test.passes || (s.calls == 1) != test.passes {
 				t.Fatalf("got %v, the handler was reached %d times", err, s.calls)
 			}
@@ -55,7 +43,6 @@ func TestRequireScopes(t *testing.T) {
 		})
 	}
 	mustPanic(t, "RequireScopes()", func() { middleware.RequireScopes() })
-	mustPanic(t, "RequireScopesBy(nil)", func() { middleware.RequireScopesBy(nil, "a") })
 }
 
 // Applied to one tool, RequireScopes protects that tool, even where it is mounted, and
@@ -88,16 +75,16 @@ func TestRequireScopesOfOneTool(t *testing.T) {
 
 // notes returns a server some of whose items need a scope, including those of a mounted
 // server.
-func notes(implies func(granted, required string) bool) *mcp.Mux {
+func notes() *mcp.Mux {
 	inner := hidingNothing("reset")
 	mux := hidingNothing("admin", "public")
 	mux.Mount("admin_", inner)
-	mux.Use(middleware.RequireScopesFor(func(_ middleware.Kind, name string) []string {
+	mux.Use(middleware.RequireScopesFunc(func(_ middleware.Kind, name string) []string {
 		if strings.Contains(name, "admin") {
 			return []string{"notes:admin"}
 		}
 		return nil
-	}, implies))
+	}))
 	return mux
 }
 
@@ -131,9 +118,9 @@ func TestFindingU2HideAndRefuseByScope(t *testing.T) {
 			return &mcp.CompleteParams{Ref: mcp.CompleteRef{Type: "ref/prompt", Name: name}, Argument: mcp.CompleteArgument{Name: "x"}}
 		},
 	}
-	for scope, passes := range map[string]bool{"notes:admin": true, "notes:read": false, "notes": true} {
+	for scope, passes := range map[string]bool{"notes:admin": true, "notes:read": false, "notes": false} {
 		client := &mcptest.Client{Principal: &mcp.Principal{Subject: "s", Scopes: []string{scope}}}
-		client.Run(t, notes(below), func(t *testing.T, c *mcp.Conn) {
+		client.Run(t, notes(), func(t *testing.T, c *mcp.Conn) {
 			for method, params := range requests {
 				if _, err := request(t, c, method, params("public")); err != nil {
 					t.Errorf("%s: %v", method, err)
@@ -164,28 +151,28 @@ func TestFindingU2HideAndRefuseByScope(t *testing.T) {
 			}
 		})
 	}
-	mustPanic(t, "RequireScopesFor(nil)", func() { middleware.RequireScopesFor(nil, nil) })
+	mustPanic(t, "RequireScopesFunc(nil)", func() { middleware.RequireScopesFunc(nil) })
 }
 
 // A URI is checked in each of its forms, and the error names the scopes for all of them.
-func TestRequireScopesForSpellings(t *testing.T) {
+func TestRequireScopesFuncSpellings(t *testing.T) {
 	client := &mcptest.Client{Principal: &mcp.Principal{Subject: "s", Scopes: []string{"notes"}}}
-	c := client.Connect(t, notes(nil))
+	c := client.Connect(t, notes())
 	_, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "test:///%61dmin/1"})
 	if coded := new(mcp.Error); !errors.As(err, &coded) || string(coded.Data) != `{"requiredScopes":["notes:admin"]}` {
 		t.Errorf("got %v", err)
 	}
 }
 
-func ExampleRequireScopesFor() {
+func ExampleRequireScopesFunc() {
 	scopes := map[string][]string{"delete": {"notes:write"}, "export": {"notes:write", "notes:export"}}
 	mux := mcp.NewMux("notes", "v1.0.0", nil)
-	mux.Use(middleware.RequireScopesFor(func(kind middleware.Kind, name string) []string {
+	mux.Use(middleware.RequireScopesFunc(func(kind middleware.Kind, name string) []string {
 		if kind != middleware.Tool {
 			return nil
 		}
 		return scopes[name]
-	}, nil))
+	}))
 	for _, name := range []string{"delete", "export", "search"} {
 		mux.Tool(name, mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "done", nil }, nil))
 	}
@@ -207,25 +194,6 @@ func ExampleRequireScopesFor() {
 	// Output:
 	// delete
 	// search
-}
-
-func ExampleRequireScopesBy() {
-	below := func(granted, required string) bool {
-		return granted == required || strings.HasPrefix(required, granted+":")
-	}
-	mux := mcp.NewMux("server", "v1.0.0", nil)
-	mux.With(middleware.RequireScopesBy(below, "notes:write")).
-		Tool("write", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "written", nil }, nil))
-
-	req, err := mcp.NewRequest(mcp.MethodCallTool, &mcp.CallToolParams{Name: "write"})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	req.Principal = &mcp.Principal{Subject: "ann", Scopes: []string{"notes"}}
-	_, err = mux.ServeMCP(context.Background(), req)
-	fmt.Println(err)
-	// Output: <nil>
 }
 
 func ExampleRequireScopes() {

@@ -59,13 +59,13 @@ func TestVisibleSkills(t *testing.T) {
 		"Visible": func(isHidden func(kind middleware.Kind, name string) bool) mcp.Middleware {
 			return middleware.Visible(func(_ context.Context, kind middleware.Kind, name string) bool { return !isHidden(kind, name) })
 		},
-		"RequireScopesFor": func(isHidden func(kind middleware.Kind, name string) bool) mcp.Middleware {
-			return middleware.RequireScopesFor(func(kind middleware.Kind, name string) []string {
+		"RequireScopesFunc": func(isHidden func(kind middleware.Kind, name string) bool) mcp.Middleware {
+			return middleware.RequireScopesFunc(func(kind middleware.Kind, name string) []string {
 				if isHidden(kind, name) {
 					return []string{"hr"}
 				}
 				return nil
-			}, nil)
+			})
 		},
 		"Deny": func(func(kind middleware.Kind, name string) bool) mcp.Middleware {
 			return middleware.Deny(middleware.Resource, "skill://hr/*", "*/secret.md")
@@ -107,7 +107,7 @@ func wantSameRefusal(t *testing.T, how string, unknown, hidden error, unknownNam
 		t.Errorf("%s is not hidden", hiddenName)
 		return
 	}
-	if how == "RequireScopesFor" {
+	if how == "RequireScopesFunc" {
 		if _, ok := errors.AsType[*mcp.Error](hidden); !ok || !strings.Contains(hidden.Error(), "scope") {
 			t.Errorf("%s: %v", hiddenName, hidden)
 		}

@@ -28,10 +28,11 @@ type Options struct {
 	// Scopes are required for every request and listed in the first challenge. Keep the set
 	// small: clients can request more when needed.
 	Scopes []string
-	// Implies reports whether a granted scope includes a needed one, for hierarchical
-	// scopes. Nil means that the scopes must be equal. For MCP middleware, use
-	// RequireScopesBy.
-	Implies func(granted, needed string) bool
+	// Expand returns the scopes of a caller whose credentials grant the given ones, such as
+	// "notes", "notes:read" and "notes:write" for "notes". The principal that handlers see
+	// has them, so that [mcp.Principal.HasScope] and all middleware know them. Expand must
+	// not modify its argument. Nil means the granted scopes.
+	Expand func(granted []string) []string
 	// Logger receives the reasons for rejections at level debug, and failures to verify
 	// credentials as warnings. Nil means slog.Default.
 	Logger *slog.Logger
@@ -150,26 +151,17 @@ func (g *gate) verify(r *http.Request) (*mcp.Principal, error) {
 	if p.Subject == "" {
 		return nil, errors.New("auth: the verifier returned a principal without a Subject, which tells it from others")
 	}
+	if g.opts.Expand != nil {
+		expanded := *p // verifiers return the same principal for many requests
+		expanded.Scopes = g.opts.Expand(p.Scopes)
+		p = &expanded
+	}
 	for _, needed := range g.opts.Scopes {
-		if !g.granted(p, needed) {
+		if !p.HasScope(needed) {
 			return nil, &Error{Code: CodeInsufficientScope, Scheme: schemeOf(r)}
 		}
 	}
 	return p, nil
-}
-
-func (g *gate) granted(p *mcp.Principal, needed string) bool {
-	if p.HasScope(needed) {
-		return true
-	}
-	if g.opts.Implies != nil {
-		for _, s := range p.Scopes {
-			if g.opts.Implies(s, needed) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // refusedBodyTime is how long the rest of a rejected request may take to arrive.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -107,11 +108,21 @@ func TestPreflight(t *testing.T) {
 	}
 }
 
+// Scopes that include others are expanded once, for Require and for everything behind it.
 func TestImplies(t *testing.T) {
-	opts := &auth.Options{Scopes: []string{"files:read"}, Implies: func(granted, _ string) bool { return granted == "files:admin" }}
-	for scope, want := range map[string]int{"files:admin": 200, "files": 403} {
-		if a := ask(newJWT(auth.JWTOptions{}), opts, bearing(token(claims{"scope": scope}))); a.Code != want {
-			t.Errorf("%s: got %d, want %d", scope, a.Code, want)
+	opts := &auth.Options{Scopes: []string{"files:read"}, Expand: func(granted []string) []string {
+		if slices.Contains(granted, "files:admin") {
+			return append(slices.Clone(granted), "files:read", "files:list")
+		}
+		return granted
+	}}
+	tokens := newJWT(auth.JWTOptions{}) // which returns the same principal for all requests with a token
+	for range 2 {
+		for scope, want := range map[string]int{"files:admin": 200, "files": 403} {
+			a := ask(tokens, opts, bearing(token(claims{"scope": scope, "jti": scope})))
+			if a.Code != want || want == 200 && !slices.Equal(a.caller.Scopes, []string{"files:admin", "files:read", "files:list"}) {
+				t.Errorf("%s: got %d, want %d, and the caller is %+v", scope, a.Code, want, a.caller)
+			}
 		}
 	}
 }
