@@ -115,6 +115,7 @@ func (cannedServer) Send(context.Context, *transport.Outgoing) error { return ni
 func (cannedServer) Close() error                                    { return nil }
 func (cannedServer) Done() <-chan struct{}                           { return nil }
 func (cannedServer) Err() error                                      { return nil }
+func (cannedServer) Info() transport.Info                            { return transport.Info{} }
 
 // Client calls whose context has no trace allocate no more than before tracing was added.
 func TestClientAllocations(t *testing.T) {

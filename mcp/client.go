@@ -248,7 +248,7 @@ func (c *Client) connect(ctx context.Context, t transport.Transport, version str
 	}
 	if err := conn.discover(ctx); err != nil {
 		if ctx.Err() != nil {
-			err = noAnswerError(ctx, time.Since(start), peerOf(conn.wire))
+			err = noAnswerError(ctx, time.Since(start), conn.wire.Info().Peer)
 		}
 		_ = conn.Close() // the error to report is err
 		return nil, err

@@ -289,20 +289,6 @@ func (c *Conn) lost() error {
 
 func (c *Conn) nextID() ID { return IntID(c.ids.Add(1)) }
 
-// peerOf returns a wire's description of the server; see [transport.Conn].
-func peerOf(w transport.Conn) string {
-	for {
-		switch v := w.(type) {
-		case interface{ Peer() string }:
-			return v.Peer()
-		case interface{ Unwrap() transport.Conn }:
-			w = v.Unwrap()
-		default:
-			return ""
-		}
-	}
-}
-
 const notAvailable = "the server behind this one is not available"
 
 // privateWireError wraps the error of a wire in a [PrivateError], because its text may contain

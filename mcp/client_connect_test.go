@@ -506,3 +506,32 @@ func TestDiscoveryOfAnotherType(t *testing.T) {
 		}
 	})
 }
+
+// plain wraps the connections of a transport as a program would do it.
+type plain struct{ transport.Transport }
+
+func (p plain) Connect(ctx context.Context, receive transport.Receiver) (transport.Conn, error) {
+	c, err := p.Transport.Connect(ctx, receive)
+	return struct{ transport.Conn }{c}, err
+}
+
+// A wrapper that embeds a connection is still a byte stream: a server that ignores what comes
+// before initialize is asked again, on the same connection.
+func TestWrapperIsDescribedAsWhatItWraps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		program := &childProgram{respond: func(_ int, method, id string) (string, bool) {
+			if method == mcp.MethodDiscover {
+				return "", true
+			}
+			return speaksLegacy(0, method, id)
+		}}
+		c, err := mcp.NewClient("c", "v1", quietClient("")).Connect(t.Context(), plain{program.transport()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if c.Version() != "2025-11-25" || program.count("start") != 1 {
+			t.Errorf("speaks %s after %d starts", c.Version(), program.count("start"))
+		}
+	})
+}

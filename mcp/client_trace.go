@@ -62,9 +62,6 @@ type tracedWire struct {
 	calls map[ID]*mcptrace.ClientTrace // of calls in flight that have one
 }
 
-// Unwrap returns the connection of the transport; see [transport.Conn].
-func (w *tracedWire) Unwrap() transport.Conn { return w.Conn }
-
 func (w *tracedWire) Call(ctx context.Context, m *transport.Outgoing) (*transport.Message, error) {
 	ctx, t := inheritTrace(ctx, w.trace)
 	if t == nil {

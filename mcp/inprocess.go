@@ -117,6 +117,9 @@ func (c *inProcessConn) Done() <-chan struct{} { return c.ctx.Done() }
 // Err implements [transport.Conn].
 func (c *inProcessConn) Err() error { return context.Cause(c.ctx) }
 
+// Info implements [transport.Conn].
+func (*inProcessConn) Info() transport.Info { return transport.Info{} }
+
 // inProcessStream sends the notifications about one request.
 type inProcessStream struct {
 	conn *inProcessConn

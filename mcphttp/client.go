@@ -107,8 +107,8 @@ type wire struct {
 	peer *peer
 }
 
-// Peer describes the server; see [transport.Conn].
-func (w wire) Peer() string { return w.peer.Peer() }
+// Info implements [transport.Conn].
+func (w wire) Info() transport.Info { return transport.Info{Peer: w.peer.Peer()} }
 
 // httpWire is a streamable HTTP connection. Modern messages are independent of each other.
 type httpWire struct {

@@ -196,7 +196,7 @@ type peer struct {
 	ownsConnections bool // no other client uses the network connections
 }
 
-// Peer describes the server; see [transport.Conn]. It omits the query, which may contain a key.
+// Peer describes the server; see [transport.Info]. It omits the query, which may contain a key.
 func (p *peer) Peer() string {
 	return "the server at " + p.url.Scheme + "://" + p.url.Host + p.url.Path
 }

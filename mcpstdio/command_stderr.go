@@ -28,7 +28,7 @@ func (p *process) copyStderr() {
 	_, _ = io.Copy(to, p.stderr)
 }
 
-// Peer describes the process; see [transport.Conn].
+// Peer describes the process; see [transport.Info].
 func (p *process) Peer() string {
 	stderr := p.tail.String()
 	if stderr == "" {

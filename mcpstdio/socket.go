@@ -34,7 +34,7 @@ type socket struct {
 	peer string
 }
 
-// Peer describes the server; see [transport.Conn].
+// Peer describes the server; see [transport.Info].
 func (s *socket) Peer() string { return s.peer }
 
 // Read implements [transport.Stream]. Close interrupts it.

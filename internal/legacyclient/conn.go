@@ -124,6 +124,9 @@ func (c *Conn) Reason() string { return c.reason }
 // Unwrap returns the underlying connection of the transport.
 func (c *Conn) Unwrap() transport.Conn { return c.current.Load().wire }
 
+// Info implements [transport.Conn].
+func (c *Conn) Info() transport.Info { return c.current.Load().wire.Info() }
+
 // Call implements [transport.Conn].
 func (c *Conn) Call(ctx context.Context, m *transport.Outgoing) (*transport.Message, error) {
 	s := c.current.Load()

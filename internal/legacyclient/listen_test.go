@@ -104,3 +104,5 @@ func (s *listServer) Close() error {
 func (s *listServer) Done() <-chan struct{} { return s.done }
 
 func (s *listServer) Err() error { return nil }
+
+func (s *listServer) Info() transport.Info { return transport.Info{} }

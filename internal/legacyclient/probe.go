@@ -163,7 +163,7 @@ func (p *prober) probe(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	p.sendDiscover(ctx)
-	if transport.IsOrdered(p.session.wire) {
+	if p.session.wire.Info().Ordered {
 		p.silenceTimer = time.After(silenceTime)
 	}
 	return p.awaitRevision(ctx)
@@ -299,7 +299,7 @@ func (p *prober) handleHandshake(ctx context.Context, h handshake) (done bool, e
 		p.sendDiscover(ctx)
 		return false, nil
 	}
-	p.reconnect = p.isBroken(h.err) || refused && transport.IsOrdered(p.session.wire)
+	p.reconnect = p.isBroken(h.err) || refused && p.session.wire.Info().Ordered
 	return false, bothRefused(p.discoverErr, h.err)
 }
 
@@ -340,5 +340,5 @@ func (p *prober) isBroken(err error) bool {
 			return false
 		}
 	}
-	return transport.IsOrdered(p.session.wire) || isDone(p.session.wire)
+	return p.session.wire.Info().Ordered || isDone(p.session.wire)
 }

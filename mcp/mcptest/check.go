@@ -43,9 +43,6 @@ type checkedWire struct {
 	checker *checker
 }
 
-// Unwrap returns the wrapped wire; see [transport.Conn].
-func (w *checkedWire) Unwrap() transport.Conn { return w.Conn }
-
 func (w *checkedWire) Call(ctx context.Context, m *transport.Outgoing) (*transport.Message, error) {
 	call := w.checker.called(m.Version, m.Body)
 	r, err := w.Conn.Call(ctx, m)

@@ -49,9 +49,6 @@ type faultyWire struct {
 	n     atomic.Int64
 }
 
-// Unwrap returns the wrapped wire; see [transport.Conn].
-func (w *faultyWire) Unwrap() transport.Conn { return w.Conn }
-
 // before applies the part of the fault that precedes delivery.
 func (w *faultyWire) before(ctx context.Context, m *transport.Outgoing) (Fault, error) {
 	f := w.fault(int(w.n.Add(1)), m)

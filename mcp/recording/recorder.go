@@ -180,7 +180,7 @@ func (t *recordedTransport) Connect(ctx context.Context, receive transport.Recei
 		return nil, err
 	}
 	c.Conn = conn
-	c.stream.Store(transport.IsOrdered(conn))
+	c.stream.Store(conn.Info().Ordered)
 	return c, nil
 }
 
@@ -192,9 +192,6 @@ type recordedConn struct {
 	stream   atomic.Bool
 	era      atomic.Value // of the last message that was sent
 }
-
-// Unwrap returns the wrapped connection; see [transport.Conn].
-func (c *recordedConn) Unwrap() transport.Conn { return c.Conn }
 
 func (c *recordedConn) entry(d Direction) Entry {
 	return Entry{Direction: d, Era: c.era.Load().(Era), Session: c.session, Stream: c.stream.Load()}

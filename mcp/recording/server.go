@@ -379,7 +379,7 @@ func (c *fakeServer) Done() <-chan struct{} { return c.ctx.Done() }
 // Err implements [transport.Conn].
 func (c *fakeServer) Err() error { return context.Cause(c.ctx) }
 
-// Ordered reports whether the recorded connection was a byte stream; see [transport.Conn].
-func (c *fakeServer) Ordered() bool {
-	return slices.ContainsFunc(c.entries, func(e *Entry) bool { return e.Stream })
+// Info implements [transport.Conn]. The connection is a byte stream if the recorded one was.
+func (c *fakeServer) Info() transport.Info {
+	return transport.Info{Ordered: slices.ContainsFunc(c.entries, func(e *Entry) bool { return e.Stream })}
 }

@@ -25,14 +25,8 @@ type Transport interface {
 type Receiver func(m Message, about ID)
 
 // A Conn is a connection to a server that carries whole messages. It is safe for
-// concurrent use.
-//
-// A Conn may have additional methods. Ordered() bool reports whether the connection is a byte
-// stream to one server process, so that messages arrive in order: if the server does not
-// answer the first message, the client can send another one. Peer() string describes the
-// server in the error of a client that received no response: how the server is reached, and
-// what it last wrote to standard error. A Conn that wraps another one may have a method
-// Unwrap() Conn, through which the methods of the wrapped Conn are found.
+// concurrent use. A Conn that wraps another one should embed it, so that it is described as
+// the other one is.
 type Conn interface {
 	// Call sends a request and returns the server's response, which may be an error
 	// response. An error of Call is an error of the connection: the request may or may not
@@ -51,21 +45,19 @@ type Conn interface {
 	// connection for each message never ends by itself.
 	Done() <-chan struct{}
 	Err() error
+	// Info describes the connection. What it says may change.
+	Info() Info
 }
 
-// IsOrdered reports whether a connection, or a connection that it wraps, is a byte stream;
-// see [Conn]. It returns false for nil.
-func IsOrdered(c Conn) bool {
-	for {
-		switch v := c.(type) {
-		case interface{ Ordered() bool }:
-			return v.Ordered()
-		case interface{ Unwrap() Conn }:
-			c = v.Unwrap()
-		default:
-			return false
-		}
-	}
+// Info describes a [Conn]. The zero Info says nothing.
+type Info struct {
+	// Ordered reports whether the connection is a byte stream to one server process, so that
+	// messages arrive in order: if the server does not answer the first message, the client
+	// can send another one.
+	Ordered bool
+	// Peer describes the server in the error of a client that received no response: how the
+	// server is reached, and what it last wrote to standard error. It contains no secrets.
+	Peer string
 }
 
 // Outgoing is a message to a server, with the metadata that transports need without parsing

@@ -66,9 +66,6 @@ type loggingConn struct {
 	transport loggingTransport
 }
 
-// Unwrap returns the wrapped connection; see [Conn].
-func (c *loggingConn) Unwrap() Conn { return c.Conn }
-
 func (c *loggingConn) Call(ctx context.Context, m *Outgoing) (*Message, error) {
 	c.transport.log(ctx, "sent", m.ID, m.Method, m.Body)
 	start := time.Now()

@@ -35,6 +35,7 @@ func (s *told) Send(context.Context, *transport.Outgoing) error { return s.err }
 func (s *told) Close() error                                    { return nil }
 func (s *told) Done() <-chan struct{}                           { return nil }
 func (s *told) Err() error                                      { return nil }
+func (s *told) Info() transport.Info                            { return transport.Info{Peer: "told"} }
 
 // Everything that is sent and received is logged at level debug.
 func TestWithLogging(t *testing.T) {

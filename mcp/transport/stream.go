@@ -10,7 +10,8 @@ import (
 )
 
 // A Stream carries whole messages in both directions. mcpstdio.ServeStream serves the peer of
-// a stream; [NewConn] returns a client connection that uses a stream.
+// a stream; [NewConn] returns a client connection that uses a stream. A Stream may also have a
+// method Peer() string, whose result is the Peer in the [Info] of that connection.
 type Stream interface {
 	// Read returns the next message, which the caller then owns. It returns [io.EOF] when
 	// the peer has closed the stream. An error that is or wraps a [*MessageError] concerns a

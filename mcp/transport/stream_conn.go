@@ -162,15 +162,13 @@ func (c *streamConn) Close() error {
 
 func (c *streamConn) Done() <-chan struct{} { return c.done }
 
-// Peer returns the stream's description of its peer; see [Conn].
-func (c *streamConn) Peer() string {
+// Info implements [Conn]. A [Stream] may have a method Peer() string.
+func (c *streamConn) Info() Info {
+	info := Info{Ordered: true}
 	if s, ok := c.stream.(interface{ Peer() string }); ok {
-		return s.Peer()
+		info.Peer = s.Peer()
 	}
-	return ""
+	return info
 }
-
-// Ordered reports that the connection is a byte stream; see [Conn].
-func (*streamConn) Ordered() bool { return true }
 
 func (c *streamConn) Err() error { return context.Cause(c.ctx) }

@@ -87,7 +87,7 @@ var exportedTypes = []reflect.Type{
 	of[tasks.BackgroundOptions](), of[tasks.CreateResult](), of[tasks.DetailedTask](), of[tasks.CancelParams](), of[tasks.GetParams](), of[tasks.GetResult](),
 	of[tasks.Handle](), of[tasks.Manager](), of[tasks.NotificationParams](), of[tasks.Options](), of[tasks.Status](),
 	of[tasks.Task](), of[tasks.UpdateParams](),
-	of[transport.Error](), of[transport.HeaderParam](), of[transport.ID](), of[transport.MessageError](), of[transport.Message](),
+	of[transport.Error](), of[transport.HeaderParam](), of[transport.ID](), of[transport.Info](), of[transport.MessageError](), of[transport.Message](),
 	of[transport.Outgoing](), of[transport.Receiver](),
 }
 
@@ -133,6 +133,6 @@ var exportedFuncs = []any{
 	tasks.Attach, tasks.Client, tasks.New, tasks.Start,
 	transport.AppendCancelled, transport.AppendError, transport.AppendHead, transport.AppendNotification, transport.AppendRequest,
 	transport.AppendResult, transport.DecodeHeaderValue, transport.EncodeHeaderValue, transport.FromStream, transport.IntID,
-	transport.IsBatch, transport.IsOrdered, transport.Messages, transport.NewConn, transport.ParseID, transport.ParseMessage, transport.Pipe,
+	transport.IsBatch, transport.Messages, transport.NewConn, transport.ParseID, transport.ParseMessage, transport.Pipe,
 	transport.SplitBatch, transport.StringID, transport.Unreadable, transport.UnreadableMessage, transport.WithLogging,
 }
