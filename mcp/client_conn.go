@@ -94,14 +94,14 @@ func (c *Conn) open(ctx context.Context, t transport.Transport, version string) 
 // receive is the [transport.Receiver] of the connection. Servers may send only
 // notifications. Unreadable messages are only logged, because the wire reports an
 // unreadable response to its caller.
-func (c *Conn) receive(m transport.Message, about ID) {
+func (c *Conn) receive(m *transport.Message) {
 	switch {
 	case m.Err != nil:
 		c.logDropped("it could not be read", "id", sparse.Excerpt(m.ID.String()), "error", sparse.Excerpt(m.Err.Error()))
 	case m.Method == "":
 	case m.IsNotification():
-		if note := c.notification(&m); note != nil {
-			c.receiveNotification(note, about)
+		if note := c.notification(m); note != nil {
+			c.receiveNotification(note, m.About)
 		}
 	default:
 		c.logDropped("a server of this revision sends no requests", "method", sparse.Excerpt(m.Method))

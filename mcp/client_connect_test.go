@@ -316,7 +316,7 @@ func (h earlyTransport) Connect(ctx context.Context, receive transport.Receiver)
 	say := func() {
 		for _, s := range h.said {
 			if m, err := transport.ParseMessage([]byte(s)); err == nil {
-				receive(m, mcp.ID{})
+				receive(&m)
 			}
 		}
 	}

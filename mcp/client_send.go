@@ -237,7 +237,7 @@ func (c *Conn) envelope(ctx context.Context, id ID, req *Request, token ID) *tra
 		env.Name = req.Name()
 	}
 	if req.Method == MethodCallTool {
-		env.Params = c.tools.headers(req)
+		env.Headers = c.tools.headers(req)
 	}
 	return env
 }

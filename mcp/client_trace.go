@@ -36,15 +36,15 @@ type tracedTransport struct{ transport.Transport }
 
 func (t tracedTransport) Connect(ctx context.Context, receive transport.Receiver) (transport.Conn, error) {
 	w := &tracedWire{trace: mcptrace.ClientTraceFromContext(ctx)}
-	wire, err := t.Transport.Connect(ctx, func(m transport.Message, about ID) {
-		of := about
+	wire, err := t.Transport.Connect(ctx, func(m *transport.Message) {
+		of := m.About
 		if m.IsResponse() { // received here only if unreadable; its call fails
 			of = m.ID
 		}
 		if t := w.traceAbout(of); t != nil && t.WireRead != nil && (m.Method != "" || m.Err != nil) {
-			t.WireRead(wireInfo(&m, about))
+			t.WireRead(wireInfo(m))
 		}
-		receive(m, about)
+		receive(m)
 	})
 	if err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func (w *tracedWire) Call(ctx context.Context, m *transport.Outgoing) (*transpor
 	trace(t.WireWrite, mcptrace.WireInfo{ID: m.ID, Method: m.Method, Message: m.Body})
 	r, err := w.Conn.Call(ctx, m)
 	if err == nil && t.WireRead != nil {
-		t.WireRead(wireInfo(r, ID{}))
+		t.WireRead(wireInfo(r))
 	}
 	return r, err
 }
@@ -122,8 +122,8 @@ func (w *tracedWire) traceAbout(about ID) *mcptrace.ClientTrace {
 }
 
 // wireInfo describes a message from the server.
-func wireInfo(m *transport.Message, about ID) mcptrace.WireInfo {
-	info := mcptrace.WireInfo{ID: m.ID, Method: m.Method, About: about}
+func wireInfo(m *transport.Message) mcptrace.WireInfo {
+	info := mcptrace.WireInfo{ID: m.ID, Method: m.Method, About: m.About}
 	switch {
 	case m.Err != nil:
 		info.Err = m.Err

@@ -170,7 +170,7 @@ func TestLoggedExcerpts(t *testing.T) {
 
 // An in-process server rejects request bodies that are not messages.
 func TestInProcessNeedsMessages(t *testing.T) {
-	wire, err := mcp.InProcess(hello()).Connect(t.Context(), func(transport.Message, mcp.ID) {})
+	wire, err := mcp.InProcess(hello()).Connect(t.Context(), func(*transport.Message) {})
 	if err != nil {
 		t.Fatal(err)
 	}

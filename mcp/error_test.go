@@ -249,7 +249,7 @@ func TestClosedInProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := mcp.NewMux("m", "v1", quiet())
 		mux.Tool("wait", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) { <-ctx.Done(); return "", ctx.Err() }, nil))
-		conn, err := mcp.InProcess(mux).Connect(t.Context(), func(transport.Message, transport.ID) {})
+		conn, err := mcp.InProcess(mux).Connect(t.Context(), func(*transport.Message) {})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -114,7 +114,7 @@ func TestCancelAtOnce(t *testing.T) {
 	}, nil))
 	for _, era := range eras {
 		t.Run(era.name, func(t *testing.T) {
-			wire, err := memory(t, mux).Connect(t.Context(), func(transport.Message, mcp.ID) {})
+			wire, err := memory(t, mux).Connect(t.Context(), func(*transport.Message) {})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -137,6 +137,7 @@ func (s *inProcessStream) Notify(_ context.Context, method string, params json.R
 	}
 	s.conn.receiving.Lock()
 	defer s.conn.receiving.Unlock()
-	s.conn.receive(m, s.id)
+	m.About = s.id
+	s.conn.receive(&m)
 	return nil
 }

@@ -43,7 +43,7 @@ func BenchmarkInProcess(b *testing.B) {
 
 // An in-process server checks the revision of each request, as every server does.
 func TestInProcessRevision(t *testing.T) {
-	wire, err := mcp.InProcess(hello()).Connect(t.Context(), func(transport.Message, mcp.ID) {})
+	wire, err := mcp.InProcess(hello()).Connect(t.Context(), func(*transport.Message) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestInProcessNotifications(t *testing.T) {
 		heard = append(heard, req.Method)
 		return nil, nil
 	})
-	wire, err := mcp.InProcess(h).Connect(t.Context(), func(transport.Message, mcp.ID) {})
+	wire, err := mcp.InProcess(h).Connect(t.Context(), func(*transport.Message) {})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -310,7 +310,7 @@ func TestMirroredArguments(t *testing.T) {
 		}
 		calls := s.sent(mcp.MethodCallTool)
 		want := []transport.HeaderParam{{Key: "Mcp-Param-B", Value: "false"}, {Key: "Mcp-Param-E", Value: ""}, {Key: "Mcp-Param-N", Value: "42"}, {Key: "Mcp-Param-" + name, Value: "eu"}}
-		if got := calls[len(calls)-1].Params; !slices.Equal(got, want) {
+		if got := calls[len(calls)-1].Headers; !slices.Equal(got, want) {
 			t.Errorf("mirrored %v, want %v", got, want)
 		}
 	}

@@ -81,7 +81,7 @@ func TestAdvisoryCVE_2026_64684(t *testing.T) {
 	for _, home.status = range redirects {
 		for _, client := range []*http.Client{nil, {}, {CheckRedirect: func(*http.Request, []*http.Request) error { return nil }}} {
 			opts.Client = client
-			w, err := mcphttp.NewTransport(server.URL, opts).Connect(t.Context(), func(transport.Message, mcp.ID) {})
+			w, err := mcphttp.NewTransport(server.URL, opts).Connect(t.Context(), func(*transport.Message) {})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -106,11 +106,11 @@ func TestAdvisoryGHSA_6prh_2h8m_c8cw(t *testing.T) {
 		when: func(*http.Request) bool { return gone.Load() },
 	})
 	t.Cleanup(server.Close)
-	w, err := mcphttp.NewTransport(server.URL, &mcphttp.TransportOptions{Logger: quiet}).Connect(t.Context(), func(transport.Message, mcp.ID) {})
+	w, err := mcphttp.NewTransport(server.URL, &mcphttp.TransportOptions{Logger: quiet}).Connect(t.Context(), func(*transport.Message) {})
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &link{Conn: w, t: t, got: make(chan received, 100)}
+	l := &link{Conn: w, t: t, got: make(chan *transport.Message, 100)}
 	l.handshake("2025-11-25")
 	l.call(toolCall(1, "2025-11-25", "hello"))
 	gone.Store(true)
@@ -138,7 +138,7 @@ func TestAdvisoryGHSA_5h93_6whr_6q8j(t *testing.T) {
 	} {
 		for _, status := range redirects {
 			server := httptest.NewServer(&redirecting{Handler: old, status: status, to: elsewhere.URL, when: when})
-			w, err := mcphttp.NewSSETransport(server.URL, opts).Connect(ctx, func(transport.Message, mcp.ID) {})
+			w, err := mcphttp.NewSSETransport(server.URL, opts).Connect(ctx, func(*transport.Message) {})
 			if err == nil {
 				_, err = w.Call(ctx, opening(0, "2024-11-05"))
 				_ = w.Close()
@@ -154,7 +154,7 @@ func TestAdvisoryGHSA_5h93_6whr_6q8j(t *testing.T) {
 		stream(w, "event: endpoint\ndata: "+elsewhere.URL+"/messages\n\n")
 	}))
 	t.Cleanup(named.Close)
-	if _, err := mcphttp.NewSSETransport(named.URL, opts).Connect(ctx, func(transport.Message, mcp.ID) {}); err == nil {
+	if _, err := mcphttp.NewSSETransport(named.URL, opts).Connect(ctx, func(*transport.Message) {}); err == nil {
 		t.Error("an endpoint of another origin was taken")
 	}
 	if got := elsewhere.knows(); len(got) > 0 {

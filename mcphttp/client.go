@@ -169,7 +169,7 @@ func (w *httpWire) Close() error {
 
 // modernHeader returns the headers that mirror a modern message.
 func modernHeader(m *transport.Outgoing) http.Header {
-	h := make(http.Header, 6+len(m.Params))
+	h := make(http.Header, 6+len(m.Headers))
 	h.Set(header.Version, m.Version)
 	if m.Method != "" {
 		h.Set(header.Method, m.Method)
@@ -177,7 +177,7 @@ func modernHeader(m *transport.Outgoing) http.Header {
 	if m.Name != "" || core.IsNamed(m.Method) {
 		h.Set(header.Name, transport.EncodeHeaderValue(m.Name))
 	}
-	for _, p := range m.Params {
+	for _, p := range m.Headers {
 		h.Set(p.Key, transport.EncodeHeaderValue(p.Value))
 	}
 	return h
@@ -241,7 +241,8 @@ func (w wire) readAnswer(scope *callScope, res *http.Response, id mcp.ID, pos *s
 func (c *clientConn) deliverAll(data []byte, want, about mcp.ID) (found *transport.Message) {
 	for m := range transport.Messages(data) {
 		if !m.IsResponse() || m.Err != nil {
-			c.deliver(m, about)
+			m.About = about
+			c.deliver(&m)
 		}
 		// An error response that names another request, or none, may belong to this one.
 		if m.IsResponse() && !want.IsZero() && (m.ID == want || unquoted(m.ID) == want || m.Error != nil) {

@@ -30,7 +30,7 @@ const cannedResult = `{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete",
 // calling returns the benchmarked call, made through a transport.
 func calling(tb testing.TB, answer canned) func() {
 	opts := &mcphttp.TransportOptions{Client: &http.Client{Transport: answer}, Logger: quiet}
-	wire, err := mcphttp.NewTransport("http://localhost/mcp", opts).Connect(tb.Context(), func(transport.Message, mcp.ID) {})
+	wire, err := mcphttp.NewTransport("http://localhost/mcp", opts).Connect(tb.Context(), func(*transport.Message) {})
 	if err != nil {
 		tb.Fatal(err)
 	}

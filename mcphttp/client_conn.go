@@ -70,12 +70,12 @@ func (c *clientConn) run(f func()) bool {
 
 // deliver passes a message to the receiver, one at a time. Meanwhile the caller does not
 // count as work, because the receiver may close the connection, which waits for all work.
-func (c *clientConn) deliver(m transport.Message, about mcp.ID) {
+func (c *clientConn) deliver(m *transport.Message) {
 	c.work.Outside(func() {
 		c.receiving.Lock()
 		defer c.receiving.Unlock()
 		if c.ctx.Err() == nil {
-			c.receive(m, about)
+			c.receive(m)
 		}
 	})
 }

@@ -302,7 +302,7 @@ func TestFindingW13ListenBacksOff(t *testing.T) {
 // The password of a URL that cannot be used is not in the error.
 func TestFindingX16NoPasswordsInErrors(t *testing.T) {
 	for _, url := range []string{"u:S7secret@mcp.example", "https://u:S7%secret@mcp.example"} {
-		_, err := mcphttp.NewTransport(url, nil).Connect(t.Context(), func(transport.Message, transport.ID) {})
+		_, err := mcphttp.NewTransport(url, nil).Connect(t.Context(), func(*transport.Message) {})
 		if err == nil || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "mcp.example") {
 			t.Errorf("%s: got %v", url, err)
 		}

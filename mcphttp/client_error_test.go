@@ -187,7 +187,7 @@ func TestTransportRedirects(t *testing.T) {
 	for _, test := range tests {
 		opts := &mcphttp.TransportOptions{Header: http.Header{"X-Secret": {"secret"}}, Logger: quiet}
 		at := fmt.Sprintf("%s/moved/%d/%s", server.URL, test.status, url.PathEscape(test.to))
-		w, err := mcphttp.NewTransport(at, opts).Connect(t.Context(), func(transport.Message, mcp.ID) {})
+		w, err := mcphttp.NewTransport(at, opts).Connect(t.Context(), func(*transport.Message) {})
 		if err != nil {
 			t.Fatal(err)
 		}

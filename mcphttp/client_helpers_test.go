@@ -22,12 +22,7 @@ import (
 type link struct {
 	transport.Conn
 	t   *testing.T
-	got chan received
-}
-
-type received struct {
-	transport.Message
-	about mcp.ID
+	got chan *transport.Message
 }
 
 // link connects to the server over Streamable HTTP.
@@ -49,8 +44,8 @@ func (s *site) options(opts *mcphttp.TransportOptions) *mcphttp.TransportOptions
 }
 
 func (s *site) connect(to transport.Transport) (*link, error) {
-	l := &link{t: s.t, got: make(chan received, 100)}
-	wire, err := to.Connect(s.t.Context(), func(m transport.Message, about mcp.ID) { l.got <- received{m, about} })
+	l := &link{t: s.t, got: make(chan *transport.Message, 100)}
+	wire, err := to.Connect(s.t.Context(), func(m *transport.Message) { l.got <- m })
 	if err != nil {
 		return nil, err
 	}
@@ -83,14 +78,14 @@ func (l *link) send(m *transport.Outgoing) {
 }
 
 // next returns the next received message.
-func (l *link) next() received {
+func (l *link) next() *transport.Message {
 	l.t.Helper()
 	select {
 	case r := <-l.got:
 		return r
 	case <-l.t.Context().Done():
 		l.t.Fatal("nothing was received")
-		return received{}
+		return nil
 	}
 }
 

@@ -29,8 +29,8 @@ func TestTransportModern(t *testing.T) {
 		t.Errorf("steps: %s %v", r.Result, r.Error)
 	}
 	for range 3 {
-		if n := l.next(); n.Method == "" || n.Method != "notifications/progress" || n.about != mcp.IntID(2) {
-			t.Errorf("received %+v about %q", n.Message, n.about)
+		if n := l.next(); n.Method == "" || n.Method != "notifications/progress" || n.About != mcp.IntID(2) {
+			t.Errorf("received %+v about %q", n, n.About)
 		}
 	}
 	if r := l.call(toolCall(3, mcp.LatestVersion, "none")); r.Error == nil || r.Error.Code != mcp.CodeInvalidParams {
@@ -52,7 +52,7 @@ func TestTransportHeaders(t *testing.T) {
 		"Authorization": {"Bearer token"}, "x-tenant": {"a", "b"}, "Mcp-Method": {"forged"}, "Accept": {"text/html"},
 	}})
 	m := toolCall(1, mcp.LatestVersion, "größe")
-	m.Params = []transport.HeaderParam{{Key: "Mcp-Param-Region", Value: " eu "}, {Key: "Mcp-Param-Dry-Run", Value: "true"}, {Key: "Mcp-Param-Empty", Value: ""}}
+	m.Headers = []transport.HeaderParam{{Key: "Mcp-Param-Region", Value: " eu "}, {Key: "Mcp-Param-Dry-Run", Value: "true"}, {Key: "Mcp-Param-Empty", Value: ""}}
 	l.call(m)
 	l.send(&transport.Outgoing{Method: "notifications/cancelled", Version: mcp.LatestVersion, Body: []byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":9}}`)})
 	want := map[string]string{

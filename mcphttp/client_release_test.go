@@ -99,7 +99,7 @@ func releases(t *testing.T, s *site, version string) {
 		parent, cancel := context.WithTimeout(t.Context(), time.Minute)
 		ctx := &watchedContext{Context: parent, done: make(chan struct{})}
 		stop := context.AfterFunc(parent, func() { close(ctx.done) })
-		wire, err := open("http://localhost/mcp", s.options(opts)).Connect(ctx, func(transport.Message, mcp.ID) {})
+		wire, err := open("http://localhost/mcp", s.options(opts)).Connect(ctx, func(*transport.Message) {})
 		if err == nil {
 			if version != mcp.LatestVersion {
 				_, _ = wire.Call(ctx, opening(0, version))
@@ -153,7 +153,7 @@ func (c *watchedContext) AfterFunc(f func()) func() bool {
 func TestTransportNetworkErrors(t *testing.T) {
 	down := errors.New("the network is down")
 	opts := &mcphttp.TransportOptions{Client: &http.Client{Transport: roundTripper(func(*http.Request) (*http.Response, error) { return nil, down })}, Logger: quiet}
-	wire, err := mcphttp.NewTransport("http://localhost/mcp", opts).Connect(t.Context(), func(transport.Message, mcp.ID) {})
+	wire, err := mcphttp.NewTransport("http://localhost/mcp", opts).Connect(t.Context(), func(*transport.Message) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +170,7 @@ func TestTransportNetworkErrors(t *testing.T) {
 		check("a call", err)
 		check("a notification", wire.Send(t.Context(), &transport.Outgoing{Method: "notifications/x", Version: version, Body: []byte("{}")}))
 	}
-	_, err = mcphttp.NewSSETransport("http://localhost/mcp", opts).Connect(t.Context(), func(transport.Message, mcp.ID) {})
+	_, err = mcphttp.NewSSETransport("http://localhost/mcp", opts).Connect(t.Context(), func(*transport.Message) {})
 	check("the stream", err)
 }
 
@@ -193,7 +193,7 @@ func TestTransportClosesConnections(t *testing.T) {
 			}
 		}
 		server.Start()
-		wire, err := open(server.URL+name, &mcphttp.TransportOptions{Logger: quiet}).Connect(t.Context(), func(transport.Message, mcp.ID) {})
+		wire, err := open(server.URL+name, &mcphttp.TransportOptions{Logger: quiet}).Connect(t.Context(), func(*transport.Message) {})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -213,7 +213,7 @@ func TestTransportLeavesSharedConnections(t *testing.T) {
 	defer func() { http.DefaultTransport = before }()
 	shared := &closable{RoundTripper: before}
 	http.DefaultTransport = shared
-	wire, err := mcphttp.NewTransport("http://localhost/mcp", nil).Connect(t.Context(), func(transport.Message, mcp.ID) {})
+	wire, err := mcphttp.NewTransport("http://localhost/mcp", nil).Connect(t.Context(), func(*transport.Message) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +238,7 @@ func TestTransportLeavesDefaultClient(t *testing.T) {
 	if !ok {
 		t.Skip("the default transport is another one")
 	}
-	wire, err := mcphttp.NewTransport("http://localhost/mcp", nil).Connect(t.Context(), func(transport.Message, mcp.ID) {})
+	wire, err := mcphttp.NewTransport("http://localhost/mcp", nil).Connect(t.Context(), func(*transport.Message) {})
 	if err != nil {
 		t.Fatal(err)
 	}

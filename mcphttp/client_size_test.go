@@ -128,7 +128,7 @@ func TestTransportRequests(t *testing.T) {
 		got = append(got, r)
 		return nil, errors.New("no network")
 	})}}
-	wire, err := mcphttp.NewTransport("http://localhost:8080/mcp?x=1", opts).Connect(t.Context(), func(transport.Message, mcp.ID) {})
+	wire, err := mcphttp.NewTransport("http://localhost:8080/mcp?x=1", opts).Connect(t.Context(), func(*transport.Message) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func TestTransportHeadersOfTheProtocol(t *testing.T) {
 				return nil, errors.New("no network")
 			})},
 		}
-		wire, err := mcphttp.NewTransport("http://localhost:8080/mcp", opts).Connect(t.Context(), func(transport.Message, mcp.ID) {})
+		wire, err := mcphttp.NewTransport("http://localhost:8080/mcp", opts).Connect(t.Context(), func(*transport.Message) {})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -212,7 +212,7 @@ func TestTransportDrainBounds(t *testing.T) {
 	opts := &mcphttp.TransportOptions{Logger: quiet, Client: &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: body, Request: r}, nil
 	})}}
-	wire, err := mcphttp.NewTransport("http://localhost/mcp", opts).Connect(t.Context(), func(transport.Message, mcp.ID) {})
+	wire, err := mcphttp.NewTransport("http://localhost/mcp", opts).Connect(t.Context(), func(*transport.Message) {})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -103,7 +103,9 @@ func (w wire) handleEvent(e *event, want, about mcp.ID) (*transport.Message, err
 	case e.isTooLong && !want.IsZero():
 		return nil, ErrMessageTooLong
 	case e.isTooLong:
-		w.deliver(e.unreadable(), about)
+		m := e.unreadable()
+		m.About = about
+		w.deliver(&m)
 		return nil, nil
 	case len(e.data) == 0 || !e.isMessage():
 		return nil, nil

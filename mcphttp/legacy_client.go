@@ -358,7 +358,7 @@ func (w *sessionWire) listen(s *clientSession) {
 	}
 	s.setStreamLost(errors.Is(err, errBrokenOff))
 	if errors.Is(err, transport.ErrSessionLost) {
-		w.deliver(transport.Message{}, mcp.ID{}) // otherwise a client that only listens would not notice
+		w.deliver(&transport.Message{Lost: true}) // otherwise a client that only listens would not notice
 	}
 	w.peer.opts.Logger.Debug("mcphttp: the server's standalone stream is no longer read", "error", err)
 }

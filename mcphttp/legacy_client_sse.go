@@ -138,7 +138,7 @@ func (w *sseWire) read(scope *callScope, res *http.Response, events *eventReader
 // is only one.
 func (w *sseWire) handleMessage(m transport.Message) {
 	if !m.IsResponse() || m.Err != nil {
-		w.deliver(m, mcp.ID{})
+		w.deliver(&m)
 	}
 	if !m.IsResponse() {
 		return

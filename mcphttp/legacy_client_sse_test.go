@@ -47,8 +47,8 @@ func TestSSETransport(t *testing.T) {
 					t.Errorf("the answer is %s", r.Result)
 				}
 				mux.Tool("new", uncalled)
-				if n := l.next(); n.Method != "notifications/tools/list_changed" || !n.about.IsZero() {
-					t.Errorf("received %+v about %q", n.Message, n.about)
+				if n := l.next(); n.Method != "notifications/tools/list_changed" || !n.About.IsZero() {
+					t.Errorf("received %+v about %q", n, n.About)
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
@@ -317,7 +317,7 @@ func TestSSETransportStream(t *testing.T) {
 		wg.Wait()
 		for n := l.next(); n.Method == "" || n.Method != "notifications/x"; n = l.next() {
 			if n.Err == nil {
-				t.Errorf("received %+v", n.Message)
+				t.Errorf("received %+v", n)
 			}
 		}
 	})

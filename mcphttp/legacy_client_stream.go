@@ -32,7 +32,7 @@ func (w *sessionWire) openStream(scope *callScope, s *clientSession, want, about
 		return nil, brokenOff(err)
 	case res.StatusCode == http.StatusOK && isStream(res):
 		if want.IsZero() && pos.isOpened && pos.lastID == "" {
-			w.deliver(transport.Message{}, about) // messages sent in the meantime are lost
+			w.deliver(&transport.Message{About: about, Lost: true}) // messages sent in the meantime are lost
 		}
 		pos.isOpened = true
 		return w.readStream(scope, res, want, about, pos)

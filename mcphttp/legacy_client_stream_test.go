@@ -110,8 +110,8 @@ func TestTransportComesBack(t *testing.T) {
 					t.Errorf("the call was sent %d times", n)
 				}
 				for len(l.got) > 0 {
-					if n := l.next(); n.about != mcp.IntID(7) {
-						t.Errorf("received %+v about %q", n.Message, n.about)
+					if n := l.next(); n.About != mcp.IntID(7) {
+						t.Errorf("received %+v about %q", n, n.About)
 					}
 				}
 			})
@@ -169,8 +169,8 @@ func TestTransportComesBackToHandler(t *testing.T) {
 		if r := l.call(toolCall(7, "2025-11-25", "long")); !strings.Contains(string(r.Result), "done") {
 			t.Errorf("%s %v", r.Result, r.Error)
 		}
-		if n := l.next(); n.Method != "notifications/progress" || n.about != mcp.IntID(7) {
-			t.Errorf("received %+v about %q", n.Message, n.about)
+		if n := l.next(); n.Method != "notifications/progress" || n.About != mcp.IntID(7) {
+			t.Errorf("received %+v about %q", n, n.About)
 		}
 	})
 }
@@ -219,8 +219,8 @@ func TestTransportOwnStream(t *testing.T) {
 		start := time.Now()
 		l.handshake("2025-11-25")
 		for i := range 3 {
-			if n := l.next(); !n.about.IsZero() || time.Since(start) != time.Duration(i)*3*time.Second {
-				t.Errorf("received %+v about %q after %v", n.Message, n.about, time.Since(start))
+			if n := l.next(); !n.About.IsZero() || time.Since(start) != time.Duration(i)*3*time.Second {
+				t.Errorf("received %+v about %q after %v", n, n.About, time.Since(start))
 			}
 		}
 		<-time.After(24 * time.Hour)

@@ -31,15 +31,15 @@ func TestTransportLegacy(t *testing.T) {
 		l.handshake("2025-11-25")
 		synctest.Wait()
 		mux.Tool("new", uncalled)
-		if n := l.next(); n.Method == "" || n.Method != "notifications/tools/list_changed" || !n.about.IsZero() {
-			t.Errorf("after a change came %+v about %q", n.Message, n.about)
+		if n := l.next(); n.Method == "" || n.Method != "notifications/tools/list_changed" || !n.About.IsZero() {
+			t.Errorf("after a change came %+v about %q", n, n.About)
 		}
 		answered := make(chan *transport.Message, 1)
 		go func() { answered <- l.call(toolCall(3, "2025-11-25", "ask")) }()
 		for _, name := range []string{"Ada", "Lovelace"} {
 			q := l.next()
-			if q.Method == "" || q.Method != mcp.MethodElicit || q.about != mcp.IntID(3) {
-				t.Fatalf("received %+v about %q", q.Message, q.about)
+			if q.Method == "" || q.Method != mcp.MethodElicit || q.About != mcp.IntID(3) {
+				t.Fatalf("received %+v about %q", q, q.About)
 			}
 			l.send(&transport.Outgoing{ID: q.ID, Version: "2025-11-25", Body: fmt.Appendf(nil,
 				`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":{"name":%q}}}`, q.ID, name)})
@@ -124,7 +124,7 @@ func TestTransportSessionLost(t *testing.T) {
 		synctest.Wait()
 		mux.Tool("new", uncalled)
 		if n := l.next(); n.Method != "notifications/tools/list_changed" {
-			t.Errorf("the new session's stream says %+v", n.Message)
+			t.Errorf("the new session's stream says %+v", n)
 		}
 	})
 }
@@ -391,7 +391,7 @@ func TestTransportClose(t *testing.T) {
 					_ = l.Close()
 					closing <- time.Since(start)
 				}
-				wire, err := to.Connect(t.Context(), func(transport.Message, mcp.ID) { closeLink() })
+				wire, err := to.Connect(t.Context(), func(*transport.Message) { closeLink() })
 				if err != nil {
 					t.Fatal(err)
 				}

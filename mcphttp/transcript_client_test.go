@@ -124,7 +124,7 @@ func TestClientTranscripts(t *testing.T) {
 						synctest.Wait()
 						for len(l.got) > 0 {
 							m := <-l.got
-							fmt.Fprintf(&text, "    received %s %s about %s\n", m.Method, m.ID, m.about)
+							fmt.Fprintf(&text, "    received %s %s about %s\n", m.Method, m.ID, m.About)
 						}
 						if gets > before {
 							fmt.Fprintf(&text, "    %d GETs\n", gets-before)

@@ -124,7 +124,7 @@ func playStreams(t *testing.T, isCall bool, plan string) string {
 		for {
 			select {
 			case m := <-l.got:
-				server.notef("received %s about %q: %v", m.Method, m.about, m.Err)
+				server.notef("received %s about %q: %v", m.Method, m.About, m.Err)
 			case <-stop:
 				return
 			}

@@ -172,7 +172,7 @@ func TestCommandClosedFromReceiver(t *testing.T) {
 	opts := quietly()
 	opts.WaitDelay = -1
 	wires, closed := make(chan transport.Conn, 1), make(chan error, 2)
-	wire, err := mcpstdio.NewCommand(program("deaf"), opts).Connect(t.Context(), func(transport.Message, mcp.ID) {
+	wire, err := mcpstdio.NewCommand(program("deaf"), opts).Connect(t.Context(), func(*transport.Message) {
 		wire := <-wires
 		go func() { closed <- wire.Close() }()
 		closed <- wire.Close()

@@ -158,7 +158,7 @@ func TestCommandDeaf(t *testing.T) {
 	received := make(chan struct{}, 1)
 	opts := quietly()
 	opts.WaitDelay = -1
-	wire, err := mcpstdio.NewCommand(program("deaf"), opts).Connect(t.Context(), func(transport.Message, mcp.ID) { received <- struct{}{} })
+	wire, err := mcpstdio.NewCommand(program("deaf"), opts).Connect(t.Context(), func(*transport.Message) { received <- struct{}{} })
 	if err != nil {
 		t.Fatal(err)
 	}

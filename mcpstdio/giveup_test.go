@@ -96,7 +96,7 @@ func TestGiveUpWithinALine(t *testing.T) {
 	told := make(signals, 10)
 	for name, to := range haltingServers(t, told) {
 		t.Run(name, func(t *testing.T) {
-			wire, err := to.Connect(t.Context(), func(transport.Message, mcp.ID) {})
+			wire, err := to.Connect(t.Context(), func(*transport.Message) {})
 			if err != nil {
 				t.Fatal(err)
 			}

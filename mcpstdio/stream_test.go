@@ -323,7 +323,7 @@ func TestFindingW2TooLong(t *testing.T) {
 		stream := mcpstdio.NewStream(fromServer, toServer, &mcpstdio.LineOptions{MaxMessage: 64 << 10, Close: func() error {
 			return errors.Join(fromServer.Close(), toServer.Close())
 		}})
-		wire := transport.NewConn(stream, func(transport.Message, mcp.ID) {})
+		wire := transport.NewConn(stream, func(*transport.Message) {})
 		go func() {
 			if _, err := bufio.NewReader(fromClient).ReadString('\n'); err == nil {
 				_, _ = fmt.Fprintln(toClient, answer)

@@ -168,8 +168,8 @@ func (c *Conn) RootsChanged(ctx context.Context) error {
 }
 
 // deliver passes a message to the client.
-func (c *Conn) deliver(m transport.Message, about transport.ID) {
+func (c *Conn) deliver(m *transport.Message) {
 	c.delivering.Lock()
 	defer c.delivering.Unlock()
-	c.receiver(m, about)
+	c.receiver(m)
 }

@@ -235,12 +235,12 @@ func (s *session) forget(p *pendingCall) {
 // forwardQuestion makes a question a result of the call that it belongs to. If the stream does not
 // identify the call, the question is passed on only if it can belong to just one call, and
 // is refused otherwise. forwardQuestion returns false if the question is not about a pending call.
-func (s *session) forwardQuestion(m *transport.Message, about transport.ID) bool {
+func (s *session) forwardQuestion(m *transport.Message) bool {
 	if !s.conn.opts.Forward || !isQuestion(m.Method) {
 		return false
 	}
 	var refused *transport.Error
-	call, err := s.inFlight.Attribute(about)
+	call, err := s.inFlight.Attribute(m.About)
 	if err == nil {
 		p := s.pendingByID(call)
 		if p == nil {
@@ -252,7 +252,7 @@ func (s *session) forwardQuestion(m *transport.Message, about transport.ID) bool
 	}
 	if refused != nil {
 		s.conn.client.LogDropped("the question cannot be passed on", "method", m.Method, "error", sparse.Excerpt(refused.Message))
-		s.respond(m, about, &transport.Error{Code: codeInvalidRequest, Message: "the question cannot be passed on: " + refused.Message}, nil)
+		s.respond(m, &transport.Error{Code: codeInvalidRequest, Message: "the question cannot be passed on: " + refused.Message}, nil)
 	}
 	return true
 }

@@ -144,14 +144,14 @@ func (s *session) acknowledge(l *listener, accepted filter) {
 		if accepted.covers(m.Method, text(jsonscan.Member(m.Params, "uri"))) {
 			s.deliver(l, m.Method, m.Params)
 		} else {
-			s.conn.deliver(m, transport.ID{})
+			s.conn.deliver(&m)
 		}
 	}
 }
 
 // announce passes a notification to the subscriptions that cover it, and reports whether
 // there are any.
-func (s *session) announce(m transport.Message) bool {
+func (s *session) announce(m *transport.Message) bool {
 	uri := text(jsonscan.Member(m.Params, "uri"))
 	kept := false
 	s.mu.Lock()
@@ -161,7 +161,7 @@ func (s *session) announce(m transport.Message) bool {
 		case !l.covered.covers(m.Method, uri):
 		case l.isAcknowledged:
 			concerned = append(concerned, l)
-		case l.bufferEarly(m):
+		case l.bufferEarly(*m):
 			kept = true
 		}
 	}
@@ -197,7 +197,7 @@ func (s *session) deliver(l *listener, method string, params json.RawMessage) {
 	} else {
 		labelled = append(labelled, '}')
 	}
-	s.conn.deliver(transport.Message{Method: method, Params: labelled}, l.id)
+	s.conn.deliver(&transport.Message{Method: method, Params: labelled, About: l.id})
 }
 
 // announceEverything announces a change of every list and every subscribed resource,
@@ -212,11 +212,11 @@ func (s *session) announceEverything() {
 	s.mu.Unlock()
 	for _, method := range []string{noteToolsChanged, notePromptsChanged, noteResourcesChanged} {
 		if lists.covers(method, "") {
-			s.receiveNotification(transport.Message{Method: method}, transport.ID{})
+			s.receiveNotification(&transport.Message{Method: method})
 		}
 	}
 	for _, uri := range uris {
 		params := strictjson.MustMarshal(map[string]string{"uri": uri})
-		s.receiveNotification(transport.Message{Method: noteUpdated, Params: params}, transport.ID{})
+		s.receiveNotification(&transport.Message{Method: noteUpdated, Params: params})
 	}
 }

@@ -20,14 +20,14 @@ func TestChangeWhileAcknowledged(t *testing.T) {
 	server := &listServer{done: make(chan struct{})}
 	var told []string
 	changed := make(chan struct{})
-	receive := func(m transport.Message, _ transport.ID) {
+	receive := func(m *transport.Message) {
 		told = append(told, m.Method)
 		switch m.Method {
 		case "notifications/subscriptions/acknowledged":
 			arrived := make(chan struct{})
 			go func() {
 				defer close(arrived)
-				server.receive(transport.Message{Method: "notifications/tools/list_changed"}, transport.ID{})
+				server.receive(&transport.Message{Method: "notifications/tools/list_changed"})
 			}()
 			<-arrived
 		case "notifications/tools/list_changed":

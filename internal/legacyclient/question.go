@@ -41,8 +41,8 @@ type question struct {
 // respond responds to a request in a goroutine. If refused is not nil, it is the response;
 // otherwise respond calls answer. Requests other than pings wait for the handshake. About
 // is the call whose stream carried the request.
-func (s *session) respond(m *transport.Message, about transport.ID, refused *transport.Error, answer func(context.Context)) {
-	ctx, own := s.addQuestion(s.ctx, m.ID, about)
+func (s *session) respond(m *transport.Message, refused *transport.Error, answer func(context.Context)) {
+	ctx, own := s.addQuestion(s.ctx, m.ID, m.About)
 	if own == nil {
 		s.conn.client.LogDropped("it asks too much", "method", m.Method)
 		return

@@ -14,26 +14,26 @@ import (
 // receive is the [transport.Receiver] of the connection. Until the revision is known, it
 // treats the server as an older one: apart from pings, no request is answered before the
 // handshake.
-func (s *session) receive(m transport.Message, about transport.ID) {
+func (s *session) receive(m *transport.Message) {
 	switch {
 	case s.conn.modern.Load():
-		s.conn.deliver(m, about)
+		s.conn.deliver(m)
 	case m.Err != nil:
-		s.conn.deliver(m, about) // the client logs it
+		s.conn.deliver(m) // the client logs it
 		if m.IsRequest() {
-			s.respond(&m, about, &transport.Error{Code: m.Err.Code, Message: m.Err.Error()}, nil)
+			s.respond(m, &transport.Error{Code: m.Err.Code, Message: m.Err.Error()}, nil)
 		}
-	case m.Method == "":
+	case m.Lost:
 		s.announceEverything()
 		s.checkSoon()
 	case m.IsRequest():
-		s.receiveRequest(&m, about)
+		s.receiveRequest(m)
 	default:
-		s.receiveNotification(m, about)
+		s.receiveNotification(m)
 	}
 }
 
-func (s *session) receiveNotification(m transport.Message, about transport.ID) {
+func (s *session) receiveNotification(m *transport.Message) {
 	switch m.Method {
 	case noteCancelled:
 		s.withdraw(m.Params)
@@ -41,10 +41,10 @@ func (s *session) receiveNotification(m transport.Message, about transport.ID) {
 	case noteProgress:
 		m.Params = s.withLatestToken(m.Params)
 	case noteMessage:
-		about = s.attribute(m.Params, about)
+		m.About = s.attribute(m.Params, m.About)
 	}
 	if !s.announce(m) {
-		s.conn.deliver(m, about)
+		s.conn.deliver(m)
 	}
 }
 
@@ -85,13 +85,13 @@ func (s *session) withLatestToken(params json.RawMessage) json.RawMessage {
 // receiveRequest answers a server request in a goroutine. If the client does not answer a
 // question, it is passed on to the caller of the call that it belongs to. The question is
 // registered before the next message is received, because that message may withdraw it.
-func (s *session) receiveRequest(m *transport.Message, about transport.ID) {
+func (s *session) receiveRequest(m *transport.Message) {
 	if refused := s.conn.client.CheckRequest(m); refused != nil {
-		s.respond(m, about, refused, nil)
+		s.respond(m, refused, nil)
 		return
 	}
-	if !isPing(m) && !s.conn.client.Answers(m.Method, m.Params) && s.forwardQuestion(m, about) {
+	if !isPing(m) && !s.conn.client.Answers(m.Method, m.Params) && s.forwardQuestion(m) {
 		return
 	}
-	s.respond(m, about, nil, func(ctx context.Context) { s.serveQuestion(ctx, m) })
+	s.respond(m, nil, func(ctx context.Context) { s.serveQuestion(ctx, m) })
 }

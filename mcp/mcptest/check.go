@@ -7,7 +7,6 @@ import (
 	"context"
 	"testing"
 
-	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/transport"
 )
 
@@ -28,9 +27,9 @@ type checkedTransport struct {
 
 func (t *checkedTransport) Connect(ctx context.Context, receive transport.Receiver) (transport.Conn, error) {
 	c := newChecker(t.tb)
-	wire, err := t.next.Connect(ctx, func(m transport.Message, about mcp.ID) {
-		c.received(m, about)
-		receive(m, about)
+	wire, err := t.next.Connect(ctx, func(m *transport.Message) {
+		c.received(m)
+		receive(m)
 	})
 	if err != nil {
 		return nil, err

@@ -159,16 +159,16 @@ func (c *checker) unsent(id mcp.ID) {
 
 // received checks messages of the server other than responses. about is the id of the request
 // on whose stream the message arrived, or zero if unknown.
-func (c *checker) received(m transport.Message, about mcp.ID) {
+func (c *checker) received(m *transport.Message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case m.Err != nil:
 		c.reportLocked("server", fmt.Sprintf("a message with the id %q", m.ID), m.Err)
-	case m.Method == "": // the transport reports that messages may have been lost
+	case m.Lost: // the transport reports that messages may have been lost
 	case m.IsNotification():
-		c.reportLocked("server", fmt.Sprintf("%s %s", m.Method, m.Params), c.checkNotificationLocked(requestOf(&m), about))
+		c.reportLocked("server", fmt.Sprintf("%s %s", m.Method, m.Params), c.checkNotificationLocked(requestOf(m), m.About))
 	default:
-		c.reportLocked("server", fmt.Sprintf("the request %s %s %s", m.ID, m.Method, m.Params), c.checkServerRequestLocked(requestOf(&m)))
+		c.reportLocked("server", fmt.Sprintf("the request %s %s %s", m.ID, m.Method, m.Params), c.checkServerRequestLocked(requestOf(m)))
 	}
 }

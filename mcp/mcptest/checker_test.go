@@ -72,7 +72,7 @@ func play(t *testing.T, lines []string) []string {
 			if err != nil {
 				m = transport.UnreadableMessage(err)
 			}
-			c.received(m, mcp.ID{})
+			c.received(&m)
 		}
 	}
 	return r.texts

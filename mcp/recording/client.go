@@ -128,17 +128,17 @@ func (c *fakeClient) close() {
 }
 
 // receive is the [transport.Receiver] of the connection.
-func (c *fakeClient) receive(m transport.Message, _ transport.ID) {
-	if m.Err != nil || m.Method == "" {
+func (c *fakeClient) receive(m *transport.Message) {
+	if m.Err != nil || m.Lost {
 		return
 	}
-	redacted, err := c.replay.redacted(encode(&m))
+	redacted, err := c.replay.redacted(encode(m))
 	if err != nil {
 		return // it was parsed before
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.received = append(c.received, receivedMessage{redacted, m})
+	c.received = append(c.received, receivedMessage{redacted, *m})
 	close(c.arrived)
 	c.arrived = make(chan struct{})
 }
@@ -212,7 +212,7 @@ func (c *fakeClient) outgoing(e *Entry, m *transport.Message) *transport.Outgoin
 		out.Name = req.Name()
 	}
 	for key, value := range e.Header {
-		out.Params = append(out.Params, transport.HeaderParam{Key: key, Value: value})
+		out.Headers = append(out.Headers, transport.HeaderParam{Key: key, Value: value})
 	}
 	return out
 }

@@ -174,7 +174,7 @@ func TestMiddleware(t *testing.T) {
 // header.
 func TestHeaders(t *testing.T) {
 	var file lockedBuffer
-	conn, err := mcptest.Record(mcp.InProcess(newMux()), &file).Connect(t.Context(), func(transport.Message, transport.ID) {})
+	conn, err := mcptest.Record(mcp.InProcess(newMux()), &file).Connect(t.Context(), func(*transport.Message) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +182,7 @@ func TestHeaders(t *testing.T) {
 	arguments := `{"name":"echo","arguments":{"apiKey":"hunter2","region":"eu \"west\"","shard":42}}`
 	m := &transport.Outgoing{
 		ID: transport.IntID(1), Method: mcp.MethodCallTool, Version: mcp.LatestVersion, Body: transport.AppendRequest(nil, transport.IntID(1), mcp.MethodCallTool, []byte(arguments)),
-		Params: []transport.HeaderParam{{Key: "Mcp-Param-Account", Value: "hunter2"}, {Key: "Mcp-Param-Region", Value: `eu "west"`}, {Key: "Mcp-Param-Shard", Value: "42"}},
+		Headers: []transport.HeaderParam{{Key: "Mcp-Param-Account", Value: "hunter2"}, {Key: "Mcp-Param-Region", Value: `eu "west"`}, {Key: "Mcp-Param-Shard", Value: "42"}},
 	}
 	if _, err := conn.Call(t.Context(), m); err != nil {
 		t.Fatal(err)

@@ -127,7 +127,7 @@ func TestClientDeparts(t *testing.T) {
 	}
 	replay := recording.NewReplay(read(t, recorded), nil)
 	for _, want := range []string{"", "recording: the client connects 2 times, and only 1 times in the recording"} {
-		_, err := replay.Transport().Connect(t.Context(), func(transport.Message, transport.ID) {})
+		_, err := replay.Transport().Connect(t.Context(), func(*transport.Message) {})
 		if (err == nil) != (want == "") || err != nil && err.Error() != want {
 			t.Errorf("got %v, want %q", err, want)
 		}

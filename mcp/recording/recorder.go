@@ -171,9 +171,9 @@ type recordedTransport struct {
 func (t *recordedTransport) Connect(ctx context.Context, receive transport.Receiver) (transport.Conn, error) {
 	c := &recordedConn{recorder: t.recorder, session: strconv.FormatInt(t.recorder.connections.Add(1), 10)}
 	c.era.Store(Modern)
-	conn, err := t.next.Connect(ctx, func(m transport.Message, about transport.ID) {
-		c.received(&m, about)
-		receive(m, about)
+	conn, err := t.next.Connect(ctx, func(m *transport.Message) {
+		c.received(m)
+		receive(m)
 	})
 	if err != nil {
 		t.recorder.fail(c.entry(ToClient), Failure{Kind: kindOf(err), Text: err.Error(), Ended: true})
@@ -201,9 +201,9 @@ func (c *recordedConn) entry(d Direction) Entry {
 func (c *recordedConn) sent(m *transport.Outgoing) Entry {
 	c.era.Store(eraOf(m.Version))
 	e := c.entry(ToServer)
-	if len(m.Params) > 0 {
+	if len(m.Headers) > 0 {
 		e.Header = map[string]string{}
-		for _, p := range m.Params {
+		for _, p := range m.Headers {
 			e.Header[p.Key] = p.Value
 		}
 	}
@@ -213,12 +213,12 @@ func (c *recordedConn) sent(m *transport.Outgoing) Entry {
 }
 
 // received records a message that is not the response to a call.
-func (c *recordedConn) received(m *transport.Message, about transport.ID) {
+func (c *recordedConn) received(m *transport.Message) {
 	e := c.entry(ToClient)
-	e.About = about
+	e.About = m.About
 	switch {
 	case m.Err != nil: // the call that it answers fails; others have no effect
-	case m.Method == "":
+	case m.Lost:
 		c.recorder.fail(e, Failure{Kind: Lost})
 	default:
 		c.recorder.write(e, encode(m))

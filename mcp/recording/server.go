@@ -118,7 +118,7 @@ func (c *fakeServer) await(i int) bool {
 func (c *fakeServer) play(e *Entry, names *names) {
 	switch f := e.Failure; {
 	case f != nil && f.Kind == Lost:
-		c.deliver(transport.Message{}, transport.ID{})
+		c.deliver(transport.Message{Lost: true})
 	case f != nil:
 		if f.Ended {
 			c.cancel(f.error())
@@ -130,15 +130,17 @@ func (c *fakeServer) play(e *Entry, names *names) {
 		m := names.response(&e.parsed)
 		c.answer(m.ID, outcome{answer: m})
 	default:
-		c.deliver(names.notification(&e.parsed), names.live(e.About))
+		m := names.notification(&e.parsed)
+		m.About = names.live(e.About)
+		c.deliver(m)
 	}
 }
 
-func (c *fakeServer) deliver(m transport.Message, about transport.ID) {
+func (c *fakeServer) deliver(m transport.Message) {
 	c.receiving.Lock()
 	defer c.receiving.Unlock()
 	if c.ctx.Err() == nil {
-		c.receive(m, about)
+		c.receive(&m)
 	}
 }
 

@@ -16,13 +16,11 @@ type Transport interface {
 // A Receiver handles a message that is not the response to a [Conn.Call]: a notification
 // or, from servers of older revisions, a request. It is not called concurrently, and it is
 // called in the order in which the messages arrived. It must return quickly: it must not wait
-// for a Call of the same connection. about is the ID of the request whose stream carried the
-// message, or the zero ID.
+// for a Call of the same connection. m is the Receiver's from then on.
 //
-// A zero Message reports that unsolicited messages may have been lost, for example
-// across a reconnect. A Message with an Err could not be read; if it is the response to a
-// Call, the Call fails as well.
-type Receiver func(m Message, about ID)
+// If m.Lost is set, there is no message. A Message with an Err could not be read; if it is the
+// response to a Call, the Call fails as well.
+type Receiver func(m *Message)
 
 // A Conn is a connection to a server that carries whole messages. It is safe for
 // concurrent use. A Conn that wraps another one should embed it, so that it is described as
@@ -67,7 +65,7 @@ type Outgoing struct {
 	Method  string // "" for a response
 	Name    string // params.name, params.uri or params.taskId, where it is mirrored in a header
 	Version string // the protocol version of the message; "" before it is known
-	Params  []HeaderParam
+	Headers []HeaderParam
 	Body    []byte // the message; not modified after it was sent
 }
 

@@ -40,11 +40,11 @@ type loggingTransport struct {
 
 func (t loggingTransport) Connect(ctx context.Context, receive Receiver) (Conn, error) {
 	start := time.Now()
-	conn, err := t.next.Connect(ctx, func(m Message, about ID) {
+	conn, err := t.next.Connect(ctx, func(m *Message) {
 		if m.Method != "" {
-			t.log(context.Background(), "received", m.ID, m.Method, m.Params, slog.String("about", about.String()))
+			t.log(context.Background(), "received", m.ID, m.Method, m.Params, slog.String("about", m.About.String()))
 		}
-		receive(m, about)
+		receive(m)
 	})
 	if err != nil {
 		t.logger.DebugContext(ctx, "mcp: not connected", "duration", time.Since(start), "error", err)

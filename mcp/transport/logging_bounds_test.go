@@ -61,7 +61,7 @@ msg="mcp: received" id=3 method=c json="{\"x\":1}" about=1
 		}}))
 		s := &told{unconnected: errors.New("refused")}
 		received := 0
-		receive := func(transport.Message, transport.ID) { received++ }
+		receive := func(*transport.Message) { received++ }
 		if _, err := transport.WithLogging(s, logger).Connect(t.Context(), receive); !errors.Is(err, s.unconnected) {
 			t.Errorf("connected: %v", err)
 		}
@@ -83,8 +83,8 @@ msg="mcp: received" id=3 method=c json="{\"x\":1}" about=1
 		if err := conn.Send(t.Context(), &transport.Outgoing{Method: "b", Body: []byte(`[1,2]`)}); !errors.Is(err, s.err) {
 			t.Errorf("sent: %v", err)
 		}
-		s.receive(transport.Message{ID: transport.IntID(3), Method: "c", Params: []byte(`{"x":1}`)}, transport.IntID(1))
-		s.receive(transport.Message{ID: transport.IntID(4), Result: []byte(`{}`)}, transport.IntID(1)) // a response is logged with its call
+		s.receive(&transport.Message{ID: transport.IntID(3), Method: "c", Params: []byte(`{"x":1}`), About: transport.IntID(1)})
+		s.receive(&transport.Message{ID: transport.IntID(4), Result: []byte(`{}`), About: transport.IntID(1)}) // a response is logged with its call
 		if log.String() != want || received != 2 {
 			t.Errorf("received %d, logged at %v\n%s\nwant\n%s", received, level, log.String(), want)
 		}

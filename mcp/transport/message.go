@@ -29,6 +29,13 @@ type Message struct {
 	// Err is the reason why the message could not be read, or nil. Such messages are passed
 	// to a [Receiver] and yielded by [Messages].
 	Err *MessageError
+
+	// About is the ID of the request whose stream carried the message, or the zero ID. Only
+	// a [Receiver] is told.
+	About ID
+	// Lost reports to a [Receiver] that unsolicited messages may have been lost, for example
+	// across a reconnect. The Message has nothing else but About.
+	Lost bool
 }
 
 // IsRequest reports whether m is a request, which must be answered.

@@ -41,7 +41,7 @@ func NewConn(stream Stream, receive Receiver) Conn {
 		panic("transport: NewConn: the stream is nil")
 	}
 	if receive == nil {
-		receive = func(Message, ID) {}
+		receive = func(*Message) {}
 	}
 	c := &streamConn{stream: stream, receive: receive, done: make(chan struct{})}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
@@ -84,7 +84,7 @@ func (c *streamConn) readStream() {
 // Unreadable messages go to the receiver as well, so that they are logged.
 func (c *streamConn) deliver(m Message) {
 	if !m.IsResponse() || m.Err != nil {
-		c.receive(m, ID{})
+		c.receive(&m)
 	}
 	if m.IsResponse() {
 		c.deliverResponse(m)

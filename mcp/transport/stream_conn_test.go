@@ -38,7 +38,7 @@ func TestFindingY9CallCancelledWhileItIsWritten(t *testing.T) {
 	client, server := transport.Pipe()
 	ctx, cancel := context.WithCancel(t.Context())
 	stream := &reluctantStream{Stream: client, cancel: cancel, written: make(chan string, 2)}
-	conn := transport.NewConn(stream, func(transport.Message, transport.ID) {})
+	conn := transport.NewConn(stream, func(*transport.Message) {})
 	defer conn.Close()
 	defer server.Close()
 	request := &transport.Outgoing{ID: transport.IntID(1), Method: "tools/call", Body: []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call"}`)}
