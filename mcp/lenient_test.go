@@ -22,15 +22,16 @@ import (
 // counter counts events by name.
 type counter struct {
 	mu     sync.Mutex
-	counts map[string]int64
+	counts map[string]uint64
 }
 
-func (c *counter) Count(_ context.Context, name string, _ []middleware.Label, delta int64) {
+func (c *counter) Count(_ context.Context, name string, _ []middleware.Label, delta uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.counts[name] += delta
 }
 
+func (*counter) Gauge(context.Context, string, []middleware.Label, int64)     {}
 func (*counter) Observe(context.Context, string, []middleware.Label, float64) {}
 
 // A lenient mux accepts common mistakes of hosts and counts them. Other muxes reject them.
@@ -58,7 +59,7 @@ func TestFindingU17Lenient(t *testing.T) {
 	} {
 		for _, isLenient := range []bool{false, true} {
 			var log bytes.Buffer
-			counts := &counter{counts: map[string]int64{}}
+			counts := &counter{counts: map[string]uint64{}}
 			var mended []string
 			mux := mcp.NewMux("m", "v1", &mcp.MuxOptions{Lenient: isLenient, Logger: quiet().Logger})
 			mux.Use(middleware.Logger(slog.New(slog.NewTextHandler(&log, nil))), middleware.Metrics(counts, nil), func(next mcp.Handler) mcp.Handler {
@@ -82,7 +83,7 @@ func TestFindingU17Lenient(t *testing.T) {
 				}
 				continue
 			}
-			n := int64(len(want.mended))
+			n := uint64(len(want.mended))
 			if tool.IsError || textOf(tool) != want.got || !slices.Equal(mended, want.mended) || counts.counts[middleware.MetricMended] != n {
 				t.Errorf("%s, lenient %t: got %s, %v, %v", given, isLenient, textOf(tool), mended, counts.counts)
 			}

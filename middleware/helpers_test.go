@@ -48,7 +48,8 @@ type none struct{}
 // discard is a Meter that discards measurements.
 type discard struct{}
 
-func (discard) Count(context.Context, string, []middleware.Label, int64)     {}
+func (discard) Count(context.Context, string, []middleware.Label, uint64)    {}
+func (discard) Gauge(context.Context, string, []middleware.Label, int64)     {}
 func (discard) Observe(context.Context, string, []middleware.Label, float64) {}
 
 // quiet returns the options of a mux that logs nothing.

@@ -15,8 +15,10 @@ import (
 // A Meter records measurements. It is an adapter to a program's metrics system. It must be
 // safe for concurrent use and must not retain or modify labels.
 type Meter interface {
-	// Count adds delta to a counter. delta is negative only for [MetricInFlight].
-	Count(ctx context.Context, name string, labels []Label, delta int64)
+	// Count adds delta to a counter, which never falls.
+	Count(ctx context.Context, name string, labels []Label, delta uint64)
+	// Gauge adds delta to a gauge, which rises and falls.
+	Gauge(ctx context.Context, name string, labels []Label, delta int64)
 	// Observe adds a value to a histogram.
 	Observe(ctx context.Context, name string, labels []Label, value float64)
 }
@@ -26,16 +28,16 @@ type Label struct{ Name, Value string }
 
 // The names of the measurements of [Metrics].
 const (
-	// MetricRequests counts served requests, by method, name, outcome, code and, if
+	// MetricRequests is a counter of served requests, by method, name, outcome, code and, if
 	// MetricsOptions.Cause is set, cause.
 	MetricRequests = "mcp_requests_total"
-	// MetricInFlight is the number of requests in flight, by method.
+	// MetricInFlight is a gauge of requests in flight, by method.
 	MetricInFlight = "mcp_requests_in_flight"
-	// MetricDuration is the duration of requests in seconds, by method, name and outcome.
-	// Subscriptions are excluded.
+	// MetricDuration is a histogram of the duration of requests in seconds, by method, name
+	// and outcome. Subscriptions are excluded.
 	MetricDuration = "mcp_request_duration_seconds"
-	// MetricMended counts tool arguments that were changed to fit the schema, by method and
-	// name; see [mcp.MuxOptions].Lenient.
+	// MetricMended is a counter of tool arguments that were changed to fit the schema, by
+	// method and name; see [mcp.MuxOptions].Lenient.
 	MetricMended = "mcp_mended_arguments_total"
 )
 
@@ -99,7 +101,7 @@ type metrics struct {
 
 func (s *metrics) recordStart(ctx context.Context, req *mcp.Request) time.Time {
 	labels := [...]Label{{"method", s.method(req)}}
-	s.meter.Count(ctx, MetricInFlight, labels[:], 1)
+	s.meter.Gauge(ctx, MetricInFlight, labels[:], 1)
 	return time.Now()
 }
 
@@ -109,10 +111,10 @@ func (s *metrics) recordEnd(ctx context.Context, req *mcp.Request, o outcome, st
 		code = mcp.CodeInternalError
 	}
 	labels := [...]Label{{"method", s.method(req)}, {"name", s.name(req, o)}, {"outcome", o.kind}, {"code", codeLabel(code)}}
-	s.meter.Count(ctx, MetricInFlight, labels[:1], -1)
+	s.meter.Gauge(ctx, MetricInFlight, labels[:1], -1)
 	s.meter.Count(ctx, MetricRequests, s.withCause(labels[:], o), 1)
 	if o.mended > 0 {
-		s.meter.Count(ctx, MetricMended, labels[:2], int64(o.mended))
+		s.meter.Count(ctx, MetricMended, labels[:2], uint64(o.mended))
 	}
 	if req.Method != mcp.MethodListen {
 		s.meter.Observe(ctx, MetricDuration, labels[:3], time.Since(start).Seconds())

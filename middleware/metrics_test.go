@@ -32,7 +32,11 @@ func (m *meter) note(name string, labels []middleware.Label, value string) {
 	m.seen = append(m.seen, strings.TrimPrefix(name, "mcp_")+value)
 }
 
-func (m *meter) Count(_ context.Context, name string, labels []middleware.Label, delta int64) {
+func (m *meter) Count(_ context.Context, name string, labels []middleware.Label, delta uint64) {
+	m.note(name, labels, fmt.Sprintf(" %+d", delta))
+}
+
+func (m *meter) Gauge(_ context.Context, name string, labels []middleware.Label, delta int64) {
 	m.note(name, labels, fmt.Sprintf(" %+d", delta))
 }
 
@@ -136,12 +140,13 @@ func TestMetricsOfSubscription(t *testing.T) {
 // counters is a Meter that prints its counts.
 type counters struct{}
 
-func (counters) Count(_ context.Context, name string, labels []middleware.Label, delta int64) {
+func (counters) Count(_ context.Context, name string, labels []middleware.Label, delta uint64) {
 	if name == middleware.MetricRequests {
 		fmt.Println(name, labels, delta) //nolint:forbidigo // the example prints it
 	}
 }
 
+func (counters) Gauge(context.Context, string, []middleware.Label, int64)     {}
 func (counters) Observe(context.Context, string, []middleware.Label, float64) {}
 
 func ExampleMetrics() {

@@ -47,7 +47,7 @@ func readText(ctx context.Context, in readIn) (string, error) {
 // causes is a middleware.Meter that notes the causes.
 type causes struct{ strings.Builder }
 
-func (c *causes) Count(_ context.Context, name string, labels []middleware.Label, _ int64) {
+func (c *causes) Count(_ context.Context, name string, labels []middleware.Label, _ uint64) {
 	for _, l := range labels {
 		if name == middleware.MetricRequests && l.Name == "cause" && l.Value != "" {
 			c.WriteString(l.Value + " ")
@@ -55,6 +55,7 @@ func (c *causes) Count(_ context.Context, name string, labels []middleware.Label
 	}
 }
 
+func (*causes) Gauge(context.Context, string, []middleware.Label, int64)     {}
 func (*causes) Observe(context.Context, string, []middleware.Label, float64) {}
 
 // TestErrors checks what the model, the client and the operator see.

@@ -39,11 +39,15 @@ func newMetrics() *metrics {
 }
 
 // Count implements middleware.Meter.
-func (m *metrics) Count(_ context.Context, name string, labels []middleware.Label, delta int64) {
-	switch name {
-	case middleware.MetricRequests:
+func (m *metrics) Count(_ context.Context, name string, labels []middleware.Label, delta uint64) {
+	if name == middleware.MetricRequests {
 		m.requests.With(promLabels(labels)).Add(float64(delta))
-	case middleware.MetricInFlight:
+	}
+}
+
+// Gauge implements middleware.Meter.
+func (m *metrics) Gauge(_ context.Context, name string, labels []middleware.Label, delta int64) {
+	if name == middleware.MetricInFlight {
 		m.inFlight.With(promLabels(labels)).Add(float64(delta))
 	}
 }

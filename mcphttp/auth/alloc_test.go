@@ -104,5 +104,6 @@ func BenchmarkVerify(b *testing.B) {
 // discard is a Meter that discards measurements.
 type discard struct{}
 
-func (discard) Count(context.Context, string, []middleware.Label, int64)     {}
+func (discard) Count(context.Context, string, []middleware.Label, uint64)    {}
+func (discard) Gauge(context.Context, string, []middleware.Label, int64)     {}
 func (discard) Observe(context.Context, string, []middleware.Label, float64) {}
