@@ -88,7 +88,7 @@ var behaviours = map[string]func() int{
 			os.Exit(2)
 			return "", nil
 		}, nil))
-		_ = mcpstdio.Serve(context.Background(), mux)
+		_ = mcpstdio.Serve(context.Background(), mux, nil)
 		return 0
 	},
 	"waiting": func() int { // answers nothing
@@ -168,7 +168,7 @@ func witnessed(t *testing.T, cmd *exec.Cmd) (dead <-chan string) {
 func serve() int { return serveTo(os.Stdin, nil) }
 
 func serveTo(in io.Reader, out io.Writer) int {
-	if err := (&mcpstdio.Server{Handler: tools(), In: in, Out: out}).Serve(context.Background()); err != nil {
+	if err := mcpstdio.Serve(context.Background(), tools(), &mcpstdio.Options{In: in, Out: out}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 3
 	}

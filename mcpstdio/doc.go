@@ -7,13 +7,13 @@
 // A server that its client starts as a program calls [Serve] in its main function:
 //
 //	func main() {
-//		if err := mcpstdio.Serve(context.Background(), mux); err != nil {
+//		if err := mcpstdio.Serve(context.Background(), mux, nil); err != nil {
 //			log.Fatal(err)
 //		}
 //	}
 //
 // Standard output is then reserved for the protocol. Logs go to standard error, where
-// packages log and slog write by default. Use a [Server] to set options.
+// packages log and slog write by default. [Options] has more.
 //
 // A client starts such a program with [NewCommand]; closing the connection ends it:
 //

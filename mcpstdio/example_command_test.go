@@ -53,7 +53,7 @@ func ExampleServeListener() {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	served := make(chan error)
-	go func() { served <- mcpstdio.ServeListener(ctx, listener, pinger(), nil) }()
+	go func() { served <- mcpstdio.ServeListener(ctx, pinger(), listener, nil) }()
 
 	conn, err := mcp.NewClient("example", "v1.0.0", nil).Connect(ctx, mcpstdio.NewSocket("unix", listener.Addr().String()))
 	if err != nil {

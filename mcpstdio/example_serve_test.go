@@ -24,21 +24,20 @@ func pinger() *mcp.Mux {
 // The main function of a server program calls Serve. Serve returns when the client closes
 // its end, which is immediately in this example.
 func ExampleServe() {
-	if err := mcpstdio.Serve(context.Background(), pinger()); err != nil {
+	if err := mcpstdio.Serve(context.Background(), pinger(), nil); err != nil {
 		fmt.Println(err)
 	}
 	// Output:
 }
 
-func ExampleServer() {
-	server := &mcpstdio.Server{
-		Handler: pinger(),
+func ExampleOptions() {
+	opts := &mcpstdio.Options{
 		In: strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"example","version":"v1.0.0"}}}
 {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"ping"}}
 `),
 		Out: os.Stdout,
 	}
-	if err := server.Serve(context.Background()); err != nil {
+	if err := mcpstdio.Serve(context.Background(), pinger(), opts); err != nil {
 		fmt.Println(err)
 	}
 	// Output:

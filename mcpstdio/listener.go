@@ -62,7 +62,7 @@ const (
 // other than white space, that cannot begin a message. Nothing after that byte is processed.
 // A connection without a first message, or whose client does not read what is written to it,
 // is closed after 10 seconds.
-func ServeListener(ctx context.Context, l net.Listener, h mcp.Handler, opts *ListenerOptions) error {
+func ServeListener(ctx context.Context, h mcp.Handler, l net.Listener, opts *ListenerOptions) error {
 	if l == nil {
 		return errors.New("mcpstdio: ServeListener: the listener is nil; make one with net.Listen")
 	}

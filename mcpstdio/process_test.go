@@ -45,7 +45,7 @@ func child() int {
 		}
 		return "chattered", nil
 	}, nil))
-	if err := mcpstdio.Serve(context.Background(), mux); err != nil {
+	if err := mcpstdio.Serve(context.Background(), mux, nil); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 3
 	}

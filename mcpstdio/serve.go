@@ -11,44 +11,41 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// Serve serves h on the standard input and output of the process until the input ends or
-// ctx is done; see [Server.Serve].
-func Serve(ctx context.Context, h mcp.Handler) error {
-	return (&Server{Handler: h}).Serve(ctx)
-}
-
-// A Server serves MCP on a reader and a writer. Its fields must not be changed while it serves.
-type Server struct {
-	Handler mcp.Handler
+// Options configure [Serve]. Nil means the zero Options.
+type Options struct {
 	// In is read and Out is written. Nil means standard input and output, which are never closed.
 	In  io.Reader
 	Out io.Writer
 	// MaxMessage is the maximum length of a message in bytes. 0 means
 	// [DefaultMaxMessage], negative no limit.
 	MaxMessage int
-	// Options configure the connection. Nil means the defaults of [ServeStream].
-	Options *StreamOptions
+	// Stream configures the connection. Nil means the defaults of [ServeStream].
+	Stream *StreamOptions
 }
 
-// Serve serves until the input ends or ctx is done. After the end of the input, it returns
-// nil once all requests have been answered or the DrainTimeout of the options has passed.
+// Serve serves h on standard input and output, or on the In and Out of opts, until the input
+// ends or ctx is done. After the end of the input, it returns nil once all requests have been
+// answered or the DrainTimeout of the stream options has passed. opts may be nil.
 //
 // While Serve uses standard output, os.Stdout is set to os.Stderr, so that a stray print
 // does not break the protocol. Writing to a standard error that is no longer read does not
 // end the process.
-func (s *Server) Serve(ctx context.Context) error {
-	in, out := s.In, s.Out
-	if in == nil {
-		in = os.Stdin
+func Serve(ctx context.Context, h mcp.Handler, opts *Options) error {
+	var o Options
+	if opts != nil {
+		o = *opts
 	}
-	if out == nil {
+	if o.In == nil {
+		o.In = os.Stdin
+	}
+	if o.Out == nil {
 		stdout := os.Stdout
-		out = stdout
+		o.Out = stdout
 		os.Stdout = os.Stderr
 		defer func() { os.Stdout = stdout }()
 		defer ignoreBrokenPipes()()
 	}
-	stream := newStream(in, out, &LineOptions{MaxMessage: s.MaxMessage})
+	stream := newStream(o.In, o.Out, &LineOptions{MaxMessage: o.MaxMessage})
 	stream.isPatient = true
-	return ServeStream(ctx, s.Handler, stream, s.Options)
+	return ServeStream(ctx, h, stream, o.Stream)
 }

@@ -50,7 +50,7 @@ func listenAndServe(t *testing.T, h mcp.Handler, opts *mcpstdio.ListenerOptions)
 	l, address := listen(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- mcpstdio.ServeListener(ctx, l, h, opts) }()
+	go func() { ended <- mcpstdio.ServeListener(ctx, h, l, opts) }()
 	stop = func(cause error) error {
 		cancel(cause)
 		err := soon(t, ended, "ServeListener")
@@ -171,7 +171,7 @@ func TestListenerSlowReader(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() {
-			ended <- mcpstdio.ServeListener(ctx, l, server(nil), &mcpstdio.ListenerOptions{
+			ended <- mcpstdio.ServeListener(ctx, server(nil), l, &mcpstdio.ListenerOptions{
 				InsecureTCP: true, Stream: &mcpstdio.StreamOptions{Logger: slog.New(slog.DiscardHandler), DrainTimeout: -1},
 			})
 		}()
@@ -220,7 +220,7 @@ func TestListenerErrors(t *testing.T) {
 	l, _ := listen(t)
 	flaky := &flakyListener{l, []error{syscall.EMFILE, syscall.EMFILE, broken}}
 	opts := &mcpstdio.ListenerOptions{Stream: &mcpstdio.StreamOptions{Logger: slog.New(slog.DiscardHandler)}}
-	if err := mcpstdio.ServeListener(t.Context(), flaky, server(nil), opts); !errors.Is(err, broken) {
+	if err := mcpstdio.ServeListener(t.Context(), server(nil), flaky, opts); !errors.Is(err, broken) {
 		t.Errorf("got %v", err)
 	}
 	if len(flaky.errs) != 0 {
@@ -401,8 +401,8 @@ func TestFindingS1WebPageToServer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			mux, calls := deleter()
 			var out bytes.Buffer
-			s := &mcpstdio.Server{Handler: mux, In: strings.NewReader(first + page), Out: &out, MaxMessage: 1 << 10, Options: quietStream()}
-			if err := s.Serve(t.Context()); err == nil || !strings.Contains(err.Error(), "first line") {
+			opts := &mcpstdio.Options{In: strings.NewReader(first + page), Out: &out, MaxMessage: 1 << 10, Stream: quietStream()}
+			if err := mcpstdio.Serve(t.Context(), mux, opts); err == nil || !strings.Contains(err.Error(), "first line") {
 				t.Errorf("served to the end: %v", err)
 			}
 			if calls.Load() > 0 || strings.Contains(out.String(), "deleted") {
@@ -427,8 +427,8 @@ func TestFindingS1RandomBeginnings(t *testing.T) {
 			beginning.WriteString(parts[random.IntN(len(parts))])
 		}
 		mux, calls := deleter()
-		s := &mcpstdio.Server{Handler: mux, In: strings.NewReader(beginning.String() + "\r\n" + attack()), Out: io.Discard, Options: quietStream()}
-		_ = s.Serve(t.Context())
+		opts := &mcpstdio.Options{In: strings.NewReader(beginning.String() + "\r\n" + attack()), Out: io.Discard, Stream: quietStream()}
+		_ = mcpstdio.Serve(t.Context(), mux, opts)
 		text := strings.TrimSpace(strings.TrimPrefix(beginning.String(), "\xef\xbb\xbf"))
 		first, _, _ := strings.Cut(text, "\n")
 		if calls.Load() > 0 && first != "" && !json.Valid([]byte(first)) {
@@ -444,7 +444,7 @@ func TestFindingS1TCP(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = mcpstdio.ServeListener(t.Context(), l, server(nil), nil)
+	err = mcpstdio.ServeListener(t.Context(), server(nil), l, nil)
 	if err == nil || !strings.Contains(err.Error(), "InsecureTCP") || !strings.Contains(err.Error(), l.Addr().String()) {
 		t.Errorf("got %v", err)
 	}
@@ -459,7 +459,7 @@ func TestFindingS1TCP(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- mcpstdio.ServeListener(ctx, l, server(nil), &mcpstdio.ListenerOptions{InsecureTCP: true})
+		ended <- mcpstdio.ServeListener(ctx, server(nil), l, &mcpstdio.ListenerOptions{InsecureTCP: true})
 	}()
 	conn, err := client().Connect(t.Context(), mcpstdio.NewSocket("tcp", l.Addr().String()))
 	if err != nil {
@@ -481,7 +481,7 @@ func TestFindingW18Silence(t *testing.T) {
 				ctx, stop := context.WithCancel(t.Context())
 				ended := make(chan error, 1)
 				go func() {
-					ended <- mcpstdio.ServeListener(ctx, l, server(nil), &mcpstdio.ListenerOptions{InsecureTCP: true, MaxConns: 2, Stream: quietStream()})
+					ended <- mcpstdio.ServeListener(ctx, server(nil), l, &mcpstdio.ListenerOptions{InsecureTCP: true, MaxConns: 2, Stream: quietStream()})
 				}()
 				served, err := l.Dial(ctx)
 				if err != nil {
@@ -532,7 +532,7 @@ func drain(t *testing.T, slow func(ctx context.Context)) (conn net.Conn, ended <
 	ctx, stop := context.WithCancel(t.Context())
 	go func() {
 		stream := &mcpstdio.StreamOptions{Logger: quietStream().Logger, DrainTimeout: time.Hour}
-		returned <- mcpstdio.ServeListener(ctx, l, mux, &mcpstdio.ListenerOptions{InsecureTCP: true, Stream: stream})
+		returned <- mcpstdio.ServeListener(ctx, mux, l, &mcpstdio.ListenerOptions{InsecureTCP: true, Stream: stream})
 	}()
 	conn, err := l.Dial(ctx)
 	if err != nil {

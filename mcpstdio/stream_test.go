@@ -278,8 +278,8 @@ func TestServeDrains(t *testing.T) {
 			release <- struct{}{}
 		}
 	}()
-	s := &mcpstdio.Server{Handler: server(release), In: &in, Out: &out}
-	if err := s.Serve(t.Context()); err != nil {
+	opts := &mcpstdio.Options{In: &in, Out: &out}
+	if err := mcpstdio.Serve(t.Context(), server(release), opts); err != nil {
 		t.Fatal(err)
 	}
 	if got := strings.Count(out.String(), "waited"); got != n {
@@ -294,8 +294,8 @@ func TestServeLongMessages(t *testing.T) {
 	fmt.Fprintln(&in, request(1, "tools/call", `"name":"echo","arguments":{"text":"`+long+`"},`))
 	fmt.Fprintln(&in, request(2, "tools/call", `"name":"echo","arguments":{"text":"`+long+long+`"},`))
 	fmt.Fprintln(&in, request(3, "tools/call", `"name":"echo","arguments":{"text":"short"},`))
-	s := &mcpstdio.Server{Handler: server(nil), In: &in, Out: &out, MaxMessage: 11 << 20}
-	if err := s.Serve(t.Context()); err != nil {
+	opts := &mcpstdio.Options{In: &in, Out: &out, MaxMessage: 11 << 20}
+	if err := mcpstdio.Serve(t.Context(), server(nil), opts); err != nil {
 		t.Fatal(err)
 	}
 	var long1, refused, short bool

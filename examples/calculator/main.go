@@ -33,7 +33,7 @@ func routes() http.Handler {
 
 	r := http.NewServeMux()                        // or chi, or whatever routes your HTTP
 	r.Handle("/mcp", mcphttp.NewHandler(mux, nil)) // every revision, both eras, one endpoint
-	return r                                       // or, on stdio: mcpstdio.Serve(ctx, mux)
+	return r                                       // or, on stdio: mcpstdio.Serve(ctx, mux, nil)
 }
 
 func main() { log.Fatal(http.ListenAndServe("127.0.0.1:8080", routes())) }

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 			return "", nil
 		}, nil))
-		if err := mcpstdio.Serve(context.Background(), mux); err != nil {
+		if err := mcpstdio.Serve(context.Background(), mux, nil); err != nil {
 			os.Exit(1)
 		}
 		os.Exit(0)

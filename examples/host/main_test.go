@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	if name == "" {
 		os.Exit(m.Run())
 	}
-	if err := mcpstdio.Serve(context.Background(), newGreeter(name)); err != nil {
+	if err := mcpstdio.Serve(context.Background(), newGreeter(name), nil); err != nil {
 		os.Exit(1)
 	}
 }

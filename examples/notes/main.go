@@ -49,7 +49,7 @@ func run(ctx context.Context, path, addr string) error {
 	if addr != "" {
 		return serveHTTP(ctx, addr, mux)
 	}
-	if err := mcpstdio.Serve(ctx, mux); !errors.Is(err, context.Canceled) {
+	if err := mcpstdio.Serve(ctx, mux, nil); !errors.Is(err, context.Canceled) {
 		return err
 	}
 	return nil

@@ -42,7 +42,7 @@ func run(addr string) error {
 	if addr != "" {
 		return serveHTTP(ctx, addr, mux)
 	}
-	if err := mcpstdio.Serve(ctx, mux); ctx.Err() == nil {
+	if err := mcpstdio.Serve(ctx, mux, nil); ctx.Err() == nil {
 		return err
 	}
 	return nil

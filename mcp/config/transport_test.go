@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 		dir, err := os.Getwd()
 		return process{os.Args[1:], os.Environ(), dir}, err
 	}, nil))
-	if err := mcpstdio.Serve(context.Background(), mux); err != nil {
+	if err := mcpstdio.Serve(context.Background(), mux, nil); err != nil {
 		os.Exit(1)
 	}
 }

@@ -60,11 +60,11 @@ func serveStdio(tb testing.TB, cl *Client, h mcp.Handler) transport.Transport {
 	return transport.FromStream(func(context.Context) (transport.Stream, error) {
 		in, toServer := io.Pipe()
 		fromServer, out := io.Pipe()
-		s := &mcpstdio.Server{Handler: h, In: in, Out: out, Options: streamOptions(tb, cl)}
+		opts := &mcpstdio.Options{In: in, Out: out, Stream: streamOptions(tb, cl)}
 		inBackground(tb, func(ctx context.Context) error {
 			defer in.Close()
 			defer out.Close()
-			return s.Serve(ctx)
+			return mcpstdio.Serve(ctx, h, opts)
 		})
 		closeBoth := func() error {
 			toServer.Close()
@@ -88,7 +88,7 @@ func serveSocket(tb testing.TB, cl *Client, h mcp.Handler) transport.Transport {
 		tb.Fatalf("mcptest: %v", err)
 	}
 	opts := &mcpstdio.ListenerOptions{Stream: streamOptions(tb, cl)}
-	inBackground(tb, func(ctx context.Context) error { return mcpstdio.ServeListener(ctx, l, h, opts) })
+	inBackground(tb, func(ctx context.Context) error { return mcpstdio.ServeListener(ctx, h, l, opts) })
 	return mcpstdio.NewSocket("unix", path)
 }
 

@@ -60,7 +60,7 @@ func newMux() *mcp.Mux {
 }
 
 func main() {
-	if err := mcpstdio.Serve(context.Background(), newMux()); err != nil {
+	if err := mcpstdio.Serve(context.Background(), newMux(), nil); err != nil {
 		log.Fatal(err)
 	}
 }

@@ -53,7 +53,7 @@ func work(ctx context.Context, storeAddress, socket string) error {
 	}
 	mux, manager := newServer(shared, 64)
 	mux.With(manager.Background(nil)).Tool("steps", mcp.ToolFunc(func(ctx context.Context, in stepsIn) (string, error) { return in.run(ctx, shared) }, nil))
-	return mcpstdio.ServeListener(ctx, l, mux, nil)
+	return mcpstdio.ServeListener(ctx, mux, l, nil)
 }
 
 // newServer returns a server that keeps its tasks in s.

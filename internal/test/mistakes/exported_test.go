@@ -67,7 +67,7 @@ var exportedTypes = []reflect.Type{
 	of[mcphttp.Handler](), of[mcphttp.Options](), of[mcphttp.RouterOptions](), of[mcphttp.Router](), of[mcphttp.SSEHandler](),
 	of[mcphttp.SessionOptions](), of[mcphttp.SharedSessions](), of[mcphttp.StatusError](), of[mcphttp.TransportOptions](),
 	of[mcpstdio.CommandOptions](), of[mcpstdio.ExitError](), of[mcpstdio.LineOptions](), of[mcpstdio.ListenerOptions](),
-	of[mcpstdio.Server](), of[mcpstdio.StreamOptions](),
+	of[mcpstdio.Options](), of[mcpstdio.StreamOptions](),
 	of[mcptest.Client](), of[mcptest.Fault](), of[mcptest.Notification](), of[mcptest.Path](), of[mcptest.Recorder](),
 	of[middleware.AuditOptions](), of[middleware.AuditRecord](), of[middleware.CacheOptions](), of[middleware.Cache](),
 	of[middleware.KeyFunc](), of[middleware.Kind](), of[middleware.Label](), of[middleware.MetricsOptions](),

@@ -67,7 +67,7 @@ var handlers = []mistake{
 	{"a nil handler of a debug page", panics(func() { debug.Handler(nil) }), []string{"debug: NewHandler: the handler is nil"}},
 	{"a nil endpoint of a debug page", panics(func() { debug.Handler(newMux(), nil) }), []string{"debug: NewHandler: endpoint 1 of 1 is nil"}},
 	{"a nil handler over stdio", func() error {
-		return (&mcpstdio.Server{In: strings.NewReader(""), Out: new(strings.Builder)}).Serve(context.Background())
+		return mcpstdio.Serve(context.Background(), nil, &mcpstdio.Options{In: strings.NewReader(""), Out: new(strings.Builder)})
 	}, []string{"mcpstdio: the handler to serve is nil"}},
 	{"a nil transport", func() error {
 		_, err := mcp.NewClient("c", "v1", nil).Connect(context.Background(), nil)

@@ -60,7 +60,7 @@ func newSite(w *world) *site {
 		sock := memnet.Listen()
 		s.socks[p] = sock
 		s.serving.Go(func() {
-			_ = mcpstdio.ServeListener(s.ctx, sock, w.handler, &mcpstdio.ListenerOptions{InsecureTCP: true, Stream: s.streamOf(p)})
+			_ = mcpstdio.ServeListener(s.ctx, w.handler, sock, &mcpstdio.ListenerOptions{InsecureTCP: true, Stream: s.streamOf(p)})
 		})
 	}
 	return s
@@ -182,7 +182,7 @@ func (s *site) pipe(p *mcp.Principal) func(context.Context) (transport.Stream, e
 		s.serving.Go(func() {
 			defer in.Close()
 			defer out.Close()
-			_ = (&mcpstdio.Server{Handler: s.w.handler, In: in, Out: out, Options: s.streamOf(p)}).Serve(s.ctx)
+			_ = mcpstdio.Serve(s.ctx, s.w.handler, &mcpstdio.Options{In: in, Out: out, Stream: s.streamOf(p)})
 		})
 		closeBoth := func() error {
 			toServer.Close()

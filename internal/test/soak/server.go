@@ -164,9 +164,9 @@ func (s *server) pipe(ctx context.Context) (fromServer, toServer *os.File, err e
 	s.pipes.Go(func() {
 		defer in.Close()
 		defer out.Close()
-		opts := &mcpstdio.StreamOptions{DrainTimeout: time.Second, Logger: quiet}
-		server := &mcpstdio.Server{Handler: s.local, In: in, Out: out, MaxMessage: maxMessage, Options: opts}
-		_ = server.Serve(context.WithoutCancel(ctx)) // until the client closes its end
+		stream := &mcpstdio.StreamOptions{DrainTimeout: time.Second, Logger: quiet}
+		opts := &mcpstdio.Options{In: in, Out: out, MaxMessage: maxMessage, Stream: stream}
+		_ = mcpstdio.Serve(context.WithoutCancel(ctx), s.local, opts) // until the client closes its end
 	})
 	return fromServer, toServer, nil
 }

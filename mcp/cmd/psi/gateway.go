@@ -66,7 +66,7 @@ $ psi gateway -stdio http://127.0.0.1:8080/mcp
 		}
 		if g.stdio {
 			opts := &mcpstdio.StreamOptions{Principal: gatewayUser()}
-			return ignoreEnd(ctx, (&mcpstdio.Server{Handler: handler, In: e.stdin, Out: e.stdout, Options: opts}).Serve(ctx))
+			return ignoreEnd(ctx, mcpstdio.Serve(ctx, handler, &mcpstdio.Options{In: e.stdin, Out: e.stdout, Stream: opts}))
 		}
 		return g.serveHTTP(ctx, e, handler)
 	}

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	case os.Getenv(isServer) == "":
 		os.Exit(m.Run())
 	}
-	if err := mcpstdio.Serve(context.Background(), newServer()); err != nil {
+	if err := mcpstdio.Serve(context.Background(), newServer(), nil); err != nil {
 		os.Exit(1)
 	}
 }

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	case "":
 		os.Exit(m.Run())
 	case "psi":
-		err = mcpstdio.Serve(context.Background(), newMux())
+		err = mcpstdio.Serve(context.Background(), newMux(), nil)
 	case "go-sdk":
 		err = serveSDK()
 	case "mcp-go":

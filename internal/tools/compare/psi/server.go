@@ -69,7 +69,7 @@ func (s *server) HTTP() http.Handler {
 	return mcphttp.NewHandler(s.mux, &mcphttp.Options{Sessions: mcphttp.SessionOptions{MaxPerCaller: 10_000}})
 }
 
-func (s *server) Stdio(ctx context.Context) error { return mcpstdio.Serve(ctx, s.mux) }
+func (s *server) Stdio(ctx context.Context) error { return mcpstdio.Serve(ctx, s.mux, nil) }
 
 // Dispatcher does the work of a transport after it has read a message.
 func (s *server) Dispatcher(ctx context.Context) (func([]byte) ([]byte, error), error) {

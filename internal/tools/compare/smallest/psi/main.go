@@ -16,7 +16,7 @@ import (
 func main() {
 	mux := mcp.NewMux("psi", "v1", nil)
 	mux.Tool("add", mcp.ToolFunc(work.Add, nil))
-	if err := mcpstdio.Serve(context.Background(), mux); err != nil {
+	if err := mcpstdio.Serve(context.Background(), mux, nil); err != nil {
 		log.Fatal(err)
 	}
 }
