@@ -47,7 +47,7 @@ func TestAbandonedWorkEnds(t *testing.T) {
 		return mcptest.NewRequest(mcp.MethodListen, &mcp.ListenParams{Notifications: mcp.SubscriptionFilter{ResourceSubscriptions: uris}})
 	}
 	visible := func(work func()) mcp.Middleware {
-		return middleware.Visible(func(context.Context, middleware.Kind, string) bool {
+		return middleware.Visible(func(context.Context, mcp.Kind, string) bool {
 			work()
 			return true
 		})

@@ -136,10 +136,9 @@ func codedError(err error) *Error {
 	return nil
 }
 
-// NewUnknownNameError returns the error for a name that is not registered. The kind is
-// "tool", "prompt" or, for completion, "resource". Middleware that hides a tool or prompt
-// should return it as well.
-func NewUnknownNameError(kind, name string) *Error {
+// NewUnknownNameError returns the error for a name that is not registered, KindResource for
+// completion only. Middleware that hides a tool or prompt should return it as well.
+func NewUnknownNameError(kind Kind, name string) *Error {
 	return Errorf(CodeInvalidParams, "unknown %s %q", kind, name)
 }
 

@@ -305,7 +305,7 @@ func TestFindingS18Cursors(t *testing.T) {
 		opts := quiet()
 		opts.PageSize, opts.StateKeys = 1, [][]byte{slices.Repeat([]byte("k"), 32)}
 		mux := mcp.NewMux(name, "v1", opts)
-		mux.Use(middleware.Visible(func(_ context.Context, _ middleware.Kind, name string) bool { return !strings.Contains(name, "secret") }))
+		mux.Use(middleware.Visible(func(_ context.Context, _ mcp.Kind, name string) bool { return !strings.Contains(name, "secret") }))
 		for _, name := range []string{"a-secret", "b", "c"} {
 			mux.Tool(name, says(name))
 			mux.Prompt(name, promptSays(name))

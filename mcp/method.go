@@ -45,6 +45,16 @@ const (
 	NotificationAcknowledged         = "notifications/subscriptions/acknowledged"
 )
 
+// A Kind is a kind of item that a server has.
+type Kind string
+
+// The kinds of items.
+const (
+	KindTool     Kind = "tool"
+	KindPrompt   Kind = "prompt"
+	KindResource Kind = "resource" // named by its URI or, in lists and completion, by its template
+)
+
 // methodNames are the methods and notifications of all revisions.
 var methodNames = func() map[string]bool {
 	names := map[string]bool{}

@@ -206,8 +206,8 @@ func outerError(err error, kind, inner, outer string) error {
 		return NewResourceNotFoundError(outer)
 	}
 	e, ok := errors.AsType[*Error](err)
-	if unknown := NewUnknownNameError(kind, inner); ok && e.Code == unknown.Code && e.Message == unknown.Message {
-		return NewUnknownNameError(kind, outer)
+	if unknown := NewUnknownNameError(Kind(kind), inner); ok && e.Code == unknown.Code && e.Message == unknown.Message {
+		return NewUnknownNameError(Kind(kind), outer)
 	}
 	return err
 }

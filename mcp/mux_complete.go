@@ -67,7 +67,7 @@ func (g *registry) complete(ctx context.Context, req *Request) (Result, error) {
 	if m := s.mountOf(kind, name); m != nil {
 		return m.complete(ctx, req, &p, kind, name)
 	}
-	return nil, NewUnknownNameError(kind, name) // in normal form, as if middleware had hidden it
+	return nil, NewUnknownNameError(Kind(kind), name) // in normal form, as if middleware had hidden it
 }
 
 // completable returns the entry for uri, the normal form of a template or a URI.

@@ -94,7 +94,7 @@ func (g *registry) unknown(wanted features, req *Request, kind string) error {
 	case req.subject().to == 0:
 		return Errorf(CodeInvalidParams, "params.name is missing")
 	}
-	return NewUnknownNameError(kind, req.Name())
+	return NewUnknownNameError(Kind(kind), req.Name())
 }
 
 func (g *registry) discover(ctx context.Context, req *Request) (Result, error) {

@@ -139,6 +139,21 @@ func (r *Request) Decode(v any) error {
 // created. Within a [Mux], URIs are in normal form; see [Mux.Resource].
 func (r *Request) Name() string { return r.subject().text }
 
+// Kind returns the kind of item that the request is about, whose name or URI is [Request.Name]:
+// KindTool for tools/call, KindPrompt for prompts/get, and KindResource for resources/read and
+// [MethodSubscribe]. It is "" for all other methods, including lists and completion.
+func (r *Request) Kind() Kind {
+	switch r.Method {
+	case MethodCallTool:
+		return KindTool
+	case MethodGetPrompt:
+		return KindPrompt
+	case MethodReadResource, MethodSubscribe:
+		return KindResource
+	}
+	return ""
+}
+
 // Arguments returns params.arguments, or nil if it is absent or null.
 func (r *Request) Arguments() json.RawMessage { return r.params.arguments }
 

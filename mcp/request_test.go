@@ -22,7 +22,7 @@ import (
 // tenants returns a server with public and hidden secret items.
 func tenants() *mcp.Mux {
 	mux := mcp.NewMux("m", "v1", quiet())
-	mux.Use(middleware.Visible(func(_ context.Context, _ middleware.Kind, name string) bool {
+	mux.Use(middleware.Visible(func(_ context.Context, _ mcp.Kind, name string) bool {
 		return !strings.Contains(name, "secret")
 	}))
 	// Like servers behind a gateway, these handlers use the params, not the name that the
@@ -233,6 +233,19 @@ func (p *peer) finish() (said []string) {
 			said = append(said, string(m))
 		default:
 			return said
+		}
+	}
+}
+
+// Kind says what Name is the name of.
+func TestRequestKind(t *testing.T) {
+	for method, want := range map[string]mcp.Kind{
+		mcp.MethodCallTool: mcp.KindTool, mcp.MethodGetPrompt: mcp.KindPrompt,
+		mcp.MethodReadResource: mcp.KindResource, mcp.MethodSubscribe: mcp.KindResource,
+		mcp.MethodListTools: "", mcp.MethodListResources: "", mcp.MethodComplete: "", "vendor/x": "",
+	} {
+		if got := mcptest.NewRequest(method, nil).Kind(); got != want {
+			t.Errorf("%s is about the kind %q, want %q", method, got, want)
 		}
 	}
 }

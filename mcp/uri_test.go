@@ -223,18 +223,18 @@ func TestFindingR23NoSpellingPassesByAPolicy(t *testing.T) {
 	}
 	policies := map[string]func(prefix string) mcp.Middleware{
 		"Visible": func(string) mcp.Middleware {
-			return middleware.Visible(func(_ context.Context, _ middleware.Kind, name string) bool {
+			return middleware.Visible(func(_ context.Context, _ mcp.Kind, name string) bool {
 				return !strings.Contains(name, "kbinfo://s%C3%A9cret/") && !strings.Contains(name, "https://secret.example/")
 			})
 		},
 		"Deny": func(prefix string) mcp.Middleware {
-			return middleware.Deny(middleware.Resource, prefix+"KBInfo://sécret/*", prefix+"https://Secret.example", prefix+"https://Secret.example/*")
+			return middleware.Deny(mcp.KindResource, prefix+"KBInfo://sécret/*", prefix+"https://Secret.example", prefix+"https://Secret.example/*")
 		},
 		"Deny anywhere": func(string) mcp.Middleware {
-			return middleware.Deny(middleware.Resource, "*KBInfo://sécret/*", "*HTTPS://*ret.Example*", "mount:*:HTTPS://Secret.Example/*")
+			return middleware.Deny(mcp.KindResource, "*KBInfo://sécret/*", "*HTTPS://*ret.Example*", "mount:*:HTTPS://Secret.Example/*")
 		},
 		"RequireScopesFunc": func(string) mcp.Middleware {
-			return middleware.RequireScopesFunc(func(_ middleware.Kind, name string) []string {
+			return middleware.RequireScopesFunc(func(_ mcp.Kind, name string) []string {
 				if strings.Contains(name, "kbinfo://s%C3%A9cret/") || strings.Contains(name, "https://secret.example/") {
 					return []string{"s"}
 				}
@@ -312,7 +312,7 @@ func acknowledged(t *testing.T, h mcp.Handler, uris ...string) []string {
 // URI.
 func TestFindingR23HiddenIsAbsentInEverySpelling(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
-	mux.Use(middleware.Deny(middleware.Resource, "KBInfo://hidden*"))
+	mux.Use(middleware.Deny(mcp.KindResource, "KBInfo://hidden*"))
 	mux.Resource("KBInfo://hidden/{id}", mcp.ResourceFunc(func(context.Context, map[string]string) (string, error) { return "", nil }, nil))
 	gateway := mcp.NewMux("g", "v1", quiet())
 	gateway.Mount("m_", mux)

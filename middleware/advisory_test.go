@@ -22,7 +22,7 @@ import (
 func TestAdvisoryCVE_2026_46519(t *testing.T) {
 	var ran atomic.Int64
 	mux := mcp.NewMux("cluster", "v1", quiet())
-	mux.Use(middleware.Visible(func(_ context.Context, _ middleware.Kind, name string) bool {
+	mux.Use(middleware.Visible(func(_ context.Context, _ mcp.Kind, name string) bool {
 		return !strings.HasPrefix(name, "delete")
 	}))
 	cluster := mcp.NewMux("nodes", "v1", quiet())

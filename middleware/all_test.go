@@ -18,8 +18,8 @@ import (
 // everything returns all server middleware, configured to reject nothing.
 func everything() []mcp.Middleware {
 	return append(aroundOne(),
-		middleware.Visible(func(context.Context, middleware.Kind, string) bool { return true }),
-		middleware.Allow(middleware.Tool, "*"), middleware.Deny(middleware.Resource, "secret:*"))
+		middleware.Visible(func(context.Context, mcp.Kind, string) bool { return true }),
+		middleware.Allow(mcp.KindTool, "*"), middleware.Deny(mcp.KindResource, "secret:*"))
 }
 
 // aroundOne returns the middleware that may be around a single tool.

@@ -22,28 +22,28 @@ import (
 //
 // Use it around a whole mux, or to expose only a part of a server:
 //
-//	mux.With(middleware.Allow(middleware.Tool, "get_*", "search")).Mount("github_", conn)
+//	mux.With(middleware.Allow(mcp.KindTool, "get_*", "search")).Mount("github_", conn)
 //
 // Patterns match the names inside the middleware: here, names without the prefix of the
 // mount. Hidden items behave as with [Visible] and cannot be reached by name. Allow panics
 // if kind is invalid, if there are no patterns, or if a pattern is empty.
-func Allow(kind Kind, patterns ...string) mcp.Middleware {
+func Allow(kind mcp.Kind, patterns ...string) mcp.Middleware {
 	matches := matchAny("Allow", kind, patterns)
 	return hideFromAll(kind, matches)
 }
 
 // Deny hides from every caller the items of a kind whose names match any of the patterns.
 // It is otherwise like [Allow]. If both are used, an item must pass both.
-func Deny(kind Kind, patterns ...string) mcp.Middleware {
+func Deny(kind mcp.Kind, patterns ...string) mcp.Middleware {
 	matches := matchAny("Deny", kind, patterns)
 	return hideFromAll(kind, func(name string) bool { return !matches(name) })
 }
 
 // hideFromAll returns middleware that hides the items of a kind for which visible returns
 // false. The view is the same for every caller, so results keep their cache scope.
-func hideFromAll(kind Kind, visible func(name string) bool) mcp.Middleware {
+func hideFromAll(kind mcp.Kind, visible func(name string) bool) mcp.Middleware {
 	v := viewer{
-		visible: func(k Kind, name string) bool { return k != kind || visible(name) },
+		visible: func(k mcp.Kind, name string) bool { return k != kind || visible(name) },
 		refusal: notFound, sameForAll: true,
 	}
 	return hide(func(context.Context, *mcp.Request) viewer { return v })
@@ -51,10 +51,10 @@ func hideFromAll(kind Kind, visible func(name string) bool) mcp.Middleware {
 
 // matchAny returns a function that reports whether a name matches any of the patterns. Only *
 // is special: URIs contain ? and [, which mean something in globs and regular expressions.
-func matchAny(function string, kind Kind, patterns []string) func(name string) bool {
+func matchAny(function string, kind mcp.Kind, patterns []string) func(name string) bool {
 	switch {
-	case kind != Tool && kind != Prompt && kind != Resource:
-		panic(fmt.Sprintf("middleware.%s: the kind is %q; use Tool, Prompt or Resource", function, kind))
+	case kind != mcp.KindTool && kind != mcp.KindPrompt && kind != mcp.KindResource:
+		panic(fmt.Sprintf("middleware.%s: the kind is %q; use mcp.KindTool, mcp.KindPrompt or mcp.KindResource", function, kind))
 	case len(patterns) == 0:
 		panic(fmt.Sprintf("middleware.%s: there are no patterns; use * for all", function))
 	case slices.Contains(patterns, ""):
@@ -63,7 +63,7 @@ func matchAny(function string, kind Kind, patterns []string) func(name string) b
 	parts := make([][]string, len(patterns))
 	for i, p := range patterns {
 		parts[i] = strings.Split(p, "*")
-		if kind == Resource {
+		if kind == mcp.KindResource {
 			normalizeParts(parts[i])
 		}
 	}

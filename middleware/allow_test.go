@@ -28,8 +28,8 @@ func TestPatterns(t *testing.T) {
 		"a?b[c]":      {"a?b[c]": true, "axb[c]": false, "a?bc": false},
 		"a**b":        {"ab": true, "axb": true},
 	} {
-		allow := middleware.Allow(middleware.Tool, pattern)
-		deny := middleware.Deny(middleware.Tool, pattern)
+		allow := middleware.Allow(mcp.KindTool, pattern)
+		deny := middleware.Deny(mcp.KindTool, pattern)
 		ok := answering(mcp.TextResult("ok"), nil)
 		for name, want := range names {
 			for of, h := range map[bool]mcp.Handler{want: allow(ok), !want: deny(ok)} {
@@ -46,7 +46,7 @@ func TestPatterns(t *testing.T) {
 // to.
 func TestAllowAndDeny(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
-	mux.Use(middleware.Allow(middleware.Tool, "get_*"), middleware.Deny(middleware.Tool, "*_secret"), middleware.Deny(middleware.Resource, "r:hr/*"))
+	mux.Use(middleware.Allow(mcp.KindTool, "get_*"), middleware.Deny(mcp.KindTool, "*_secret"), middleware.Deny(mcp.KindResource, "r:hr/*"))
 	for _, name := range []string{"get_a", "get_secret", "put_a"} {
 		mux.Tool(name, answering(mcp.TextResult(name), nil))
 	}
@@ -79,7 +79,7 @@ func TestAllowAndDeny(t *testing.T) {
 // Allow and Deny treat all callers alike, so the remaining items may be cached for all.
 func TestAllowKeepsCacheScope(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", &mcp.MuxOptions{ListCache: mcp.CacheFor(time.Minute, mcp.CachePublic)})
-	mux.Use(middleware.Allow(middleware.Tool, "a"))
+	mux.Use(middleware.Allow(mcp.KindTool, "a"))
 	mux.Tool("a", answering(mcp.TextResult(""), nil))
 	res, err := mcptest.Connect(t, mux).ListTools(t.Context(), nil)
 	if err != nil || res.CacheScope != mcp.CachePublic {
@@ -88,8 +88,8 @@ func TestAllowKeepsCacheScope(t *testing.T) {
 }
 
 func TestAllowPanics(t *testing.T) {
-	mustPanic(t, "Allow", func() { middleware.Allow(middleware.Tool) })
-	mustPanic(t, "Deny", func() { middleware.Deny(middleware.Tool, "a", "") })
+	mustPanic(t, "Allow", func() { middleware.Allow(mcp.KindTool) })
+	mustPanic(t, "Deny", func() { middleware.Deny(mcp.KindTool, "a", "") })
 	mustPanic(t, "Deny", func() { middleware.Deny("tools", "a") })
 }
 
@@ -103,7 +103,7 @@ func ExampleAllow() {
 		files.Tool(name, tool())
 	}
 	mux := mcp.NewMux("gateway", "v1.0.0", nil)
-	mux.With(middleware.Allow(middleware.Tool, "get_*")).Mount("files_", files)
+	mux.With(middleware.Allow(mcp.KindTool, "get_*")).Mount("files_", files)
 
 	ctx := context.Background()
 	conn, err := mcp.NewClient("client", "v1.0.0", nil).Connect(ctx, mcp.InProcess(mux))
@@ -146,7 +146,7 @@ func TestFindingR23PatternsInOtherSpellings(t *testing.T) {
 		{"notes://*A:B*", "notes://xA:B", "notes://xa:b"},
 	} {
 		mux := mcp.NewMux("m", "v1", nil)
-		mux.Use(middleware.Allow(middleware.Resource, test.pattern))
+		mux.Use(middleware.Allow(mcp.KindResource, test.pattern))
 		for _, uri := range []string{test.matches, test.other} {
 			mux.Resource(uri, mcp.ResourceFunc(func(context.Context, map[string]string) (string, error) { return "", nil }, nil))
 		}

@@ -141,7 +141,7 @@ func (s *metrics) method(req *mcp.Request) string {
 }
 
 func (s *metrics) name(req *mcp.Request, o outcome) string {
-	if req.Method != mcp.MethodCallTool && req.Method != mcp.MethodGetPrompt || req.Name() == "" {
+	if kind := req.Kind(); kind != mcp.KindTool && kind != mcp.KindPrompt || req.Name() == "" {
 		return ""
 	}
 	key := req.Method + " " + req.Name()

@@ -80,7 +80,7 @@ func (r renamer) call(ctx context.Context, next mcp.Handler, req *mcp.Request) (
 	if name == req.Name() && r.outer(name) == name {
 		return next.ServeMCP(ctx, req)
 	}
-	unknown := mcp.NewUnknownNameError(string(Tool), req.Name())
+	unknown := mcp.NewUnknownNameError(mcp.KindTool, req.Name())
 	if r.outer(name) != req.Name() {
 		return nil, unknown
 	}
@@ -103,7 +103,7 @@ func (r renamer) call(ctx context.Context, next mcp.Handler, req *mcp.Request) (
 // isUnknown reports whether err means that there is no tool with the given name.
 func isUnknown(err error, name string) bool {
 	e, ok := errors.AsType[*mcp.Error](err)
-	unknown := mcp.NewUnknownNameError(string(Tool), name)
+	unknown := mcp.NewUnknownNameError(mcp.KindTool, name)
 	return ok && e.Code == unknown.Code && e.Message == unknown.Message
 }
 

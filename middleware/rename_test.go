@@ -132,7 +132,7 @@ func ExampleRename() {
 	mux := mcp.NewMux("gateway", "v1.0.0", nil)
 	mux.With(
 		middleware.Rename(map[string]string{"search": "find_issues"}),
-		middleware.Deny(middleware.Tool, "delete_*"),
+		middleware.Deny(mcp.KindTool, "delete_*"),
 	).Mount("github_", issues)
 
 	ctx := context.Background()

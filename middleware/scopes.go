@@ -49,8 +49,8 @@ func RequireScopes(scopes ...string) mcp.Middleware {
 // are rejected as by [RequireScopes]. Use it around a whole mux, with the scopes of all
 // items in one place:
 //
-//	mux.Use(middleware.RequireScopesFunc(func(kind middleware.Kind, name string) []string {
-//		if kind == middleware.Tool && strings.HasPrefix(name, "admin_") {
+//	mux.Use(middleware.RequireScopesFunc(func(kind mcp.Kind, name string) []string {
+//		if kind == mcp.KindTool && strings.HasPrefix(name, "admin_") {
 //			return []string{"admin"}
 //		}
 //		return nil // for every caller
@@ -60,19 +60,19 @@ func RequireScopes(scopes ...string) mcp.Middleware {
 // item reveals that it exists. required is called for every element of a list, and
 // concurrently.
 // RequireScopesFunc panics if required is nil.
-func RequireScopesFunc(required func(kind Kind, name string) []string) mcp.Middleware {
+func RequireScopesFunc(required func(kind mcp.Kind, name string) []string) mcp.Middleware {
 	if required == nil {
 		panic("middleware.RequireScopesFunc: the function must not be nil")
 	}
-	refusal := func(req *mcp.Request, kind Kind, name string) error {
-		if kind == Resource && isAmbiguous(uritemplate.Normal(name)) {
+	refusal := func(req *mcp.Request, kind mcp.Kind, name string) error {
+		if kind == mcp.KindResource && isAmbiguous(uritemplate.Normal(name)) {
 			return notFound(req, kind, name)
 		}
 		return mcp.NewInsufficientScopeError(scopesOfForms(required, kind, name)...)
 	}
 	return hide(func(ctx context.Context, req *mcp.Request) viewer {
 		caller := principalOf(ctx, req)
-		return viewer{visible: func(kind Kind, name string) bool {
+		return viewer{visible: func(kind mcp.Kind, name string) bool {
 			scopes := required(kind, name)
 			return len(scopes) == 0 || hasScopes(caller, scopes)
 		}, refusal: refusal}
@@ -80,9 +80,9 @@ func RequireScopesFunc(required func(kind Kind, name string) []string) mcp.Middl
 }
 
 // scopesOfForms returns the scopes that all spellings of a name require together.
-func scopesOfForms(required func(kind Kind, name string) []string, kind Kind, name string) []string {
+func scopesOfForms(required func(kind mcp.Kind, name string) []string, kind mcp.Kind, name string) []string {
 	forms, n := [3]string{name}, 1
-	if kind == Resource {
+	if kind == mcp.KindResource {
 		forms, n = spellings(name)
 	}
 	var scopes []string

@@ -79,7 +79,7 @@ func notes() *mcp.Mux {
 	inner := hidingNothing("reset")
 	mux := hidingNothing("admin", "public")
 	mux.Mount("admin_", inner)
-	mux.Use(middleware.RequireScopesFunc(func(_ middleware.Kind, name string) []string {
+	mux.Use(middleware.RequireScopesFunc(func(_ mcp.Kind, name string) []string {
 		if strings.Contains(name, "admin") {
 			return []string{"notes:admin"}
 		}
@@ -167,8 +167,8 @@ func TestRequireScopesFuncSpellings(t *testing.T) {
 func ExampleRequireScopesFunc() {
 	scopes := map[string][]string{"delete": {"notes:write"}, "export": {"notes:write", "notes:export"}}
 	mux := mcp.NewMux("notes", "v1.0.0", nil)
-	mux.Use(middleware.RequireScopesFunc(func(kind middleware.Kind, name string) []string {
-		if kind != middleware.Tool {
+	mux.Use(middleware.RequireScopesFunc(func(kind mcp.Kind, name string) []string {
+		if kind != mcp.KindTool {
 			return nil
 		}
 		return scopes[name]

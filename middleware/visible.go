@@ -15,16 +15,6 @@ import (
 	"github.com/go-psi/psi/mcp/skills"
 )
 
-// A Kind is a kind of item that can be hidden.
-type Kind string
-
-// The kinds of items.
-const (
-	Tool     Kind = "tool"
-	Prompt   Kind = "prompt"
-	Resource Kind = "resource" // named by its URI or, in lists and completion, by its template
-)
-
 // Visible hides from the caller every item for which visible returns false. Calling,
 // getting, reading, completing or subscribing to a hidden item fails as if it did not
 // exist. Hidden items are also omitted from:
@@ -58,21 +48,21 @@ const (
 // those that the caller sees, including the prefixes of mounts; around a mount, they have no
 // prefix. visible is called for every element of a list, and concurrently.
 // Visible panics if visible is nil.
-func Visible(visible func(ctx context.Context, kind Kind, name string) bool) mcp.Middleware {
+func Visible(visible func(ctx context.Context, kind mcp.Kind, name string) bool) mcp.Middleware {
 	if visible == nil {
 		panic("middleware.Visible: the function must not be nil")
 	}
 	return hide(func(ctx context.Context, _ *mcp.Request) viewer {
-		return viewer{visible: func(kind Kind, name string) bool { return visible(ctx, kind, name) }, refusal: notFound}
+		return viewer{visible: func(kind mcp.Kind, name string) bool { return visible(ctx, kind, name) }, refusal: notFound}
 	})
 }
 
 // notFound returns the error for an item that does not exist.
-func notFound(req *mcp.Request, kind Kind, name string) error {
-	if kind == Resource && req.Method != mcp.MethodComplete {
+func notFound(req *mcp.Request, kind mcp.Kind, name string) error {
+	if kind == mcp.KindResource && req.Method != mcp.MethodComplete {
 		return mcp.NewResourceNotFoundError(name)
 	}
-	return mcp.NewUnknownNameError(string(kind), name)
+	return mcp.NewUnknownNameError(kind, name)
 }
 
 // hide returns middleware that shows each caller only the items visible to its viewer.
@@ -117,9 +107,9 @@ func (hiding) FiltersLists(seam.Key) {}
 // A viewer is the view of one caller, for one request.
 type viewer struct {
 	ctx        context.Context //nolint:containedctx // of the request; filtering stops when it is done
-	visible    func(kind Kind, name string) bool
-	refusal    func(req *mcp.Request, kind Kind, name string) error // of a request for a hidden item
-	sameForAll bool                                                 // every caller has this view
+	visible    func(kind mcp.Kind, name string) bool
+	refusal    func(req *mcp.Request, kind mcp.Kind, name string) error // of a request for a hidden item
+	sameForAll bool                                                     // every caller has this view
 }
 
 // scope returns the cache scope of a filtered result.
@@ -133,28 +123,23 @@ func (v viewer) scope(unfiltered string) string {
 // check rejects a request for a hidden item. Otherwise it returns the request to serve,
 // from which hidden items are removed.
 func (v viewer) check(req *mcp.Request) (*mcp.Request, error) {
-	switch req.Method {
-	case mcp.MethodCallTool:
-		return v.checkName(req, Tool)
-	case mcp.MethodGetPrompt:
-		return v.checkName(req, Prompt)
-	case mcp.MethodReadResource, mcp.MethodSubscribe:
-		if !v.readable(req.Name()) {
-			return nil, v.refusal(req, Resource, req.Name())
+	switch kind := req.Kind(); kind {
+	case mcp.KindTool, mcp.KindPrompt:
+		if !v.visible(kind, req.Name()) {
+			return nil, v.refusal(req, kind, req.Name())
 		}
+	case mcp.KindResource:
+		if !v.readable(req.Name()) {
+			return nil, v.refusal(req, kind, req.Name())
+		}
+	}
+	switch req.Method {
 	case mcp.MethodComplete:
 		return v.checkCompletion(req)
 	case mcp.MethodListen:
 		return v.filterSubscription(req)
 	case skills.MethodGet:
 		return v.checkSkill(req)
-	}
-	return req, nil
-}
-
-func (v viewer) checkName(req *mcp.Request, kind Kind) (*mcp.Request, error) {
-	if !v.visible(kind, req.Name()) {
-		return nil, v.refusal(req, kind, req.Name())
 	}
 	return req, nil
 }
@@ -166,9 +151,9 @@ func (v viewer) checkCompletion(req *mcp.Request) (*mcp.Request, error) {
 	if err := req.Decode(&p); err != nil {
 		return nil, err
 	}
-	kind, name := Prompt, p.Ref.Name
+	kind, name := mcp.KindPrompt, p.Ref.Name
 	if p.Ref.Type == refResource {
-		kind, name = Resource, uritemplate.NormalPattern(p.Ref.URI)
+		kind, name = mcp.KindResource, uritemplate.NormalPattern(p.Ref.URI)
 	}
 	if !v.visible(kind, name) {
 		return nil, v.refusal(req, kind, name)
@@ -208,12 +193,12 @@ func (v viewer) filter(req *mcp.Request, res mcp.Result) mcp.Result {
 	switch r := res.(type) {
 	case *mcp.ListToolsResult:
 		c := *r
-		c.Tools = keepVisible(v.ctx, r.Tools, func(t *mcp.Tool) bool { return v.visible(Tool, t.Name) })
+		c.Tools = keepVisible(v.ctx, r.Tools, func(t *mcp.Tool) bool { return v.visible(mcp.KindTool, t.Name) })
 		c.CacheScope = v.scope(r.CacheScope)
 		return &c
 	case *mcp.ListPromptsResult:
 		c := *r
-		c.Prompts = keepVisible(v.ctx, r.Prompts, func(p *mcp.Prompt) bool { return v.visible(Prompt, p.Name) })
+		c.Prompts = keepVisible(v.ctx, r.Prompts, func(p *mcp.Prompt) bool { return v.visible(mcp.KindPrompt, p.Name) })
 		c.CacheScope = v.scope(r.CacheScope)
 		return &c
 	case *mcp.ListResourcesResult:
@@ -224,7 +209,7 @@ func (v viewer) filter(req *mcp.Request, res mcp.Result) mcp.Result {
 	case *mcp.ListResourceTemplatesResult:
 		c := *r
 		c.ResourceTemplates = keepVisible(v.ctx, r.ResourceTemplates, func(t *mcp.ResourceTemplate) bool {
-			return v.visible(Resource, uritemplate.NormalPattern(t.URITemplate))
+			return v.visible(mcp.KindResource, uritemplate.NormalPattern(t.URITemplate))
 		})
 		c.CacheScope = v.scope(r.CacheScope)
 		return &c
@@ -301,7 +286,7 @@ func (v viewer) readable(uri string) bool {
 		return false
 	}
 	for _, form := range forms[:n] {
-		if !v.visible(Resource, form) {
+		if !v.visible(mcp.KindResource, form) {
 			return false
 		}
 	}

@@ -18,7 +18,7 @@ func (v viewer) checkSkill(req *mcp.Request) (*mcp.Request, error) {
 		return nil, err
 	}
 	if !v.readable(p.URI) {
-		return nil, v.refusal(req, Resource, p.URI)
+		return nil, v.refusal(req, mcp.KindResource, p.URI)
 	}
 	return req, nil
 }
@@ -78,7 +78,7 @@ func (v viewer) filterDirectory(req *mcp.Request, r *skills.ReadDirectoryResult)
 		return nil, err
 	}
 	if len(c.Resources) == 0 && len(r.Resources) > 0 && r.NextCursor == nil && p.Cursor == nil {
-		return nil, v.refusal(req, Resource, p.URI)
+		return nil, v.refusal(req, mcp.KindResource, p.URI)
 	}
 	return &c, nil
 }

@@ -20,7 +20,7 @@ import (
 
 // withSkills returns a server with two skills, one of which is hidden. A file of the other
 // is hidden, too.
-func withSkills(t *testing.T, opts *skills.Options, mw func(isHidden func(kind middleware.Kind, name string) bool) mcp.Middleware) *mcp.Mux {
+func withSkills(t *testing.T, opts *skills.Options, mw func(isHidden func(kind mcp.Kind, name string) bool) mcp.Middleware) *mcp.Mux {
 	catalog, err := skills.New(fstest.MapFS{
 		"refunds/SKILL.md":           {Data: []byte("---\nname: refunds\ndescription: d\n---\n")},
 		"refunds/secret.md":          {Data: []byte("s")},
@@ -32,8 +32,8 @@ func withSkills(t *testing.T, opts *skills.Options, mw func(isHidden func(kind m
 		t.Fatal(err)
 	}
 	mux := mcp.NewMux("skills", "v1.0.0", nil)
-	mux.Use(mw(func(kind middleware.Kind, name string) bool {
-		return kind == middleware.Resource && (strings.HasPrefix(name, "skill://hr/") || strings.HasSuffix(name, "/secret.md"))
+	mux.Use(mw(func(kind mcp.Kind, name string) bool {
+		return kind == mcp.KindResource && (strings.HasPrefix(name, "skill://hr/") || strings.HasSuffix(name, "/secret.md"))
 	}))
 	catalog.Register(mux)
 	return mux
@@ -55,23 +55,23 @@ func directory(ctx context.Context, c *mcp.Conn, uri string) (string, error) {
 
 // Items hidden by their URIs are also hidden in the methods of skills.
 func TestVisibleSkills(t *testing.T) {
-	for name, mw := range map[string]func(isHidden func(kind middleware.Kind, name string) bool) mcp.Middleware{
-		"Visible": func(isHidden func(kind middleware.Kind, name string) bool) mcp.Middleware {
-			return middleware.Visible(func(_ context.Context, kind middleware.Kind, name string) bool { return !isHidden(kind, name) })
+	for name, mw := range map[string]func(isHidden func(kind mcp.Kind, name string) bool) mcp.Middleware{
+		"Visible": func(isHidden func(kind mcp.Kind, name string) bool) mcp.Middleware {
+			return middleware.Visible(func(_ context.Context, kind mcp.Kind, name string) bool { return !isHidden(kind, name) })
 		},
-		"RequireScopesFunc": func(isHidden func(kind middleware.Kind, name string) bool) mcp.Middleware {
-			return middleware.RequireScopesFunc(func(kind middleware.Kind, name string) []string {
+		"RequireScopesFunc": func(isHidden func(kind mcp.Kind, name string) bool) mcp.Middleware {
+			return middleware.RequireScopesFunc(func(kind mcp.Kind, name string) []string {
 				if isHidden(kind, name) {
 					return []string{"hr"}
 				}
 				return nil
 			})
 		},
-		"Deny": func(func(kind middleware.Kind, name string) bool) mcp.Middleware {
-			return middleware.Deny(middleware.Resource, "skill://hr/*", "*/secret.md")
+		"Deny": func(func(kind mcp.Kind, name string) bool) mcp.Middleware {
+			return middleware.Deny(mcp.KindResource, "skill://hr/*", "*/secret.md")
 		},
-		"Allow": func(func(kind middleware.Kind, name string) bool) mcp.Middleware {
-			return middleware.Allow(middleware.Resource, "skill://refunds/SKILL.md", "skill://nothing*")
+		"Allow": func(func(kind mcp.Kind, name string) bool) mcp.Middleware {
+			return middleware.Allow(mcp.KindResource, "skill://refunds/SKILL.md", "skill://nothing*")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -121,8 +121,8 @@ func wantSameRefusal(t *testing.T, how string, unknown, hidden error, unknownNam
 // Entries of skills that depend on the caller are marked as private.
 func TestVisibleSkillsArePrivate(t *testing.T) {
 	ttl := int64(1000)
-	mux := withSkills(t, &skills.Options{Cache: mcp.Cacheable{TTLMs: &ttl, CacheScope: mcp.CachePublic}}, func(func(middleware.Kind, string) bool) mcp.Middleware {
-		return middleware.Visible(func(context.Context, middleware.Kind, string) bool { return true })
+	mux := withSkills(t, &skills.Options{Cache: mcp.Cacheable{TTLMs: &ttl, CacheScope: mcp.CachePublic}}, func(func(mcp.Kind, string) bool) mcp.Middleware {
+		return middleware.Visible(func(context.Context, mcp.Kind, string) bool { return true })
 	})
 	c := (&mcptest.Client{}).Connect(t, mux)
 	for _, method := range []string{skills.MethodList, skills.MethodGet} {
@@ -142,8 +142,8 @@ func TestVisibleSkillsArePrivate(t *testing.T) {
 
 // The cursor of a page does not reveal a hidden skill or file at the end of the page.
 func TestVisibleSkillsCursors(t *testing.T) {
-	mux := withSkills(t, &skills.Options{PageSize: 1}, func(isHidden func(middleware.Kind, string) bool) mcp.Middleware {
-		return middleware.Visible(func(_ context.Context, kind middleware.Kind, name string) bool { return !isHidden(kind, name) })
+	mux := withSkills(t, &skills.Options{PageSize: 1}, func(isHidden func(mcp.Kind, string) bool) mcp.Middleware {
+		return middleware.Visible(func(_ context.Context, kind mcp.Kind, name string) bool { return !isHidden(kind, name) })
 	})
 	c := (&mcptest.Client{}).Connect(t, mux)
 	for method, params := range map[string]any{
@@ -174,8 +174,8 @@ func TestVisibleSkillsCursors(t *testing.T) {
 // If all files on a page of a directory are hidden, the page is empty, because the
 // directory exists.
 func TestVisibleSkillsPages(t *testing.T) {
-	mux := withSkills(t, &skills.Options{PageSize: 1}, func(func(middleware.Kind, string) bool) mcp.Middleware {
-		return middleware.Deny(middleware.Resource, "*/secret.md")
+	mux := withSkills(t, &skills.Options{PageSize: 1}, func(func(mcp.Kind, string) bool) mcp.Middleware {
+		return middleware.Deny(mcp.KindResource, "*/secret.md")
 	})
 	p := &skills.ReadDirectoryParams{URI: "skill://refunds"}
 	for range 10 {
@@ -197,11 +197,11 @@ func TestVisibleSkillsPages(t *testing.T) {
 // Items hidden on a connection to a server with skills are also hidden in the methods of
 // skills.
 func TestVisibleSkillsOfConnection(t *testing.T) {
-	mux := withSkills(t, nil, func(func(middleware.Kind, string) bool) mcp.Middleware {
+	mux := withSkills(t, nil, func(func(mcp.Kind, string) bool) mcp.Middleware {
 		return func(next mcp.Handler) mcp.Handler { return next }
 	})
 	distant := (&mcptest.Client{}).Connect(t, mux)
-	shown := middleware.Deny(middleware.Resource, "skill://hr/*", "*/secret.md")(distant)
+	shown := middleware.Deny(mcp.KindResource, "skill://hr/*", "*/secret.md")(distant)
 	for method, params := range map[string]any{
 		skills.MethodList:          &mcp.ListParams{},
 		skills.MethodGet:           &skills.GetParams{URI: "skill://refunds/SKILL.md"},

@@ -20,7 +20,7 @@ import (
 // hiding returns a server with items that only admins can see.
 func hiding() *mcp.Mux {
 	mux := mcp.NewMux("hiding", "v1", &mcp.MuxOptions{ListCache: mcp.CacheFor(0, mcp.CachePublic)})
-	mux.Use(middleware.Visible(func(ctx context.Context, _ middleware.Kind, name string) bool {
+	mux.Use(middleware.Visible(func(ctx context.Context, _ mcp.Kind, name string) bool {
 		p := mcp.PrincipalFromContext(ctx)
 		return !strings.Contains(name, "admin") || p != nil && p.Subject == "root"
 	}))
@@ -92,7 +92,7 @@ func TestVisibleListen(t *testing.T) {
 
 func ExampleVisible() {
 	mux := mcp.NewMux("server", "v1.0.0", nil)
-	mux.Use(middleware.Visible(func(ctx context.Context, _ middleware.Kind, name string) bool {
+	mux.Use(middleware.Visible(func(ctx context.Context, _ mcp.Kind, name string) bool {
 		return !strings.HasPrefix(name, "admin_") || mcp.PrincipalFromContext(ctx).HasScope("admin")
 	}))
 	mux.Tool("admin_reset", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "", nil }, nil))
@@ -112,7 +112,7 @@ func ExampleVisible() {
 // hidden from everyone but root. All results may be cached for everyone.
 func tree() *mcp.Mux {
 	mux := mcp.NewMux("tree", "v1", &mcp.MuxOptions{Logger: quiet().Logger, ListCache: mcp.CacheFor(time.Minute, mcp.CachePublic)})
-	mux.Use(middleware.Visible(func(ctx context.Context, _ middleware.Kind, name string) bool {
+	mux.Use(middleware.Visible(func(ctx context.Context, _ mcp.Kind, name string) bool {
 		p := mcp.PrincipalFromContext(ctx)
 		return !strings.Contains(name, "secret") || p != nil && p.Subject == "root"
 	}))
@@ -145,7 +145,7 @@ func asSubject(name string) *mcptest.Client {
 // Visible makes the results of reads private: a shared cache would serve them to callers
 // from which they are hidden.
 func TestFindingS16VisibleIsPrivate(t *testing.T) {
-	for _, h := range []mcp.Handler{tree(), middleware.Visible(func(context.Context, middleware.Kind, string) bool { return true })(tree())} {
+	for _, h := range []mcp.Handler{tree(), middleware.Visible(func(context.Context, mcp.Kind, string) bool { return true })(tree())} {
 		for method, params := range map[string]any{
 			mcp.MethodReadResource: &mcp.ReadResourceParams{URI: "tree:///docs/secret"}, mcp.MethodListTools: nil,
 			mcp.MethodListPrompts: nil, mcp.MethodListResources: nil, mcp.MethodListResourceTemplates: nil,
@@ -231,7 +231,7 @@ func TestFindingS18VisibleCompletion(t *testing.T) {
 
 // The total is removed, because it includes hidden values.
 func TestFindingS18VisibleCompletionTotal(t *testing.T) {
-	h := middleware.Visible(func(_ context.Context, _ middleware.Kind, name string) bool { return name != "a:7" })(mcp.HandlerFunc(
+	h := middleware.Visible(func(_ context.Context, _ mcp.Kind, name string) bool { return name != "a:7" })(mcp.HandlerFunc(
 		func(context.Context, *mcp.Request) (mcp.Result, error) {
 			total := 120
 			return &mcp.CompleteResult{Completion: mcp.Completion{Values: []string{"6", "7"}, Total: &total, HasMore: true}}, nil
@@ -284,7 +284,7 @@ func updatesUntil(t *testing.T, changes <-chan mcp.Change, last string) []string
 // The function passed to Visible may log, even about the subscription that it filters.
 func TestFindingCM18VisibleLogs(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
-	mux.Use(middleware.Visible(func(ctx context.Context, _ middleware.Kind, name string) bool {
+	mux.Use(middleware.Visible(func(ctx context.Context, _ mcp.Kind, name string) bool {
 		_ = mcp.RequestFromContext(ctx).Notify(ctx, mcp.NotificationMessage, map[string]any{"level": "info", "data": name})
 		return !strings.Contains(name, "secret")
 	}))
@@ -316,7 +316,7 @@ func TestFindingS18VisibleContents(t *testing.T) {
 func TestFindingS18VisibleSpelling(t *testing.T) {
 	const hidden = "tree:///hr/b/secret-\u00df.txt"
 	mux := mcp.NewMux("m", "v1", quiet())
-	mux.Use(middleware.Visible(func(_ context.Context, _ middleware.Kind, name string) bool {
+	mux.Use(middleware.Visible(func(_ context.Context, _ mcp.Kind, name string) bool {
 		return !strings.HasPrefix(name, "tree:///hr/b/secret-%C3%9F")
 	}))
 	mux.Resource("tree:///{dir}/{+path}", files{})
@@ -344,7 +344,7 @@ func TestFindingS18VisibleSpelling(t *testing.T) {
 
 // The same holds for spellings used by a mounted server.
 func TestFindingS18VisibleSpellingOfServers(t *testing.T) {
-	hide := middleware.Visible(func(_ context.Context, _ middleware.Kind, name string) bool { return !strings.Contains(name, "secret") })
+	hide := middleware.Visible(func(_ context.Context, _ mcp.Kind, name string) bool { return !strings.Contains(name, "secret") })
 	list := &mcp.ListResourcesResult{Resources: []*mcp.Resource{{URI: "a:open"}, {URI: "a:%73ecret"}, nil}}
 	res, err := hide(&server{res: list}).ServeMCP(t.Context(), mcptest.NewRequest(mcp.MethodListResources, nil))
 	if got, ok := res.(*mcp.ListResourcesResult); !ok || len(got.Resources) != 1 || got.Resources[0].URI != "a:open" {
@@ -360,7 +360,7 @@ func TestFindingS18VisibleSpellingOfServers(t *testing.T) {
 // Every method that reaches the middleware of a registration fails as if the item did not
 // exist, or with an error about the missing scope.
 func TestFindingS6MethodsOfRegistrations(t *testing.T) {
-	hide := middleware.Visible(func(_ context.Context, _ middleware.Kind, name string) bool { return !strings.Contains(name, "secret") })
+	hide := middleware.Visible(func(_ context.Context, _ mcp.Kind, name string) bool { return !strings.Contains(name, "secret") })
 	guard := middleware.RequireScopes("admin")
 	requests := []*mcp.Request{
 		mcptest.NewRequest(mcp.MethodCallTool, &mcp.CallToolParams{Name: "secret"}),
@@ -399,7 +399,7 @@ func TestVisibleSpellings(t *testing.T) {
 	} {
 		mux := mcp.NewMux("m", "v1", quiet())
 		seen := map[string]bool{}
-		mux.Use(middleware.Visible(func(_ context.Context, _ middleware.Kind, name string) bool {
+		mux.Use(middleware.Visible(func(_ context.Context, _ mcp.Kind, name string) bool {
 			seen[name] = true
 			return true
 		}))
@@ -415,9 +415,9 @@ func TestVisibleSpellings(t *testing.T) {
 // there, and says where it can.
 func TestFindingR27HidingOneRegistration(t *testing.T) {
 	for name, hides := range map[string]mcp.Middleware{
-		"Visible": middleware.Visible(func(context.Context, middleware.Kind, string) bool { return false }),
-		"Allow":   middleware.Allow(middleware.Tool, "a"),
-		"Deny":    middleware.Deny(middleware.Tool, "a"),
+		"Visible": middleware.Visible(func(context.Context, mcp.Kind, string) bool { return false }),
+		"Allow":   middleware.Allow(mcp.KindTool, "a"),
+		"Deny":    middleware.Deny(mcp.KindTool, "a"),
 	} {
 		registrations := map[string]func(*mcp.Mux){
 			"tool": func(m *mcp.Mux) { m.Tool("t", says("")) },
@@ -454,7 +454,7 @@ func TestLongURIsPassByNoPolicy(t *testing.T) {
 	inner := mcp.NewMux("inner", "v1", quiet())
 	inner.Resource("kbinfo://hr/{id}{?q}", mcp.ResourceFunc(func(context.Context, map[string]string) (string, error) { return "read", nil }, nil))
 	mux := mcp.NewMux("outer", "v1", quiet())
-	mux.Use(middleware.Deny(middleware.Resource, "mount:in_:kbinfo://hr/*"))
+	mux.Use(middleware.Deny(mcp.KindResource, "mount:in_:kbinfo://hr/*"))
 	mux.Mount("in_", inner)
 	conn := mcptest.Connect(t, mux)
 	const begin, longest = "KBINFO://hr/7?q=", 8 << 10
@@ -483,8 +483,8 @@ func TestParsedURIsPassByNoPolicy(t *testing.T) {
 		return err == nil
 	}
 	const file, kb, web = "file:///", "kbinfo://x/", "https://a.example/"
-	denying := newConn(middleware.Deny(middleware.Resource, "*:"+file+"hr/*", "*:"+kb+"hr/*", "*:"+web+"hr/*"))
-	allowing := newConn(middleware.Allow(middleware.Resource, "*:"+file+"pub/*", "*:"+kb+"pub/*", "*:"+web+"pub/*"))
+	denying := newConn(middleware.Deny(mcp.KindResource, "*:"+file+"hr/*", "*:"+kb+"hr/*", "*:"+web+"hr/*"))
+	allowing := newConn(middleware.Allow(mcp.KindResource, "*:"+file+"pub/*", "*:"+kb+"pub/*", "*:"+web+"pub/*"))
 	for _, uri := range []string{
 		file + "pub/../hr/1", file + "pub/..\\hr/1", file + "pub/.\t./hr/1", file + "/../hr/1", "file:/hr/1", "file:hr/1", "file:../hr/1", "file:\\\\\\hr\\1", "FILE:\\/\t/hr/1",
 		"file://localhost/hr/1", "file://LOCALHOST/hr/1", "file://loc%61lhost/hr/1", "file://\uff4cocalhost/hr/1",

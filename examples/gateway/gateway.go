@@ -59,8 +59,8 @@ func (g *gateway) mount(ctx context.Context, client *mcp.Client, server upstream
 	logger := g.logger.With("prefix", server.prefix)
 	up := client.Maintain(ctx, server.transport, &mcp.UpstreamOptions{Logger: logger, MaxDowntime: -1})
 	g.mounted = append(g.mounted, up)
-	g.mux.Mount(server.prefix, middleware.Visible(func(_ context.Context, kind middleware.Kind, name string) bool {
-		return kind != middleware.Tool || server.hasTool == nil || server.hasTool(name)
+	g.mux.Mount(server.prefix, middleware.Visible(func(_ context.Context, kind mcp.Kind, name string) bool {
+		return kind != mcp.KindTool || server.hasTool == nil || server.hasTool(name)
 	})(up))
 }
 

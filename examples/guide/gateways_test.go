@@ -51,7 +51,7 @@ func TestChooseWhatPasses(t *testing.T) {
 	mux.Use(middleware.Audit(middleware.AuditLog(logger), nil))
 	mux.With(
 		middleware.Rename(map[string]string{"search": "search_issues"}),
-		middleware.Allow(middleware.Tool, "get_*", "search"),
+		middleware.Allow(mcp.KindTool, "get_*", "search"),
 	).Mount("github_", github)
 	conn := mcptest.Connect(t, mux)
 	var names []string

@@ -202,9 +202,9 @@ func TestFindingRM14ToolsOfASession(t *testing.T) {
 		_ = session.Notify(ctx, mcp.NotificationToolsListChanged, nil) // not all clients listen
 		return "The tool edit is available now.", nil
 	}, nil))
-	mux.Use(middleware.Visible(func(ctx context.Context, kind middleware.Kind, name string) bool {
+	mux.Use(middleware.Visible(func(ctx context.Context, kind mcp.Kind, name string) bool {
 		_, ok := unlocked.Load(mcp.SessionFromContext(ctx))
-		return ok || kind != middleware.Tool || name != "edit"
+		return ok || kind != mcp.KindTool || name != "edit"
 	}))
 	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		edit := func() error {

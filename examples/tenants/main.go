@@ -69,13 +69,13 @@ func newMux(logger *slog.Logger) *mcp.Mux {
 
 // paidFor reports whether the caller's plan includes a tool. Other tools do not exist for
 // the caller: they are not listed and cannot be called.
-func paidFor(ctx context.Context, kind middleware.Kind, name string) bool {
+func paidFor(ctx context.Context, kind mcp.Kind, name string) bool {
 	p := mcp.PrincipalFromContext(ctx)
 	if p == nil {
 		return false
 	}
 	plan, _ := p.Claims["plan"].(string)
-	return kind != middleware.Tool || plans[plan][name]
+	return kind != mcp.KindTool || plans[plan][name]
 }
 
 // notebooks holds the notes of all tenants. Their owner is always the principal, never an

@@ -68,7 +68,7 @@ func gateways(t *testing.T, server mcp.Handler, version string) map[string]struc
 		mux.Mount("in_", h)
 		return mux
 	}
-	seen := middleware.Visible(func(context.Context, middleware.Kind, string) bool { return true })
+	seen := middleware.Visible(func(context.Context, mcp.Kind, string) bool { return true })
 	return map[string]struct {
 		handler mcp.Handler
 		prefix  string

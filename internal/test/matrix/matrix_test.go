@@ -22,7 +22,7 @@ var things = []string{"open", "hidden", "scoped", "anns"}
 // served returns a server whose handlers return the caller.
 func served() *mcp.Mux {
 	mux := mcp.NewMux("m", "v1", &mcp.MuxOptions{Logger: quiet})
-	mux.Use(middleware.Visible(func(_ context.Context, _ middleware.Kind, name string) bool {
+	mux.Use(middleware.Visible(func(_ context.Context, _ mcp.Kind, name string) bool {
 		return !strings.Contains(name, "hidden")
 	}))
 	register(mux, "open", nil)

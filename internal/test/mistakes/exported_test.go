@@ -70,7 +70,7 @@ var exportedTypes = []reflect.Type{
 	of[mcpstdio.Options](), of[mcpstdio.StreamOptions](),
 	of[mcptest.Client](), of[mcptest.Fault](), of[mcptest.Notification](), of[mcptest.Path](), of[mcptest.Recorder](),
 	of[middleware.AuditOptions](), of[middleware.AuditRecord](), of[middleware.CacheOptions](), of[middleware.Cache](),
-	of[middleware.KeyFunc](), of[middleware.Kind](), of[middleware.Label](), of[middleware.MetricsOptions](),
+	of[middleware.KeyFunc](), of[mcp.Kind](), of[middleware.Label](), of[middleware.MetricsOptions](),
 	of[middleware.RequestIDOptions](), of[middleware.RetryOptions](), of[middleware.TokenBucketOptions](),
 	of[middleware.TokenBucket](),
 	of[oauth.AuthorizationCode](), of[oauth.AuthorizationServer](), of[oauth.ClientCredentials](), of[oauth.Client](),

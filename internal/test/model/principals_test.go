@@ -15,7 +15,6 @@ import (
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcphttp"
-	"github.com/go-psi/psi/middleware"
 )
 
 // principals are the two callers. Neither may see or affect what belongs to the other.
@@ -35,7 +34,7 @@ func otherThan(p *mcp.Principal) *mcp.Principal {
 func privateTo(p *mcp.Principal) string { return "res://of-" + p.Subject }
 
 // visible reports whether a caller may see an item, on servers and gateways.
-func visible(ctx context.Context, _ middleware.Kind, name string) bool {
+func visible(ctx context.Context, _ mcp.Kind, name string) bool {
 	p := mcp.PrincipalFromContext(ctx) // nil if the caller is a gateway
 	return p == nil || !strings.HasSuffix(name, privateTo(otherThan(p)))
 }

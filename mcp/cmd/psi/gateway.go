@@ -129,7 +129,7 @@ func (g *gateway) handler(ctx context.Context, e *env, c *command, words []strin
 		}
 		handler = g.upstream(ctx, e, "server", t)
 	}
-	return middleware.Visible(func(_ context.Context, _ middleware.Kind, name string) bool {
+	return middleware.Visible(func(_ context.Context, _ mcp.Kind, name string) bool {
 		return !slices.ContainsFunc(g.hidden, func(pattern string) bool {
 			// check has validated the pattern.
 			matches, _ := path.Match(withoutSlashes(pattern), withoutSlashes(name))
@@ -229,8 +229,8 @@ func checkPrefix(s *config.Server, others []*config.Server) error {
 // selected returns middleware that hides the tools of a server that its configuration
 // excludes.
 func selected(s *config.Server) mcp.Middleware {
-	return middleware.Visible(func(_ context.Context, kind middleware.Kind, name string) bool {
-		return kind != middleware.Tool || s.UsesTool(name)
+	return middleware.Visible(func(_ context.Context, kind mcp.Kind, name string) bool {
+		return kind != mcp.KindTool || s.UsesTool(name)
 	})
 }
 
