@@ -44,7 +44,7 @@ func (e *tracedEvents) take() []string {
 // trace returns a trace that records everything except wire events.
 func (e *tracedEvents) trace() *mcptrace.ClientTrace {
 	return &mcptrace.ClientTrace{
-		ProbeSent: func(method string) { e.addf("probe %s", method) },
+		ProbeSent: func(i mcptrace.ProbeInfo) { e.addf("probe %s", i.Method) },
 		EraChosen: func(i mcptrace.EraInfo) { e.addf("era %s: %s", i.Version, i.Reason) },
 		CacheHit:  func(i mcptrace.CacheInfo) { e.addf("cached %s %s", i.Kind, i.Name) },
 		Question:  func(i mcptrace.QuestionInfo) { e.addf("question %s", i.Method) },

@@ -179,7 +179,7 @@ func (b legacyCallbacks) Error(e *transport.Error) error { return fromWire(e) }
 func (b legacyCallbacks) Withdrawn(reason string) error { return &CancelError{Reason: reason} }
 
 func (b legacyCallbacks) ProbeSent(ctx context.Context, method string) {
-	trace(traceOf(ctx).ProbeSent, method)
+	trace(traceOf(ctx).ProbeSent, mcptrace.ProbeInfo{Method: method})
 }
 
 func (b legacyCallbacks) Retrying(ctx context.Context, method string, err error) {

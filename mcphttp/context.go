@@ -27,11 +27,10 @@ func WithPrincipal(r *http.Request, p *mcp.Principal) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), principalKey{}, p))
 }
 
-// PrincipalFromContext returns the caller that [WithPrincipal] stored in the context of
-// an HTTP request, or nil. It is for HTTP handlers; MCP handlers use
-// [mcp.Request.Principal].
-func PrincipalFromContext(ctx context.Context) *mcp.Principal {
-	p, _ := ctx.Value(principalKey{}).(*mcp.Principal)
+// PrincipalOf returns the caller that [WithPrincipal] stored in the context of an HTTP
+// request, or nil. It is for HTTP handlers; MCP handlers use [mcp.PrincipalFromContext].
+func PrincipalOf(r *http.Request) *mcp.Principal {
+	p, _ := r.Context().Value(principalKey{}).(*mcp.Principal)
 	return p
 }
 

@@ -77,7 +77,7 @@ func (p *peers) seal(r *http.Request, to owner, session string, body []byte, isH
 	_ = r.Header.Write(&head) // never fails
 	h := hop{
 		To: to.Process, Time: time.Now(), Digest: sha256.Sum256(body), Help: isHelp, Session: session,
-		Method: r.Method, Target: strings.ToValidUTF8(r.URL.RequestURI(), ""), Host: r.Host, Remote: r.RemoteAddr, Header: head.Bytes(), Principal: principalOf(r),
+		Method: r.Method, Target: strings.ToValidUTF8(r.URL.RequestURI(), ""), Host: r.Host, Remote: r.RemoteAddr, Header: head.Bytes(), Principal: PrincipalOf(r),
 	}
 	_, _ = rand.Read(h.Nonce[:]) // never fails
 	plain, err := strictjson.Marshal(h)

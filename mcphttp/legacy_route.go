@@ -75,7 +75,7 @@ func (h *legacyHandler) route(w http.ResponseWriter, r *http.Request, id string,
 		case err != nil:
 			writeUnavailable(w, mcp.ID{}, err)
 			return nil
-		case rec == nil || !rec.principal().Is(principalOf(r)):
+		case rec == nil || !rec.principal().Is(PrincipalOf(r)):
 			writeUnknown(w)
 			return nil
 		}
@@ -178,7 +178,7 @@ func (ss *sessions) formerHelped(r *http.Request, id string, about help) owner {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	s := ss.byID[id]
-	if s == nil || about.process == "" || about.process != s.former.Process || !s.legacy.Public().Principal().Is(principalOf(r)) {
+	if s == nil || about.process == "" || about.process != s.former.Process || !s.legacy.Public().Principal().Is(PrincipalOf(r)) {
 		return owner{}
 	}
 	return s.former

@@ -98,7 +98,7 @@ func (ss *sessions) open(r *http.Request) (*session, error) {
 func (ss *sessions) addLocked(id string, r *http.Request, state *server.State) *session {
 	s := &session{caller: ss.callers.add(callerOf(r)), kept: sessionEvents{shelf: shelf{limit: maxSessionEvents}}}
 	s.legacy = ss.server.NewSession(server.Details{
-		ID: id, Principal: principalOf(r), QuestionPrefix: ss.questionPrefix(id),
+		ID: id, Principal: PrincipalOf(r), QuestionPrefix: ss.questionPrefix(id),
 		Closed: func() { ss.cleanUp(s) }, Reserve: s.caller.subscribed.reserve,
 	}, state)
 	s.addClientLocked(r)
@@ -119,7 +119,7 @@ func (ss *sessions) findLocal(r *http.Request, id string) *session {
 
 func (ss *sessions) findLocalLocked(r *http.Request, id string) *session {
 	s := ss.byID[id]
-	if s == nil || !s.legacy.Public().Principal().Is(principalOf(r)) {
+	if s == nil || !s.legacy.Public().Principal().Is(PrincipalOf(r)) {
 		return nil
 	}
 	s.addClientLocked(r)
@@ -288,7 +288,7 @@ func (ss *sessions) endListeners() {
 type callerKey struct{ principal, address string }
 
 func callerOf(r *http.Request) callerKey {
-	if p := principalOf(r); p != nil {
+	if p := PrincipalOf(r); p != nil {
 		return callerKey{principal: p.Key()}
 	}
 	return callerKey{address: networkOf(r.RemoteAddr)}

@@ -86,7 +86,7 @@ func (ss *sessions) isKnown(r *http.Request, id string) (bool, error) {
 		return false, nil
 	}
 	rec, _, err := ss.load(r, id)
-	return rec != nil && rec.principal().Is(principalOf(r)), err
+	return rec != nil && rec.principal().Is(PrincipalOf(r)), err
 }
 
 // adopt makes this process the owner of a session, whose owner is gone, and returns the

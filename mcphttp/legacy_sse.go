@@ -198,7 +198,7 @@ func (h *SSEHandler) addSession(id string, r *http.Request, out *eventWriter, ca
 		return nil, nil
 	}
 	c := h.callers.add(key)
-	details := server.Details{ID: id, QuestionPrefix: "psi-" + id[:10], Principal: principalOf(r), Reserve: c.subscribed.reserve}
+	details := server.Details{ID: id, QuestionPrefix: "psi-" + id[:10], Principal: PrincipalOf(r), Reserve: c.subscribed.reserve}
 	s := newSSESession(h.endpoint.Server.NewSession(details, nil), out, cancel)
 	h.sessions[id] = s
 	return s, c
@@ -216,7 +216,7 @@ func (h *SSEHandler) sessionOf(r *http.Request) *sseSession {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	s := h.sessions[r.URL.Query().Get(sessionParam)]
-	if s == nil || !s.legacy.Public().Principal().Is(principalOf(r)) {
+	if s == nil || !s.legacy.Public().Principal().Is(PrincipalOf(r)) {
 		return nil
 	}
 	return s
@@ -229,7 +229,7 @@ func (h *SSEHandler) serveMessage(w http.ResponseWriter, r *http.Request, body [
 		writeError(w, http.StatusNotFound, mcp.Errorf(mcp.CodeInvalidRequest, "the session is unknown or has ended: open a stream by GET"))
 		return
 	}
-	c := h.endpoint.Server.Accept(body, server.Origin{Principal: principalOf(r), Header: r.Header, IsLegacy: true})
+	c := h.endpoint.Server.Accept(body, server.Origin{Principal: PrincipalOf(r), Header: r.Header, IsLegacy: true})
 	switch {
 	case c.IsUnreadable():
 		writeRefusal(w, http.StatusBadRequest, c)

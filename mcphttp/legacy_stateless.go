@@ -30,7 +30,7 @@ func (ss *sessions) transient(r *http.Request, isNew bool) *session {
 	}
 	return &session{
 		caller: new(caller), isTransient: true,
-		legacy: ss.server.NewSession(server.Details{Principal: principalOf(r)}, state),
+		legacy: ss.server.NewSession(server.Details{Principal: PrincipalOf(r)}, state),
 	}
 }
 

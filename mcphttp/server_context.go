@@ -10,7 +10,6 @@ import (
 
 	"github.com/go-psi/psi/internal/header"
 	"github.com/go-psi/psi/internal/server"
-	"github.com/go-psi/psi/mcp"
 )
 
 type (
@@ -68,18 +67,15 @@ func (c *serverContext) Value(key any) any {
 	return c.HTTP.Context().Value(key)
 }
 
-// principalOf returns the caller of r, or nil if unauthenticated.
-func principalOf(r *http.Request) *mcp.Principal { return PrincipalFromContext(r.Context()) }
-
 // originOf returns the origin of the messages that r carries.
 func originOf(r *http.Request) server.Origin {
-	return server.Origin{Principal: principalOf(r), Header: r.Header, InSession: r.Header.Get(header.Session) != ""}
+	return server.Origin{Principal: PrincipalOf(r), Header: r.Header, InSession: r.Header.Get(header.Session) != ""}
 }
 
 // afterExpiry calls f in its own goroutine when the authentication of the caller of r
 // expires, if that time is known. Calling stop prevents it.
 func afterExpiry(r *http.Request, f func()) (stop func() bool) {
-	p := principalOf(r)
+	p := PrincipalOf(r)
 	if p == nil || p.Expiry.IsZero() {
 		return func() bool { return false }
 	}

@@ -47,7 +47,7 @@ func restRoutes(stock *inventory) http.Handler {
 func requireScope(scope string) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if !mcphttp.PrincipalFromContext(r.Context()).HasScope(scope) {
+			if !mcphttp.PrincipalOf(r).HasScope(scope) {
 				http.Error(w, "this needs the scope "+scope, http.StatusForbidden)
 				return
 			}

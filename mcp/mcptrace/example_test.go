@@ -28,7 +28,7 @@ func ExampleWithClientTrace() {
 	})
 
 	ctx := mcptrace.WithClientTrace(context.Background(), &mcptrace.ClientTrace{
-		ProbeSent: func(method string) { fmt.Println("probe:", method) },
+		ProbeSent: func(i mcptrace.ProbeInfo) { fmt.Println("probe:", i.Method) },
 		EraChosen: func(era mcptrace.EraInfo) { fmt.Println("speaks", era.Version) },
 		Question:  func(q mcptrace.QuestionInfo) { fmt.Println("question:", q.Method) },
 		Round:     func(r mcptrace.RoundInfo) { fmt.Println("round", r.Round, "of", r.Name) },

@@ -22,7 +22,7 @@ import (
 type ClientTrace struct {
 	// ProbeSent is called before a server/discover or initialize request is sent to find out
 	// which revision the server speaks.
-	ProbeSent func(method string)
+	ProbeSent func(ProbeInfo)
 	// EraChosen is called when the revision of a connection has been chosen.
 	EraChosen func(EraInfo)
 	// CacheHit is called when a cached value is used instead of sending a request.
@@ -54,6 +54,11 @@ type EraInfo struct {
 	Reason string
 	// Guess reports that the server did not state its revision. A guess is not cached.
 	Guess bool
+}
+
+// ProbeInfo describes a request that finds out which revision a server speaks.
+type ProbeInfo struct {
+	Method string // server/discover or initialize
 }
 
 // CacheInfo describes a cached value.

@@ -75,7 +75,7 @@ type Catalog struct {
 // both. Files and directories whose names begin with a dot are ignored, as are symbolic
 // links. If fsys is an embed.FS or the FS of an [os.Root], no path leads outside it.
 //
-// If some skills are invalid, FS returns the catalog of the others together with an error
+// If some skills are invalid, New returns the catalog of the others together with an error
 // that names each invalid skill: one that has no front matter or no description, that has a
 // name which differs from its directory or is used by another skill, or that has more than
 // [MaxFiles] files or more than [MaxBytes] bytes. A program that wants to serve the others
@@ -109,9 +109,9 @@ func checkPrefix(prefix string) error {
 	return nil
 }
 
-// mustBeMade panics unless the Catalog was created by FS.
+// mustBeMade panics unless the Catalog was created by New.
 func (c *Catalog) mustBeMade() {
-	made.Check(c != nil && c.fsys != nil, "skills: a Catalog", "FS")
+	made.Check(c != nil && c.fsys != nil, "skills: a Catalog", "New")
 }
 
 // Skills returns the entries of the skills, sorted by URI. They must not be modified.
