@@ -76,10 +76,15 @@
 // the schema, which then rejects values that contain it.
 //
 // A type with a method JSONSchemaEnum() []any ([Enumer]) lists its values. A type with
-// JSONSchema() json.RawMessage or JSONSchema() *jsonschema.Schema (invopop's) supplies its
-// whole schema. A type with JSONSchemaExtend(*jsonschema.Schema) edits the inferred schema.
-// The methods are called on a zero value. They are not called for a struct that only
-// inherits them from an embedded field.
+// JSONSchema() json.RawMessage supplies its whole schema. The methods are called on a zero
+// value. They are not called for a struct that only inherits them from an embedded field.
+//
+// For types that were written for github.com/invopop/jsonschema, JSONSchema()
+// *jsonschema.Schema and JSONSchemaExtend(*jsonschema.Schema) of that package work as well.
+// They are no part of the promise of this package: that module has no version 1.
+//
+// The schema that is inferred for a type may improve in a minor version, and so may the texts
+// of problems and findings.
 //
 // # Validation
 //

@@ -86,9 +86,8 @@ func (f Finding) String() string {
 // whole request, and with it every tool of every server.
 //
 // Without profiles, Lint checks [Portable]. The result is sorted by pointer, rule and
-// profile, and is nil if there are no findings. In a schema that [For] infers from Go types
-// alone, Lint never finds anything for Portable. It may find something in what tags and
-// methods add.
+// profile, and is nil if there are no findings. A schema that [For] infers from Go types
+// alone is written to pass Portable; what tags and methods add may not.
 //
 // Two things are accepted because there is no alternative: a reference that makes a
 // schema recursive, and items without a type in a node whose type lists every JSON type,

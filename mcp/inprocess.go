@@ -14,9 +14,9 @@ import (
 )
 
 // InProcess returns a Transport to a handler in this process. It speaks only the newest
-// revision: a client that pins another [ClientOptions].Version cannot connect. Each request
-// is served in its own goroutine. Closing the connection cancels the requests in flight.
-// InProcess panics if h is nil.
+// revision: a client that pins another [ClientOptions].Version cannot connect. Requests are
+// served concurrently. Closing the connection cancels the requests in flight. InProcess panics
+// if h is nil.
 func InProcess(h Handler) transport.Transport {
 	// Package mcp does not import the servers for older revisions; mcpstdio serves a stream
 	// in all of them.

@@ -37,9 +37,8 @@ type mount struct {
 // [Upstream], under a prefix. The prefix includes the separator: with "github_", the tool
 // "search" becomes "github_search". Prompts are renamed in the same way. The URI "notes://a"
 // becomes "mount:github_:notes://a", also in the results of tools and prompts, except for
-// URIs that clients fetch from the web directly. The page "ui://seats" of MCP Apps becomes
-// "ui://mount/github_/seats", also in the metadata of the tools that use the page. Custom
-// methods are not mounted.
+// URIs that clients fetch from the web directly. The URIs of pages of MCP Apps stay URIs of
+// pages, also in the metadata of the tools that use them. Custom methods are not mounted.
 //
 // Mounts are disjoint: Mount panics if one prefix begins with another. All URIs that begin
 // with "mount:github_:" belong to the mount. The mux itself may have tools and prompts whose

@@ -11,7 +11,8 @@ import (
 	"github.com/go-psi/psi/internal/nearest"
 )
 
-// A Tool describes a tool.
+// A Tool describes a tool. A struct that embeds a Tool, or another type of this package that
+// is encoded as JSON, has its MarshalJSON too, and so loses its own fields: give the field a name.
 type Tool struct {
 	Name        string `json:"name"` // set by [Mux.Tool]
 	Title       string `json:"title,omitempty"`

@@ -19,7 +19,7 @@ import (
 
 // A SharedStore keeps tokens and registrations in a [store.Values], for processes that act
 // for the same user. It encrypts the values, and is a [Locker]: only one process at a time
-// refreshes a token. Values expire a year after they were saved. It must be created by
+// refreshes a token. Values expire long after they were saved. It must be created by
 // [NewSharedStore].
 type SharedStore struct {
 	values store.Values

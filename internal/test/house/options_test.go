@@ -17,7 +17,7 @@ import (
 
 // undecided are the structs and fields that are not checked yet.
 var undecided = []string{
-	"mcp.MuxOptions", "mcp.ClientOptions", "mcp.ClientLogOptions", "mcp.UpstreamOptions", "mcphttp.Options", "mcphttp.SessionOptions", "mcpstdio.StreamOptions.MaxRounds",
+	"mcp.MuxOptions", "mcp.ClientOptions", "mcp.ClientLogOptions", "mcp.UpstreamOptions", "mcphttp.SessionOptions.MaxPerCaller", "mcpstdio.StreamOptions.MaxRounds",
 }
 
 // TestOptionsAreShown checks that an example sets each field of an options struct, or that a

@@ -51,8 +51,8 @@ func (s *Store) flush(ctx context.Context) error {
 	return err
 }
 
-// Subscribe receives the messages of a topic; see [store.Topics]. In a cluster it takes a
-// tenth of a second.
+// Subscribe receives the messages of a topic; see [store.Topics]. In a cluster it waits
+// until the other servers know of it.
 func (s *Store) Subscribe(ctx context.Context, topic string) (store.Subscription, error) {
 	if err := s.check(ctx, topic); err != nil {
 		return nil, err
