@@ -27,8 +27,9 @@ func times(few, all int) int {
 // A store is something that keeps what a peer sends.
 type store struct {
 	name string
-	// limit is the most memory that may be kept, in MiB.
-	limit int
+	// limit is the most memory that may be kept, in MiB, and atMost, unless it is 0, with
+	// -bounds.full: what a caller keeps who opens five times as many connections.
+	limit, atMost int
 	// fill sends as much as it can, and returns while all that is kept is still kept. What it
 	// leaves open is closed by functions passed to t.Cleanup.
 	fill func(t *testing.T)
@@ -42,6 +43,9 @@ func TestBounds(t *testing.T) {
 	for who, stores := range map[string][]store{"caller": callerStores, "server": serverStores} {
 		for _, s := range stores {
 			t.Run(who+"/"+s.name, func(t *testing.T) {
+				if s.atMost > 0 {
+					s.limit = times(s.limit, s.atMost)
+				}
 				before := liveMemory()
 				s.fill(t)
 				kept := float64(liveMemory()-before) / (1 << 20)

@@ -27,36 +27,36 @@ import (
 
 // callerStores is what one caller without credentials, or with those of one user, can fill.
 var callerStores = []store{
-	{"capabilities of sessions", 80, func(t *testing.T) {
+	{"capabilities of sessions", 80, 0, func(t *testing.T) {
 		openSessions(t, `"capabilities":{"experimental":{"a":{"b":%q}}},"clientInfo":{"name":"c","version":"v1"}`)
 	}},
-	{"name of the client of sessions", 80, func(t *testing.T) {
+	{"name of the client of sessions", 80, 0, func(t *testing.T) {
 		openSessions(t, `"capabilities":{},"clientInfo":{"name":%q,"version":"v1"}`)
 	}},
-	{"icons of the client of sessions", 80, func(t *testing.T) {
+	{"icons of the client of sessions", 80, 0, func(t *testing.T) {
 		openSessions(t, `"capabilities":{},"clientInfo":{"name":"c","version":"v1","icons":[{"src":%q}]}`)
 	}},
-	{"subscriptions of sessions", 40, subscribeSessions},
-	{"events for resuming", 10, callWithEvents},
-	{"requests of open subscriptions", 16, func(t *testing.T) {
+	{"subscriptions of sessions", 40, 0, subscribeSessions},
+	{"events for resuming", 10, 0, callWithEvents},
+	{"requests of open subscriptions", 16, 0, func(t *testing.T) {
 		for range times(20, 100) {
 			listen(t, listenServer(t), `"notifications":{"toolsListChanged":true},"unknown":`+quote(text(8*mib)))
 		}
 	}},
-	{"meta of open subscriptions", 16, func(t *testing.T) {
+	{"meta of open subscriptions", 16, 0, func(t *testing.T) {
 		for range times(20, 100) {
 			listen(t, listenServer(t), `"notifications":{"toolsListChanged":true}`, `"a/b":`+quote(text(8*mib)))
 		}
 	}},
-	{"URIs of open subscriptions", 16, func(t *testing.T) { listenToURIs(t, listenServer(t), "x:") }},
-	{"URIs of open subscriptions at a mount", 24, func(t *testing.T) {
+	{"URIs of open subscriptions", 16, 5 * 16, func(t *testing.T) { listenToURIs(t, listenServer(t), "x:") }},
+	{"URIs of open subscriptions at a mount", 24, 5 * 24, func(t *testing.T) {
 		outer := newMux()
 		outer.Mount("in_", listenMux())
 		listenToURIs(t, serve(t, outer, nil), "mount:in_:x:")
 	}},
-	{"cached results", 80, fillCache},
-	{"tasks", 40, fillTasks},
-	{"keys of a rate limit", 24, func(t *testing.T) {
+	{"cached results", 80, 0, fillCache},
+	{"tasks", 40, 0, fillTasks},
+	{"keys of a rate limit", 24, 0, func(t *testing.T) {
 		bucket := middleware.NewTokenBucket(60, time.Hour, nil)
 		for range 200_000 {
 			if _, err := bucket.Take(t.Context(), text(kib)); err != nil {
@@ -65,7 +65,7 @@ var callerStores = []store{
 		}
 		keep(t, bucket)
 	}},
-	{"rejected tokens", 4, rejectTokens},
+	{"rejected tokens", 4, 0, rejectTokens},
 }
 
 // keep keeps v alive until the memory has been measured.

@@ -22,11 +22,11 @@ import (
 
 // serverStores is what one hostile server can fill at its client, or at a gateway.
 var serverStores = []store{
-	{"schemas of listed tools", 40, func(t *testing.T) { listSchemas(t, connect(t, hostile(listSchemaPage), mcp.ClientOptions{})) }},
-	{"schemas of listed tools, in an older revision", 40, func(t *testing.T) {
+	{"schemas of listed tools", 40, 0, func(t *testing.T) { listSchemas(t, connect(t, hostile(listSchemaPage), mcp.ClientOptions{})) }},
+	{"schemas of listed tools, in an older revision", 40, 0, func(t *testing.T) {
 		listSchemas(t, connect(t, hostile(listSchemaPage), mcp.ClientOptions{Version: "2025-11-25"}))
 	}},
-	{"schemas of tools listed through a gateway", 72, // two connections: the caller's and the gateway's
+	{"schemas of tools listed through a gateway", 72, 0, // two connections: the caller's and the gateway's
 		func(t *testing.T) {
 			gateway := newMux()
 			gateway.Mount("in_", connect(t, hostile(listSchemaPage), mcp.ClientOptions{}))
@@ -35,16 +35,16 @@ var serverStores = []store{
 			_ = conn.Close()
 			keep(t, gateway)
 		}},
-	{"deep arguments in headers", 40, listDeepHeaders},
-	{"compiled output schemas", 40, func(t *testing.T) { callTools(t, 40, patternSchema) }},
-	{"compiled output schemas with many parts", 40, func(t *testing.T) { callTools(t, 8, partsSchema) }},
-	{"cursors of a list", 40, listCursors},
-	{"notifications for a slow callback", 24, func(t *testing.T) { notifySlowly(t, mcp.LatestVersion) }},
-	{"notifications for a slow callback, in an older revision", 24, func(t *testing.T) { notifySlowly(t, "2025-11-25") }},
-	{"updates for a slow subscriber", 24, func(t *testing.T) { updateSlowly(t, mcp.LatestVersion) }},
-	{"updates for a slow subscriber, in an older revision", 24, func(t *testing.T) { updateSlowly(t, "2025-11-25") }},
-	{"questions while no one answers", 40, askSlowly},
-	{"lines of a gateway's log", 8, logMuch}, // with what two connections remember of the tools
+	{"deep arguments in headers", 40, 0, listDeepHeaders},
+	{"compiled output schemas", 40, 0, func(t *testing.T) { callTools(t, 40, patternSchema) }},
+	{"compiled output schemas with many parts", 40, 0, func(t *testing.T) { callTools(t, 8, partsSchema) }},
+	{"cursors of a list", 40, 0, listCursors},
+	{"notifications for a slow callback", 24, 0, func(t *testing.T) { notifySlowly(t, mcp.LatestVersion) }},
+	{"notifications for a slow callback, in an older revision", 24, 0, func(t *testing.T) { notifySlowly(t, "2025-11-25") }},
+	{"updates for a slow subscriber", 24, 0, func(t *testing.T) { updateSlowly(t, mcp.LatestVersion) }},
+	{"updates for a slow subscriber, in an older revision", 24, 0, func(t *testing.T) { updateSlowly(t, "2025-11-25") }},
+	{"questions while no one answers", 40, 0, askSlowly},
+	{"lines of a gateway's log", 8, 0, logMuch}, // with what two connections remember of the tools
 }
 
 // hostile returns a server whose lists of tools are what list returns.
