@@ -31,6 +31,9 @@ func ElicitURL(ctx context.Context, key, message, url string) error {
 }
 
 // Sample asks the client's model to continue a conversation.
+//
+// Deprecated: the specification has deprecated sampling. Call the API of a model provider instead. It works
+// while a supported revision has sampling.
 func Sample(ctx context.Context, key string, params *CreateMessageParams) (*CreateMessageResult, error) {
 	result := new(CreateMessageResult)
 	if err := Ask(ctx, SampleQuestion(key, params, result)); err != nil {
@@ -40,6 +43,10 @@ func Sample(ctx context.Context, key string, params *CreateMessageParams) (*Crea
 }
 
 // Roots asks the client for its roots, the directories and files that a server may work in.
+//
+// Deprecated: the specification has deprecated roots. Take directories as arguments of tools or as URIs of
+// resources, or from the configuration of the server. It works while a supported revision has
+// roots.
 func Roots(ctx context.Context, key string) ([]Root, error) {
 	var roots []Root
 	err := Ask(ctx, RootsQuestion(key, &roots))
@@ -62,11 +69,18 @@ func ElicitSchemaQuestion(key, message string, schema json.RawMessage, dst *json
 func ElicitURLQuestion(key, message, url string) Question { return &urlQuestion{key, message, url} }
 
 // SampleQuestion returns the question that [Sample] asks. The answer is stored in dst.
+//
+// Deprecated: the specification has deprecated sampling. Call the API of a model provider instead. It works
+// while a supported revision has sampling.
 func SampleQuestion(key string, params *CreateMessageParams, dst *CreateMessageResult) Question {
 	return &samplingQuestion{key, params, dst}
 }
 
 // RootsQuestion returns the question that [Roots] asks. The answer is stored in dst.
+//
+// Deprecated: the specification has deprecated roots. Take directories as arguments of tools or as URIs of
+// resources, or from the configuration of the server. It works while a supported revision has
+// roots.
 func RootsQuestion(key string, dst *[]Root) Question { return &rootsQuestion{key, dst} }
 
 type formQuestion struct {
@@ -257,6 +271,9 @@ const (
 )
 
 // CreateMessageParams are the params of sampling/createMessage.
+//
+// Deprecated: the specification has deprecated sampling. Call the API of a model provider instead. It works
+// while a supported revision has sampling.
 type CreateMessageParams struct {
 	Messages         []*SamplingMessage `json:"messages"`
 	ModelPreferences *ModelPreferences  `json:"modelPreferences,omitzero"`
@@ -273,6 +290,9 @@ type CreateMessageParams struct {
 
 // A SamplingMessage is one message of a conversation. A single block is encoded as an
 // object, which every revision understands.
+//
+// Deprecated: the specification has deprecated sampling. Call the API of a model provider instead. It works
+// while a supported revision has sampling.
 type SamplingMessage struct {
 	Role    Role            `json:"role"`
 	Content SamplingContent `json:"content"`
@@ -314,6 +334,9 @@ type ToolChoice struct {
 }
 
 // CreateMessageResult is the result of sampling/createMessage.
+//
+// Deprecated: the specification has deprecated sampling. Call the API of a model provider instead. It works
+// while a supported revision has sampling.
 type CreateMessageResult struct {
 	ResultBase
 	Role       Role            `json:"role"`

@@ -39,12 +39,19 @@ type ClientOptions struct {
 	// call is then repeated, within MaxRounds and MaxQuestions.
 	Elicit    func(ctx context.Context, c *Conn, p *ElicitParams) (*ElicitResult, error)
 	ElicitURL func(ctx context.Context, c *Conn, p *ElicitParams) (*ElicitResult, error)
-	Sample    func(ctx context.Context, c *Conn, p *CreateMessageParams) (*CreateMessageResult, error)
+	// Sample is like Elicit.
+	//
+	// Deprecated: the specification has deprecated sampling. Servers call the API of a model
+	// provider instead. It works while a supported revision has sampling.
+	Sample func(ctx context.Context, c *Conn, p *CreateMessageParams) (*CreateMessageResult, error)
 	// SampleTools declares that Sample supports tools.
 	SampleTools bool
 	// Roots are the initial roots, with file:// URIs, that a connection returns for
 	// roots/list. [Conn.AddRoots] and [Conn.RemoveRoots] change them. Nil means that the
 	// client does not declare roots.
+	//
+	// Deprecated: the specification has deprecated roots. It works while a supported revision
+	// has them.
 	Roots []Root
 	// Middleware is middleware for the requests that the client's connections send, including
 	// the server/discover of the handshake, outermost first. [Conn.Use] adds middleware to one
@@ -93,11 +100,15 @@ type ClientOptions struct {
 	// 1000; a negative value means no limit.
 	MaxPages int
 
-	// Log is called for log messages without a [WithLog] function, and Notification for
-	// other notifications that belong neither to a call nor to a subscription made with
-	// [Conn.Listen]. Their calls do not overlap. The functions may use the connection.
-	Log          func(ctx context.Context, c *Conn, p *LoggingMessageParams)
+	// Notification is called for notifications that belong neither to a call nor to a
+	// subscription made with [Conn.Listen]. Calls of Notification and Log do not overlap. The
+	// functions may use the connection.
 	Notification func(ctx context.Context, c *Conn, note *Request)
+	// Log is called for log messages without a [WithLog] function.
+	//
+	// Deprecated: the specification has deprecated logging by the protocol. It works while a
+	// supported revision has log messages.
+	Log func(ctx context.Context, c *Conn, p *LoggingMessageParams)
 
 	// LogLevel is the minimum level of the log messages that the server is asked to send.
 	// "" means that it sends none. If a legacy server rejects the level, the client logs a

@@ -324,6 +324,10 @@ func compileForm(p *ElicitParams, opts *jsonschema.Options) (*jsonschema.Schema,
 }
 
 // Roots returns the roots that the connection sends in response to roots/list.
+//
+// Deprecated: the specification has deprecated roots. Take directories as arguments of tools or as URIs of
+// resources, or from the configuration of the server. It works while a supported revision has
+// roots.
 func (c *Conn) Roots() []Root {
 	c.mustBeMade()
 	c.mu.Lock()
@@ -343,6 +347,10 @@ func checkRoots(roots []Root) error {
 
 // AddRoots adds roots, which must have file:// URIs, and replaces existing roots with the
 // same URIs. It notifies a legacy server.
+//
+// Deprecated: the specification has deprecated roots. Take directories as arguments of tools or as URIs of
+// resources, or from the configuration of the server. It works while a supported revision has
+// roots.
 func (c *Conn) AddRoots(ctx context.Context, roots ...Root) error {
 	c.mustBeMade()
 	if err := checkRoots(roots); err != nil {
@@ -357,6 +365,10 @@ func (c *Conn) AddRoots(ctx context.Context, roots ...Root) error {
 }
 
 // RemoveRoots removes roots by URI. It notifies a legacy server.
+//
+// Deprecated: the specification has deprecated roots. Take directories as arguments of tools or as URIs of
+// resources, or from the configuration of the server. It works while a supported revision has
+// roots.
 func (c *Conn) RemoveRoots(ctx context.Context, uris ...string) error {
 	c.mustBeMade()
 	return c.changeRoots(ctx, func() {

@@ -191,6 +191,9 @@ type callLog struct {
 // sends; "" means ClientOptions.LogLevel. A nil fn undoes an earlier WithLog. If several
 // calls to a legacy server are in flight, it may send messages that identify none of them;
 // these are passed to ClientOptions.Log.
+//
+// Deprecated: the specification has deprecated logging by the protocol. Log to standard error or with
+// OpenTelemetry. It works while a supported revision has log messages.
 func WithLog(ctx context.Context, level LoggingLevel, fn func(p *LoggingMessageParams)) context.Context {
 	// A call waits for its own messages. A connection waits for none: ClientOptions.Log may
 	// itself call or close it.

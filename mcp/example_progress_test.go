@@ -6,8 +6,6 @@ package mcp_test
 import (
 	"context"
 	"fmt"
-	"log/slog"
-	"time"
 
 	"github.com/go-psi/psi/mcp"
 )
@@ -65,33 +63,4 @@ func ExampleClientLogger() {
 	// Output:
 	// warning map[line:17 msg:skipped]
 	// done <nil>
-}
-
-// A loop that logs often sends one message a minute.
-func ExampleNewClientLogHandler() {
-	mux := mcp.NewMux("importer", "v1.0.0", nil)
-	mux.Tool("import", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
-		log := slog.New(mcp.NewClientLogHandler(ctx, &mcp.ClientLogOptions{Name: "rows", MinInterval: time.Minute}))
-		for row := range 1000 {
-			log.Info("read", "row", row)
-		}
-		return "done", nil
-	}, nil))
-	ctx := context.Background()
-	logged := make(chan *mcp.LoggingMessageParams, 10)
-	conn, err := mcp.NewClient("host", "v1.0.0", &mcp.ClientOptions{
-		LogLevel: mcp.LoggingLevelInfo,
-		Log:      func(_ context.Context, _ *mcp.Conn, p *mcp.LoggingMessageParams) { logged <- p },
-	}).Connect(ctx, mcp.InProcess(mux))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer conn.Close()
-	fmt.Println(mcp.Call[string](ctx, conn, "import", nil))
-	p := <-logged
-	fmt.Println(p.Logger, p.Data, len(logged), "more")
-	// Output:
-	// done <nil>
-	// rows map[msg:read row:0] 0 more
 }

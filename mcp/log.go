@@ -18,6 +18,9 @@ import (
 )
 
 // A LoggingLevel is the severity of a log message (RFC 5424).
+//
+// Deprecated: the specification has deprecated logging by the protocol. Log to standard error or with
+// OpenTelemetry. It works while a supported revision has log messages.
 type LoggingLevel string
 
 // The logging levels, in ascending order.
@@ -97,42 +100,24 @@ func loggingLevelOf(level slog.Level) LoggingLevel {
 	return name
 }
 
-// ClientLogOptions configure [NewClientLogHandler]. Nil means the zero ClientLogOptions.
-type ClientLogOptions struct {
-	// Name is the name of the logger, shown to the client.
-	Name string
-	// MinInterval is the minimum time between two messages about one request. Messages in
-	// between are dropped and counted, except for messages of level error and above, which
-	// are always sent. Zero means no limit.
-	MinInterval time.Duration
-}
-
 // ClientLogger returns a logger whose messages are sent to the client whose request ctx
-// belongs to, if the client asked for log messages. Do not log secrets with it.
-func ClientLogger(ctx context.Context) *slog.Logger { return slog.New(NewClientLogHandler(ctx, nil)) }
-
-// NewClientLogHandler returns the handler used by [ClientLogger]. Each record is sent as a
+// belongs to, if the client asked for log messages. Each record is sent as a
 // notifications/message whose data is an object with the attributes and, under "msg", the
-// message.
-func NewClientLogHandler(ctx context.Context, opts *ClientLogOptions) slog.Handler {
-	h := &logHandler{req: RequestFromContext(ctx)}
-	if opts != nil {
-		h.opts = *opts
+// message. Do not log secrets with it.
+//
+// Deprecated: the specification has deprecated logging by the protocol. Log to standard error
+// or with OpenTelemetry, and tell the user of progress with [Progress]. ClientLogger works while
+// a supported revision has log messages.
+func ClientLogger(ctx context.Context) *slog.Logger {
+	req := RequestFromContext(ctx)
+	if req == nil {
+		return slog.New(slog.DiscardHandler)
 	}
-	if h.req == nil {
-		return slog.DiscardHandler
-	}
-	return h
-}
-
-type logState struct {
-	last    time.Time
-	dropped int
+	return slog.New(&logHandler{req: req})
 }
 
 type logHandler struct {
 	req    *Request
-	opts   ClientLogOptions
 	groups []string
 	attrs  []scopedAttr
 }
@@ -183,16 +168,7 @@ func (h *logHandler) send(ctx context.Context, level slog.Level, data map[string
 	c := h.req.sharedCall()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := time.Now()
-	if level < slog.LevelError && now.Sub(c.logs.last) < h.opts.MinInterval {
-		c.logs.dropped++
-		return nil
-	}
-	if c.logs.dropped > 0 {
-		data["dropped"] = c.logs.dropped
-	}
-	c.logs = logState{last: now}
-	params := &LoggingMessageParams{Level: loggingLevelOf(level), Logger: h.opts.Name, Data: data}
+	params := &LoggingMessageParams{Level: loggingLevelOf(level), Data: data}
 	h.req.addProgressToken(params)
 	raw, err := marshal(params)
 	if err != nil {

@@ -16,7 +16,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/go-psi/psi/mcp"
@@ -87,7 +86,7 @@ func TestProgressToken(t *testing.T) {
 func TestLogLevels(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("log", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
-		log := slog.New(mcp.NewClientLogHandler(ctx, &mcp.ClientLogOptions{Name: "db"}))
+		log := mcp.ClientLogger(ctx)
 		for _, level := range []slog.Level{
 			slog.LevelDebug, slog.LevelInfo, mcp.LevelNotice, slog.LevelWarn,
 			slog.LevelError, mcp.LevelCritical, mcp.LevelAlert, mcp.LevelEmergency,
@@ -107,9 +106,7 @@ func TestLogLevels(t *testing.T) {
 			mustCall(t, c, "log", "")
 			var got []string
 			for len(got) == 0 || got[len(got)-1] != "emergency" {
-				if p := <-logged; p.Logger == "db" {
-					got = append(got, string(p.Level))
-				}
+				got = append(got, string((<-logged).Level))
 			}
 			if !slices.Equal(got, all[i:]) {
 				t.Errorf("from %s on: got %q", level, got)
@@ -254,44 +251,6 @@ func TestUnencodable(t *testing.T) {
 		_, err = c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "file:///resource"})
 		if mcp.CodeOf(err) != mcp.CodeInternalError || !strings.Contains(err.Error(), "the resource could not be encoded") {
 			t.Errorf("a resource: %v", err)
-		}
-	})
-}
-
-// MinInterval limits how often messages are sent, except for errors. Dropped messages are
-// counted.
-func TestLogMinInterval(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		mux := mcp.NewMux("m", "v1", quiet())
-		mux.Tool("log", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
-			log := slog.New(mcp.NewClientLogHandler(ctx, &mcp.ClientLogOptions{MinInterval: time.Second}))
-			for range 5 {
-				log.Info("tick")
-			}
-			log.Error("tock")
-			<-time.After(time.Second)
-			log.Info("tick")
-			return "", nil
-		}, nil))
-		_, rec, err := mcptest.Do(t, mux, (&mcptest.Client{Options: mcp.ClientOptions{LogLevel: mcp.LoggingLevelInfo}}).NewRequest(mcp.MethodCallTool, tool("log", "")))
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got []string
-		for _, n := range rec.Notifications() {
-			var p struct {
-				Data struct {
-					Msg     string `json:"msg"`
-					Dropped int    `json:"dropped"`
-				} `json:"data"`
-			}
-			if err := n.Decode(&p); err != nil {
-				t.Fatal(err)
-			}
-			got = append(got, p.Data.Msg+strings.Repeat("-", p.Data.Dropped))
-		}
-		if want := []string{"tick", "tock----", "tick"}; !slices.Equal(got, want) {
-			t.Errorf("got %q, want %q", got, want)
 		}
 	})
 }

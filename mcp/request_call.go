@@ -41,7 +41,6 @@ type call struct {
 	changes  bool            // the request is a subscription: only changes are sent
 	keep     notificationFilter
 	progress progressState
-	logs     logState
 }
 
 // detached returns the call of a new request made on behalf of the request of c. The mark

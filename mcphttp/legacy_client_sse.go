@@ -21,6 +21,9 @@ import (
 // which the server sends all its messages, and posts messages to the URL in the first
 // event, which must have the same origin. A connection ends with its stream. The options
 // may be nil.
+//
+// Deprecated: HTTP+SSE is the transport of revision 2024-11-05, which the specification has
+// replaced: use [NewTransport]. It works while that revision is supported.
 func NewSSETransport(url string, opts *TransportOptions) transport.Transport {
 	return &httpTransport{url, opts.withDefaults(), func(ctx context.Context, p *peer, receive transport.Receiver) (transport.Conn, error) {
 		w, err := openSSEWire(ctx, wire{newClientConn(ctx, receive), p})

@@ -37,6 +37,9 @@ type SSEHandler struct {
 // NewSSEHandler returns an SSEHandler that serves h. The options may be nil. Options for
 // sessions that outlive a connection have no effect. NewSSEHandler panics in the same cases
 // as [NewHandler].
+//
+// Deprecated: HTTP+SSE is the transport of revision 2024-11-05, which the specification has
+// replaced: use [NewHandler]. It works while that revision is supported.
 func NewSSEHandler(h mcp.Handler, opts *Options) *SSEHandler {
 	mustBeHandler("NewSSEHandler", h)
 	o := opts.withDefaults()

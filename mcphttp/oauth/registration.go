@@ -17,6 +17,9 @@ import (
 
 // A Registration describes the program for dynamic registration with an authorization
 // server (RFC 7591).
+//
+// Deprecated: the specification has deprecated dynamic client registration. Use a client ID metadata
+// document, or a client that is registered by hand. It works while authorization servers offer it.
 type Registration struct {
 	// Name is shown to users. "" means "MCP client".
 	Name string
