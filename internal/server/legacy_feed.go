@@ -50,7 +50,9 @@ func (s *Session) Listen(ctx context.Context, from Origin, out Sender, ready fun
 // feed is one call of [Session.Listen]. The goroutine of that call serves the first request
 // to the handler. When the session's subscriptions change, a new request with its own
 // goroutine replaces the current one. A mutex held until the handler responds was rejected,
-// and one request for each URI, which would exhaust the limit of the caller.
+// and one request for each URI: that would be simpler, because no request would be replaced, but
+// each would keep a goroutine, 11.6 KB instead of 0.12 KB for a URI, and count against the
+// limit of the caller.
 type feed struct {
 	session *Session
 	ctx     context.Context //nolint:containedctx // of Listen
