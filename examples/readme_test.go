@@ -38,7 +38,7 @@ func readmeCode(t *testing.T) []string {
 }
 
 // programs are the files whose text the README shows whole, from the package clause on.
-var programs = []string{"examples/calculator/main.go", "examples/calculator/client/main.go"}
+var programs = []string{"examples/hello/main.go", "examples/calculator/main.go", "examples/calculator/client/main.go"}
 
 // TestReadmePrograms checks that the README begins with a short program, and that it shows
 // programs which can be pasted into a main.go. Their Examples run them.
