@@ -25,15 +25,16 @@ import (
 //	mux.With(middleware.Allow(mcp.KindTool, "get_*", "search")).Mount("github_", conn)
 //
 // Patterns match the names inside the middleware: here, names without the prefix of the
-// mount. Hidden items behave as with [Visible] and cannot be reached by name. Allow panics
-// if kind is invalid, if there are no patterns, or if a pattern is empty.
+// mount. Hidden items behave as with [Visible] and cannot be reached by name. Without patterns,
+// as from an empty list in a configuration, Allow hides all items of the kind. It panics if kind
+// is invalid or a pattern is empty.
 func Allow(kind mcp.Kind, patterns ...string) mcp.Middleware {
 	matches := matchAny("Allow", kind, patterns)
 	return hideFromAll(kind, matches)
 }
 
 // Deny hides from every caller the items of a kind whose names match any of the patterns.
-// It is otherwise like [Allow]. If both are used, an item must pass both.
+// Without patterns, it hides none. It is otherwise like [Allow]. If both are used, an item must pass both.
 func Deny(kind mcp.Kind, patterns ...string) mcp.Middleware {
 	matches := matchAny("Deny", kind, patterns)
 	return hideFromAll(kind, func(name string) bool { return !matches(name) })
@@ -55,8 +56,6 @@ func matchAny(function string, kind mcp.Kind, patterns []string) func(name strin
 	switch {
 	case kind != mcp.KindTool && kind != mcp.KindPrompt && kind != mcp.KindResource:
 		panic(fmt.Sprintf("middleware.%s: the kind is %q; use mcp.KindTool, mcp.KindPrompt or mcp.KindResource", function, kind))
-	case len(patterns) == 0:
-		panic(fmt.Sprintf("middleware.%s: there are no patterns; use * for all", function))
 	case slices.Contains(patterns, ""):
 		panic(fmt.Sprintf("middleware.%s: a pattern is empty; use * for all", function))
 	}

@@ -87,8 +87,27 @@ func TestAllowKeepsCacheScope(t *testing.T) {
 	}
 }
 
+// An empty list in a configuration allows nothing, and denies nothing.
+func TestAllowWithoutPatterns(t *testing.T) {
+	for name, test := range map[string]struct {
+		mw   mcp.Middleware
+		want int
+	}{"Allow": {middleware.Allow(mcp.KindTool), 0}, "Deny": {middleware.Deny(mcp.KindTool), 1}} {
+		mux := mcp.NewMux("m", "v1", nil)
+		mux.Use(test.mw)
+		mux.Tool("a", mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "", nil }, nil))
+		c := mcptest.Connect(t, mux)
+		res, err := c.ListTools(t.Context(), nil)
+		if err != nil || len(res.Tools) != test.want {
+			t.Errorf("%s: got %+v, %v", name, res, err)
+		}
+		if _, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "a"}); (err == nil) != (test.want == 1) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestAllowPanics(t *testing.T) {
-	mustPanic(t, "Allow", func() { middleware.Allow(mcp.KindTool) })
 	mustPanic(t, "Deny", func() { middleware.Deny(mcp.KindTool, "a", "") })
 	mustPanic(t, "Deny", func() { middleware.Deny("tools", "a") })
 }

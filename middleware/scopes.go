@@ -5,6 +5,7 @@ package middleware
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -28,10 +29,16 @@ import (
 // A scope that includes others, such as "notes" for "notes:read", is a matter of the caller,
 // not of RequireScopes: see the field Expand of the Options of package auth.
 //
-// RequireScopes panics if there are no scopes.
+// RequireScopes panics if there are no scopes, or if one cannot be a scope, such as several in
+// one string.
 func RequireScopes(scopes ...string) mcp.Middleware {
 	if len(scopes) == 0 {
 		panic("middleware.RequireScopes: there are no scopes to require")
+	}
+	for _, s := range scopes {
+		if s == "" || strings.ContainsFunc(s, isNotOfScope) {
+			panic(fmt.Sprintf("middleware.RequireScopes: %q is not a scope; pass each scope as a string of its own", s))
+		}
 	}
 	required := slices.Clone(scopes)
 	return func(next mcp.Handler) mcp.Handler {
@@ -42,6 +49,12 @@ func RequireScopes(scopes ...string) mcp.Middleware {
 			return next.ServeMCP(ctx, req)
 		})
 	}
+}
+
+// isNotOfScope reports whether a character cannot be part of a scope (RFC 6749, section 3.3). A
+// comma can be, but is what separates scopes in many configurations, and in no scope.
+func isNotOfScope(c rune) bool {
+	return c <= ' ' || c >= 0x7f || c == '"' || c == '\\' || c == ','
 }
 
 // RequireScopesFunc both protects and hides items. Callers that lack the scopes that

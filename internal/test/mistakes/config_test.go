@@ -32,6 +32,8 @@ var options = []mistake{
 	{"no origin of CORS", panics(func() { mcphttp.CORS() }), []string{"mcphttp: CORS: there are no origins; list the origins"}},
 	{"a short state key", panics(func() { mcp.NewMux("m", "v1", &mcp.MuxOptions{StateKeys: [][]byte{[]byte("short")}}) }),
 		[]string{"mcp: NewMux: MuxOptions.StateKeys", "at least 16"}},
+	{"two scopes in one string", panics(func() { middleware.RequireScopes("a:read a:write") }), []string{`middleware.RequireScopes: "a:read a:write" is not a scope`, "each scope as a string of its own"}},
+	{"scopes with a comma", panics(func() { middleware.RequireScopes("a:read,a:write") }), []string{`"a:read,a:write" is not a scope`}},
 	{"no scopes to require", panics(func() { middleware.RequireScopes() }), []string{"middleware.RequireScopes: there are no scopes to require"}},
 	{"a rate of 0", panics(func() { middleware.NewTokenBucket(0, time.Minute, nil) }), []string{"middleware.NewTokenBucket", "must be positive"}},
 	{"a timeout of 0", panics(func() { middleware.Timeout(0) }), []string{"middleware.Timeout", "must be positive"}},
