@@ -1,5 +1,5 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Package network classifies network addresses by owner: a caller, or this machine.
+// Package network classifies network addresses: by caller, and by who can reach them.
 package network

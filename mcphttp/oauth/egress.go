@@ -21,6 +21,8 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+
+	"github.com/go-psi/psi/internal/network"
 )
 
 const (
@@ -86,7 +88,7 @@ func controlDial(ctx context.Context, _, address string, _ syscall.RawConn) erro
 		return fmt.Errorf("%w: %q is not an address", ErrUnsafeURL, address)
 	case d.proxied, d.anywhere && !d.plain:
 		return nil
-	case d.plain && kindOf(to.Addr()) != loopback:
+	case d.plain && network.KindOf(to.Addr()) != network.Loopback:
 		return fmt.Errorf("%w: %s is not on this machine, and the URL is not https", ErrUnsafeURL, to.Addr())
 	case d.anywhere:
 		return nil

@@ -22,6 +22,7 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 	"github.com/go-psi/psi/mcphttp/auth"
 	"github.com/go-psi/psi/mcphttp/auth/authtest"
+	"github.com/go-psi/psi/mcphttp/authserver"
 	"github.com/go-psi/psi/mcphttp/debug"
 	"github.com/go-psi/psi/mcphttp/oauth"
 	"github.com/go-psi/psi/mcpstdio"
@@ -37,7 +38,7 @@ var exportedTypes = []reflect.Type{
 	of[middleware.SharedBucket](), of[middleware.SharedBucketOptions](),
 	of[auth.DPoPOptions](), of[auth.DPoP](), of[auth.Error](), of[auth.IntrospectionOptions](), of[auth.Introspection](),
 	of[auth.JWTOptions](), of[auth.JWT](), of[auth.KeyHash](), of[auth.KeyOptions](), of[auth.Metadata](), of[auth.Options](),
-	of[auth.VerifierFunc](),
+	of[auth.VerifierFunc](), of[authserver.ConsentPage](), of[authserver.Options](), of[authserver.Provider](), of[authserver.Server](),
 	of[debug.Options](),
 	of[authtest.Claims](), of[authtest.Issuer](), of[authtest.ProofKey](),
 	of[jsonschema.Finding](), of[jsonschema.Options](), of[jsonschema.Problem](), of[jsonschema.Profile](), of[jsonschema.Rule](),
@@ -123,6 +124,7 @@ var exportedFuncs = []any{
 	middleware.NewCache, middleware.NewTokenBucket, middleware.RateLimit, middleware.Recover, middleware.Rename,
 	middleware.RenameFunc, middleware.RequestID, middleware.RequestIDFrom, middleware.RequireScopes,
 	middleware.RequireScopesFunc, middleware.Retry, middleware.Singleflight, middleware.Timeout, middleware.Visible,
+	authserver.Auth0, authserver.Cognito, authserver.Entra, authserver.GitHub, authserver.Google, authserver.Keycloak, authserver.New, authserver.OIDC, authserver.Okta,
 	oauth.NewFileStore, oauth.NewMemoryStore, oauth.NewRedirector, oauth.NewTransport, oauth.OpenBrowser,
 	storetest.Tests,
 	recording.Compare, recording.NewRecorder, recording.NewReplay, recording.Read,

@@ -1,0 +1,166 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package authserver
+
+import (
+	"bytes"
+	"context"
+	"crypto/subtle"
+	_ "embed"
+	"errors"
+	"html/template"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/go-psi/psi/mcp/store"
+)
+
+const consentAge = 90 * 24 * time.Hour
+
+// A ConsentPage is what a template of [Options.Consent] is executed with. All texts but Name
+// are checked; Name is the client's own word for itself.
+type ConsentPage struct {
+	Name     string   // of the client; may be empty
+	Host     string   // of the client's metadata document; empty if nobody vouches for Name
+	Place    string   // where the user will be sent: a host, or a description
+	Resource string   // the URL of the MCP server
+	Scopes   []string // what the client asks for
+
+	Action string // where the form is posted
+	Token  string // the value of the form's field token
+}
+
+//go:embed consent.html
+var consentHTML string
+
+var consentPage = template.Must(template.New("consent").Parse(consentHTML))
+
+//go:embed error.html
+var errorHTML string
+
+var errorTemplate = template.Must(template.New("error").Parse(errorHTML))
+
+// ask shows the page that asks the user. Its token is the whole login, sealed.
+func (s *Server) ask(w http.ResponseWriter, r *http.Request, l *login) {
+	token, err := s.sealed(kindForm, l)
+	if err != nil {
+		s.failurePage(w, r, err)
+		return
+	}
+	s.page(w, http.StatusOK, s.opts.Consent, &ConsentPage{
+		Name: l.Name, Host: l.Host, Place: placeOf(l.Redirect), Resource: s.resource, Scopes: slices.Clone(l.Scopes), Action: "/consent", Token: token,
+	})
+}
+
+// consent receives the user's answer. It counts only from the browser that was asked, and
+// from a page of this origin.
+func (s *Server) consent(w http.ResponseWriter, r *http.Request) {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime)) // not all writers support deadlines
+	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	form, err := formOf(r)
+	l := &login{}
+	switch {
+	case err != nil, http.NewCrossOriginProtection().Check(r) != nil, s.open(kindForm, form.Get("token"), l) != nil, !s.isBrowserOf(r, l):
+		s.errorPage(w, http.StatusForbidden, "This answer does not come from the page that asked. Please go back to your program, and start again. Cookies must be allowed.")
+		return
+	case time.Now().Unix() >= l.Expires:
+		s.errorPage(w, http.StatusBadRequest, "This took too long. Please go back to your program, and start again.")
+		return
+	case form.Get("answer") != "allow":
+		s.sendBack(w, l, &problem{Code: "access_denied", Description: "the user does not agree"})
+		return
+	}
+	l.Asked = true
+	if l.Pending == "" {
+		s.toProvider(w, r, l)
+		return
+	}
+	var who identity
+	if err := s.take(r.Context(), kindPending, l.Pending, &who); err != nil {
+		s.failurePage(w, r, err)
+		return
+	}
+	s.finish(w, r, l, &who)
+}
+
+// consentID is the key of a consent: of a user, to a client, at a redirect URI. The port of
+// a program on the user's machine does not matter.
+func consentID(user string, l *login) string {
+	place := withoutPort(l.Redirect)
+	if place == "" {
+		place = l.Redirect
+	}
+	return user + "\x00" + l.Client + "\x00" + place
+}
+
+// remembers reports whether a user has agreed to all of this before.
+func (s *Server) remembers(ctx context.Context, user string, l *login) bool {
+	var scopes []string
+	if s.get(ctx, kindConsent, consentID(user, l), &scopes) != nil {
+		return false
+	}
+	return !slices.ContainsFunc(l.Scopes, func(scope string) bool { return !slices.Contains(scopes, scope) })
+}
+
+// remember stores a consent. If it fails, the user is asked again.
+func (s *Server) remember(ctx context.Context, user string, l *login) error {
+	id := consentID(user, l)
+	var old []string
+	if err := s.take(ctx, kindConsent, id, &old); err != nil && !gone(err) {
+		return err
+	}
+	err := s.put(ctx, kindConsent, id, union(old, l.Scopes), consentAge)
+	if errors.Is(err, store.ErrConflict) {
+		return nil // another tab was faster
+	}
+	return err
+}
+
+func union(a, b []string) []string {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// pageHeader sets the headers of everything that a browser shows or follows. There is no
+// form-action: browsers apply it to the redirects after the form, to providers and clients.
+func (s *Server) pageHeader(w http.ResponseWriter) {
+	h := w.Header()
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; base-uri 'none'; frame-ancestors 'none'")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Referrer-Policy", "same-origin")
+	h.Set("X-Content-Type-Options", "nosniff")
+}
+
+func (s *Server) page(w http.ResponseWriter, status int, t *template.Template, data any) {
+	var body bytes.Buffer
+	if err := t.Execute(&body, data); err != nil {
+		s.opts.Logger.Error("authserver: the page cannot be shown", "error", err)
+		status = http.StatusInternalServerError
+		body.Reset()
+		body.WriteString("This page cannot be shown.")
+	}
+	s.pageHeader(w)
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(body.Bytes()) // the browser may be gone
+}
+
+// errorPage shows a text of our own.
+func (s *Server) errorPage(w http.ResponseWriter, status int, text string) {
+	s.page(w, status, errorTemplate, text)
+}
+
+// failurePage shows that a login cannot go on.
+func (s *Server) failurePage(w http.ResponseWriter, r *http.Request, err error) {
+	if gone(err) {
+		s.errorPage(w, http.StatusBadRequest, "This login was used already, or took too long. Please go back to your program, and start again.")
+		return
+	}
+	s.errorPage(w, s.problemOf(r, err).status, "The login does not work at the moment. Please try again later.")
+}
+
+func sameText(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }

@@ -1,0 +1,175 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package authserver_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"testing"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcphttp"
+	"github.com/go-psi/psi/mcphttp/authserver"
+	"github.com/go-psi/psi/mcphttp/oauth"
+)
+
+// connect connects psi's own client, whose user has a browser.
+func (w *world) connect(b *browser, opts *oauth.Options) (*mcp.Conn, *oauth.Transport) {
+	w.t.Helper()
+	opts.Grant = &oauth.AuthorizationCode{Redirector: oauth.NewRedirector("http://127.0.0.1:7/cb", func(_ context.Context, to string) (url.Values, error) {
+		if back := b.visit(to); back != nil {
+			return back, nil
+		}
+		return nil, errors.New(b.page)
+	})}
+	rt := oauth.NewTransport(w.url+"/mcp", opts)
+	w.t.Cleanup(func() { _ = rt.Close() })
+	conn, err := mcp.NewClient("host", "v1.0.0", nil).Connect(w.t.Context(), mcphttp.NewTransport(w.url+"/mcp", &mcphttp.TransportOptions{Client: &http.Client{Transport: rt}}))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { _ = conn.Close() })
+	return conn, rt
+}
+
+// psi's client registers, logs in and steps up, with and without a key of its own.
+func TestClient(t *testing.T) {
+	for name, key := range map[string]*oauth.Key{"bearer": nil, "DPoP": {}} {
+		t.Run(name, func(t *testing.T) {
+			w, b := newWorld(t), newBrowser(t)
+			conn, _ := w.connect(b, &oauth.Options{DPoP: key, Scopes: []string{"read"}})
+			if got, err := mcp.Call[string](t.Context(), conn, "me", nil); got != "ada" || err != nil {
+				t.Errorf("%q, %v", got, err)
+			}
+			if got, err := mcp.Call[string](t.Context(), conn, "write", nil); got != "written" || err != nil {
+				t.Errorf("%q, %v", got, err)
+			}
+			if b.asked != 2 {
+				t.Errorf("the user was asked %d times, want once for each scope", b.asked)
+			}
+		})
+	}
+}
+
+// A tool gets the provider's token, refreshed before it expires, and the client never does.
+func TestTokenSource(t *testing.T) {
+	w, b := newWorld(t), newBrowser(t)
+	w.idp.lifetime = 1 // less than the minute by which tokens are refreshed early
+	conn, _ := w.connect(b, &oauth.Options{})
+	for range 3 {
+		if got, err := mcp.Call[string](t.Context(), conn, "upstream", nil); err != nil || len(got) < 20 {
+			t.Errorf("%q, %v", got, err)
+		}
+	}
+	if w.idp.refreshes != 1 {
+		t.Errorf("refreshed %d times, want once", w.idp.refreshes)
+	}
+}
+
+// When the provider withdraws its grant, the client's ends with the next refresh.
+func TestWithdrawnByProvider(t *testing.T) {
+	w := newWorld(t)
+	w.idp.lifetime, w.idp.withdrawn = 1, true
+	id := w.register("app", appURI)
+	_, tokens := w.redeem(id, w.code(id))
+	if status, answer := w.refresh(id, tokens); status != http.StatusBadRequest || answer["error"] != "invalid_grant" {
+		t.Errorf("%d %v", status, answer)
+	}
+}
+
+// A user who has agreed is not asked again for the same, and is for anything else.
+func TestRememberedConsent(t *testing.T) {
+	w, b := newWorld(t), newBrowser(t)
+	id := w.register("app", appURI, appURI+"/2")
+	for i, step := range []struct {
+		link, user string
+		asked      int
+	}{
+		{w.link(id), "ada", 1},
+		{w.link(id), "ada", 1},
+		{w.link(id, "scope", "read write"), "ada", 2},
+		{w.link(id, "redirect_uri", appURI+"/2"), "ada", 3},
+		{w.link(w.register("app", appURI)), "ada", 4},
+		{w.link(id), "bob", 5}, // who has not agreed, in the browser of one who has
+		{w.link(id), "bob", 5},
+	} {
+		w.idp.login(step.user)
+		if back := b.visit(step.link); back.Get("code") == "" || b.asked != step.asked {
+			t.Errorf("step %d: %v, asked %d times, want %d", i, back, b.asked, step.asked)
+		}
+	}
+}
+
+// A client with a metadata document needs no registration.
+func TestDocument(t *testing.T) {
+	w, b := newWorld(t), newBrowser(t)
+	id := "https://client.example/app.json"
+	doc := map[string]any{"client_id": id, "client_name": "App", "redirect_uris": []string{appURI}}
+	w.document(func() map[string]any { return doc })
+	back := b.visit(w.link(id))
+	if status, answer := w.redeem(id, back.Get("code")); status != http.StatusOK || w.status(answer["access_token"]) == http.StatusUnauthorized {
+		t.Errorf("%d %v", status, answer)
+	}
+}
+
+// A provider without ID tokens has user info.
+func TestUserInfo(t *testing.T) {
+	w := newWorld(t, func(o *authserver.Options) {
+		p := authserver.GitHub("psi", "secret")
+		base := o.Provider.Issuer
+		p.AuthURL, p.TokenURL, p.UserInfoURL = base+"/auth", base+"/token", base+"/user"
+		o.Provider = p
+		o.Identify = func(_ context.Context, claims map[string]any) (*mcp.Principal, error) {
+			return &mcp.Principal{Subject: "github:" + claims["sub"].(string), Scopes: []string{"read"}, Claims: map[string]any{"login": claims["login"]}}, nil
+		}
+	})
+	conn, _ := w.connect(newBrowser(t), &oauth.Options{})
+	if got, err := mcp.Call[string](t.Context(), conn, "me", nil); got != "github:4711" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// Keys are replaced one replica after the other: each opens what the other has sealed.
+func TestKeyRotation(t *testing.T) {
+	before, after := bytes.Repeat([]byte("o"), 32), bytes.Repeat([]byte("n"), 32)
+	keys := [][][]byte{{before, after}, {after, before}}
+	w := newWorld(t, func(o *authserver.Options) { o.Keys, keys = keys[0], keys[1:] })
+	id := w.register("app", appURI)
+	_, tokens := w.redeem(id, w.code(id))
+	for range 3 {
+		var status int
+		if status, tokens = w.refresh(id, tokens); status != http.StatusOK || w.status(tokens["access_token"]) == http.StatusUnauthorized {
+			t.Errorf("status %d", status)
+		}
+	}
+}
+
+// Revoking any token of a grant ends it.
+func TestRevoke(t *testing.T) {
+	for _, name := range []string{"access_token", "refresh_token"} {
+		w := newWorld(t)
+		id := w.register("app", appURI)
+		_, tokens := w.redeem(id, w.code(id))
+		other := w.register("other", appURI)
+		for client, want := range map[string]int{other: http.StatusOK, id: http.StatusBadRequest} {
+			if client == id {
+				continue
+			}
+			if status, _ := w.post("/revoke", url.Values{"token": {tokens[name].(string)}, "client_id": {client}}); status != http.StatusOK {
+				t.Errorf("status %d", status)
+			}
+			var status int
+			if status, tokens = w.refresh(id, tokens); status != want {
+				t.Errorf("%s revoked by another client: refresh has status %d, want %d", name, status, want)
+			}
+		}
+		_, _ = w.post("/revoke", url.Values{"token": {tokens[name].(string)}, "client_id": {id}})
+		if status, answer := w.refresh(id, tokens); status != http.StatusBadRequest || answer["error"] != "invalid_grant" {
+			t.Errorf("%s revoked: %d %v", name, status, answer)
+		}
+	}
+}

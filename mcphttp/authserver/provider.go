@@ -1,0 +1,244 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package authserver
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"golang.org/x/oauth2"
+
+	"github.com/go-psi/psi/internal/network"
+	"github.com/go-psi/psi/mcphttp/auth"
+)
+
+const (
+	providerTime  = 10 * time.Second
+	maxProvider   = 1 << 20  // bytes of a response of the provider
+	maxUpstream   = 64 << 10 // bytes of a provider's tokens
+	maxExtraBytes = 4 << 10  // bytes of the claims that Identify adds
+)
+
+// A provider is a client of the identity provider.
+type provider struct {
+	Provider
+	callback string
+
+	mu        sync.Mutex // held during discovery
+	endpoints *endpoints
+}
+
+// endpoints are what was discovered, once.
+type endpoints struct {
+	config *oauth2.Config
+	ids    *auth.JWT // verifies ID tokens; nil without an issuer
+}
+
+func newProvider(p *Provider, callback string) (*provider, error) {
+	c := &provider{Provider: *p, callback: callback}
+	if c.ClientID == "" || c.Issuer == "" && (c.AuthURL == "" || c.TokenURL == "" || c.UserInfoURL == "") {
+		return nil, errors.New("authserver: Options.Provider needs a ClientID, and an Issuer or AuthURL, TokenURL and UserInfoURL")
+	}
+	for _, text := range []string{c.Issuer, c.AuthURL, c.TokenURL, c.UserInfoURL} {
+		if text != "" && !isEndpoint(text) {
+			return nil, errors.New("authserver: Options.Provider: its URLs must be https, or http on this machine")
+		}
+	}
+	if c.Client == nil {
+		c.Client = &http.Client{}
+	}
+	client := *c.Client
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	client.Timeout = cmp.Or(client.Timeout, providerTime)
+	c.Client = &client
+	return c, nil
+}
+
+func isEndpoint(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && u.Host != "" && u.User == nil && u.Fragment == "" && (u.Scheme == "https" || u.Scheme == "http" && network.IsLoopback(u.Hostname()))
+}
+
+// discover returns the provider's endpoints. A failure is not kept.
+func (p *provider) discover(ctx context.Context) (*endpoints, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.endpoints != nil {
+		return p.endpoints, nil
+	}
+	e := &endpoints{config: &oauth2.Config{
+		ClientID: p.ClientID, ClientSecret: p.ClientSecret, RedirectURL: p.callback, Scopes: p.Scopes,
+		Endpoint: oauth2.Endpoint{AuthURL: p.AuthURL, TokenURL: p.TokenURL},
+	}}
+	if p.Issuer != "" {
+		var doc struct {
+			Issuer    string `json:"issuer"`
+			Authorize string `json:"authorization_endpoint"`
+			Token     string `json:"token_endpoint"`
+			Keys      string `json:"jwks_uri"`
+		}
+		if err := p.getJSON(ctx, strings.TrimSuffix(p.Issuer, "/")+"/.well-known/openid-configuration", "", &doc); err != nil {
+			return nil, err
+		}
+		if doc.Issuer != p.Issuer || !isEndpoint(doc.Authorize) || !isEndpoint(doc.Token) || !isEndpoint(doc.Keys) {
+			return nil, fmt.Errorf("authserver: the metadata of the provider %q has another issuer, %.200q, or lacks a URL", p.Issuer, doc.Issuer)
+		}
+		e.config.Endpoint.AuthURL, e.config.Endpoint.TokenURL = cmp.Or(p.AuthURL, doc.Authorize), cmp.Or(p.TokenURL, doc.Token)
+		ids, err := auth.NewJWT(p.Issuer, p.ClientID, &auth.JWTOptions{JWKSURL: doc.Keys, Client: p.Client})
+		if err != nil {
+			return nil, err
+		}
+		e.ids = ids
+	}
+	p.endpoints = e
+	return e, nil
+}
+
+// getJSON reads a document of the provider, with a token unless it is "".
+func (p *provider) getJSON(ctx context.Context, from, token string, doc any) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, from, nil)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Accept", "application/json")
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	res, err := p.Client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(http.MaxBytesReader(nil, res.Body, maxProvider))
+	if err != nil {
+		return err
+	}
+	if res.StatusCode != http.StatusOK {
+		return fmt.Errorf("authserver: %q answered with status %d", from, res.StatusCode)
+	}
+	return json.Unmarshal(body, doc)
+}
+
+// toProvider stores a login and sends the browser to the provider. The state is its key.
+func (s *Server) toProvider(w http.ResponseWriter, r *http.Request, l *login) {
+	if !s.limit.allow(r, costLogin) {
+		s.errorPage(w, http.StatusTooManyRequests, "There were too many requests. Please try again in a minute.")
+		return
+	}
+	e, err := s.provider.discover(r.Context())
+	if err != nil {
+		s.failurePage(w, r, err)
+		return
+	}
+	state := newID()
+	l.Nonce, l.Verifier = newID(), oauth2.GenerateVerifier()
+	if err := s.put(r.Context(), kindLogin, state, l, loginAge); err != nil {
+		s.failurePage(w, r, err)
+		return
+	}
+	params := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(l.Verifier)}
+	if e.ids != nil {
+		params = append(params, oauth2.SetAuthURLParam("nonce", l.Nonce))
+	}
+	for name, value := range s.provider.AuthParams {
+		params = append(params, oauth2.SetAuthURLParam(name, value))
+	}
+	s.pageHeader(w)
+	w.Header().Set("Location", e.config.AuthCodeURL(state, params...))
+	w.WriteHeader(http.StatusSeeOther)
+}
+
+// upstream is a provider's token.
+type upstream struct {
+	Access  string    `json:"a"`
+	Type    string    `json:"t,omitzero"`
+	Refresh string    `json:"r,omitzero"`
+	Expiry  time.Time `json:"e,omitzero"`
+}
+
+func (u *upstream) token() *oauth2.Token {
+	return &oauth2.Token{AccessToken: u.Access, TokenType: u.Type, RefreshToken: u.Refresh, Expiry: u.Expiry}
+}
+
+func newUpstream(t *oauth2.Token) (upstream, error) {
+	if len(t.AccessToken)+len(t.RefreshToken) > maxUpstream {
+		return upstream{}, fmt.Errorf("authserver: the provider's tokens are longer than %d bytes", maxUpstream)
+	}
+	return upstream{t.AccessToken, t.TokenType, t.RefreshToken, t.Expiry}, nil
+}
+
+// exchange redeems the provider's code, and returns its token and the claims of its user.
+func (p *provider) exchange(ctx context.Context, code string, l *login) (upstream, map[string]any, error) {
+	e, err := p.discover(ctx)
+	if err != nil {
+		return upstream{}, nil, err
+	}
+	t, err := e.config.Exchange(context.WithValue(ctx, oauth2.HTTPClient, p.Client), code, oauth2.VerifierOption(l.Verifier))
+	if err != nil {
+		return upstream{}, nil, withoutBody(err)
+	}
+	up, err := newUpstream(t)
+	if err != nil {
+		return upstream{}, nil, err
+	}
+	if e.ids == nil {
+		claims, err := p.userInfo(ctx, t)
+		return up, claims, err
+	}
+	raw, _ := t.Extra("id_token").(string)
+	id, err := e.ids.VerifyToken(ctx, raw)
+	if err != nil {
+		return upstream{}, nil, fmt.Errorf("authserver: the provider's ID token: %w", err)
+	}
+	nonce, _ := id.Claims["nonce"].(string)
+	party, ok := id.Claims["azp"].(string)
+	if !sameText(nonce, l.Nonce) || ok && party != p.ClientID {
+		return upstream{}, nil, errors.New("authserver: the provider's ID token is not of this login")
+	}
+	return up, id.Claims, nil
+}
+
+// userInfo returns the claims of a user at a provider without ID tokens.
+func (p *provider) userInfo(ctx context.Context, t *oauth2.Token) (map[string]any, error) {
+	var claims map[string]any
+	if err := p.getJSON(ctx, p.UserInfoURL, t.AccessToken, &claims); err != nil {
+		return nil, err
+	}
+	switch subject := claims[cmp.Or(p.SubjectClaim, "sub")].(type) {
+	case string:
+		claims["sub"] = subject
+	case float64:
+		if subject != math.Trunc(subject) || math.Abs(subject) >= 1<<53 {
+			return nil, errors.New("authserver: the provider's user has an ID that is no integer")
+		}
+		claims["sub"] = strconv.FormatInt(int64(subject), 10)
+	default:
+		return nil, errors.New("authserver: the provider's user has no ID")
+	}
+	return claims, nil
+}
+
+// withoutBody removes what the provider has said from an error that is logged: it may repeat
+// secrets.
+func withoutBody(err error) error {
+	if e, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
+		status := 0
+		if e.Response != nil {
+			status = e.Response.StatusCode
+		}
+		return fmt.Errorf("authserver: the provider refuses: status %d, %.50q", status, e.ErrorCode)
+	}
+	return err
+}

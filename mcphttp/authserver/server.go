@@ -1,0 +1,196 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package authserver
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"html/template"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-psi/psi/internal/made"
+	"github.com/go-psi/psi/internal/network"
+	"github.com/go-psi/psi/internal/seal"
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/store"
+	"github.com/go-psi/psi/mcphttp/auth"
+)
+
+// Options configure a [Server].
+type Options struct {
+	// Provider is the identity provider that authenticates the users. It is required. Its
+	// registered redirect URI must be the path /callback at the origin of the MCP server.
+	Provider *Provider
+	// Scopes are the scopes that clients can get. Others are ignored. Nil means none.
+	Scopes []string
+	// Identify returns the user for the claims of the provider: those of the ID token, or of
+	// the user info if there is no ID token. It decides who may log in, for example by
+	// domain or organization: if it returns an error, the login is denied. The principal
+	// must have a Subject. If its Scopes are not nil, the user gets no others. Its Claims
+	// become claims of the access token, at most 4 KiB of JSON. Nil means that every user of
+	// the provider may log in, and that the provider's subject is the Subject.
+	Identify func(ctx context.Context, claims map[string]any) (*mcp.Principal, error)
+
+	// Values keeps logins and grants. All replicas must share it. Nil means the memory of
+	// this process.
+	Values store.Values
+	// Keys seal and sign; each has at least 32 bytes. The first is used for what is new, the
+	// others for what was made before. All replicas must share them. Nil means a random key
+	// for this process.
+	Keys [][]byte
+
+	// Consent replaces the page that asks the user. It is executed with a [*ConsentPage], and
+	// must contain a form that posts the fields token and answer ("allow" or "deny") to the
+	// page's Action. Scripts are blocked. Nil means a plain page.
+	Consent *template.Template
+	// Egress fetches the metadata documents of clients, from URLs that strangers choose. Nil
+	// means a transport that dials public addresses only and uses no proxy. A custom Egress
+	// must check addresses itself.
+	Egress http.RoundTripper
+	// Logger receives diagnostic messages, without secrets. Nil means slog.Default.
+	Logger *slog.Logger
+}
+
+// A Server is the authorization server of one MCP server. It is an [http.Handler] for the
+// origin of the MCP server, and safe for concurrent use. It must be created by [New].
+//
+// The paths are /register, /authorize, /consent, /callback, /token, /revoke, /jwks, and the
+// well-known paths of metadata. Behind a proxy, wrap it in middleware that sets
+// RemoteAddr to the client's address: limits are per address.
+type Server struct {
+	resource string // the MCP server's URL
+	issuer   string // its origin
+	secure   bool   // https
+	opts     Options
+
+	ring     *seal.Ring
+	signer   *signer
+	provider *provider
+	tokens   *auth.JWT
+	verifier auth.Verifier
+	proofs   *auth.DPoP
+	fetch    *http.Client
+	limit    *limiter
+	mux      *http.ServeMux
+}
+
+// minKey is the minimum length of a key. Signatures are derived from it.
+const minKey = 32
+
+// New returns a Server for an MCP server with the given URL: https, or http on a loopback
+// address, without a query. It does not connect to the provider yet.
+func New(resource string, opts *Options) (*Server, error) {
+	u, err := url.Parse(resource)
+	if err != nil || u.Host == "" || u.User != nil || strings.ContainsAny(resource, "?#") || u.Scheme != "https" && (u.Scheme != "http" || !network.IsLoopback(u.Hostname())) {
+		return nil, errors.New("authserver: the resource must be an https URL, or http on this machine, without user, query and fragment")
+	}
+	if opts == nil || opts.Provider == nil {
+		return nil, errors.New("authserver: Options.Provider is required")
+	}
+	s := &Server{resource: resource, issuer: u.Scheme + "://" + u.Host, secure: u.Scheme == "https", opts: *opts, limit: newLimiter()}
+	if err := s.setDefaults(); err != nil {
+		return nil, err
+	}
+	if s.ring, err = seal.NewRing(s.opts.Keys...); err != nil {
+		return nil, err
+	}
+	if s.provider, err = newProvider(s.opts.Provider, s.issuer+"/callback"); err != nil {
+		return nil, err
+	}
+	if s.signer, err = newSigner(s.opts.Keys); err != nil {
+		return nil, err
+	}
+	if s.tokens, err = auth.NewJWT(s.issuer, resource, &auth.JWTOptions{Keys: s.signer.public, Algorithms: []string{"EdDSA"}}); err != nil {
+		return nil, err
+	}
+	if s.proofs, err = auth.NewDPoP(s.tokens, resource, &auth.DPoPOptions{Replay: s.opts.Values}); err != nil {
+		return nil, err
+	}
+	s.verifier = auth.FirstOf(auth.Bearer(s.tokens), s.proofs)
+	s.fetch = newFetcher(s.opts.Egress)
+	path, err := auth.MetadataPath(resource)
+	if err != nil {
+		return nil, err
+	}
+	s.mux = s.routes(path)
+	return s, nil
+}
+
+func (s *Server) setDefaults() error {
+	o := &s.opts
+	for _, scope := range o.Scopes {
+		if scope == "" || strings.ContainsFunc(scope, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' }) {
+			return fmt.Errorf("authserver: Options.Scopes: %q is not a scope", scope)
+		}
+	}
+	o.Scopes = slices.Clone(o.Scopes)
+	for i, key := range o.Keys {
+		if len(key) < minKey {
+			return fmt.Errorf("authserver: Options.Keys: key %d has %d bytes, want at least %d", i, len(key), minKey)
+		}
+	}
+	if len(o.Keys) == 0 {
+		key := make([]byte, minKey)
+		_, _ = rand.Read(key) // never fails
+		o.Keys = [][]byte{key}
+	}
+	if o.Values == nil {
+		o.Values = store.NewMemory(nil)
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.Consent == nil {
+		o.Consent = consentPage
+	}
+	return nil
+}
+
+// Verifier returns the verifier of the tokens that the server issues, for [auth.Require].
+// Tokens are checked by their signature: an access token remains valid until it expires,
+// within five minutes, although its grant was revoked.
+func (s *Server) Verifier() auth.Verifier {
+	s.mustBeMade()
+	return s.verifier
+}
+
+// Metadata returns the metadata of the MCP server. The Server also serves it.
+func (s *Server) Metadata() *auth.Metadata {
+	s.mustBeMade()
+	return &auth.Metadata{Resource: s.resource, AuthorizationServers: []string{s.issuer}, ScopesSupported: slices.Clone(s.opts.Scopes)}
+}
+
+// ServeHTTP implements [http.Handler].
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mustBeMade()
+	s.mux.ServeHTTP(w, r)
+}
+
+// mustBeMade panics unless the server was created by New.
+func (s *Server) mustBeMade() { made.Check(s != nil && s.signer != nil, "authserver: a Server", "New") }
+
+// bodyTime is how long the body of a request may take to arrive.
+const bodyTime = 10 * time.Second
+
+func (s *Server) routes(metadataPath string) *http.ServeMux {
+	mux := http.NewServeMux()
+	mux.Handle(metadataPath, auth.MetadataHandler(s.Metadata()))
+	for path, body := range s.documents() {
+		mux.Handle(path, body)
+	}
+	mux.HandleFunc("GET /authorize", s.authorize)
+	mux.HandleFunc("POST /consent", s.consent)
+	mux.HandleFunc("GET /callback", s.callback)
+	for path, serve := range map[string]func(*http.Request) (any, error){"/register": s.register, "/token": s.token, "/revoke": s.revoke} {
+		mux.Handle(path, s.api(serve))
+	}
+	return mux
+}

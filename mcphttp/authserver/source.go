@@ -1,0 +1,150 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package authserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/oauth2"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/store"
+)
+
+const (
+	lockAge   = 30 * time.Second // longer than a refresh may take
+	lockPause = 100 * time.Millisecond
+	ahead     = time.Minute // tokens are refreshed so long before they expire
+)
+
+// ErrWithdrawn means that the user's grant has ended: it was revoked or has expired, or the
+// provider no longer refreshes its token. The user must log in again.
+var ErrWithdrawn = errors.New("authserver: the user must log in again")
+
+// TokenSource returns the source of the provider's token of the user who calls, so that a
+// handler can use the provider's API in the user's name. It returns nil if the caller did
+// not log in at this server. The token is refreshed before it expires, by one replica. The
+// context applies to all calls of Token, whose error is [ErrWithdrawn] if there will be no
+// token any more.
+func (s *Server) TokenSource(ctx context.Context) oauth2.TokenSource {
+	s.mustBeMade()
+	p := mcp.PrincipalFromContext(ctx)
+	if p == nil || p.Issuer != s.issuer {
+		return nil
+	}
+	id, _ := p.Claims[claimGrant].(string)
+	if id == "" {
+		return nil
+	}
+	return &source{ctx, s, id}
+}
+
+type source struct {
+	ctx   context.Context
+	s     *Server
+	grant string
+}
+
+// Token implements [oauth2.TokenSource].
+func (t *source) Token() (*oauth2.Token, error) { return t.s.providerToken(t.ctx, t.grant) }
+
+// checkProvider returns an error if the provider has withdrawn a grant. The provider is asked
+// only if its token has expired and can be refreshed.
+func (s *Server) checkProvider(ctx context.Context, id string) error {
+	var g grant
+	if err := s.get(ctx, kindGrant, id, &g); gone(err) {
+		return errGrant
+	} else if err != nil {
+		return err
+	}
+	if isFresh(&g.Upstream) || g.Upstream.Refresh == "" {
+		return nil
+	}
+	if _, err := s.providerToken(ctx, id); errors.Is(err, ErrWithdrawn) {
+		return errGrant
+	} else if err != nil {
+		return err
+	}
+	return nil
+}
+
+func isFresh(u *upstream) bool { return u.Expiry.IsZero() || time.Until(u.Expiry) > ahead }
+
+// providerToken returns the provider's token of a grant. If it has expired, the replica that
+// gets the lock refreshes it, and others wait.
+func (s *Server) providerToken(ctx context.Context, id string) (*oauth2.Token, error) {
+	for {
+		var g grant
+		if err := s.get(ctx, kindGrant, id, &g); gone(err) {
+			return nil, ErrWithdrawn
+		} else if err != nil {
+			return nil, err
+		}
+		if isFresh(&g.Upstream) {
+			return g.Upstream.token(), nil
+		}
+		if g.Upstream.Refresh == "" {
+			return nil, fmt.Errorf("%w: the provider's token has expired, and cannot be refreshed", ErrWithdrawn)
+		}
+		err := s.put(ctx, kindLock, id, true, lockAge)
+		if err == nil {
+			// Once begun, it is finished: the provider may have replaced the refresh token.
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lockAge/2)
+			defer cancel()
+			return s.refreshUpstream(ctx, id)
+		}
+		if !errors.Is(err, store.ErrConflict) {
+			return nil, err
+		}
+		select {
+		case <-time.After(lockPause):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// refreshUpstream refreshes the provider's token of a grant, and releases the lock.
+func (s *Server) refreshUpstream(ctx context.Context, id string) (*oauth2.Token, error) {
+	defer func() { _, _ = s.opts.Values.Take(ctx, s.keyOf(kindLock, id)) }() // it expires otherwise
+	var g grant
+	if err := s.get(ctx, kindGrant, id, &g); gone(err) {
+		return nil, ErrWithdrawn
+	} else if err != nil {
+		return nil, err
+	}
+	if isFresh(&g.Upstream) {
+		return g.Upstream.token(), nil // another replica was faster
+	}
+	e, err := s.provider.discover(ctx)
+	if err != nil {
+		return nil, err
+	}
+	old := &oauth2.Token{RefreshToken: g.Upstream.Refresh}
+	t, err := e.config.TokenSource(context.WithValue(ctx, oauth2.HTTPClient, s.provider.Client), old).Token()
+	if refusal, ok := errors.AsType[*oauth2.RetrieveError](err); ok && refusal.ErrorCode == "invalid_grant" {
+		if err := s.end(ctx, id); !errors.Is(err, errGrant) {
+			return nil, err
+		}
+		return nil, fmt.Errorf("%w: the provider no longer refreshes its token", ErrWithdrawn)
+	}
+	if err != nil {
+		return nil, withoutBody(err)
+	}
+	up, err := newUpstream(t)
+	if err != nil {
+		return nil, err
+	}
+	err = update(ctx, s, kindGrant, id, grantAge, func(v *grant) error {
+		v.Upstream = up
+		return nil
+	})
+	if gone(err) {
+		return nil, ErrWithdrawn
+	}
+	return t, err
+}

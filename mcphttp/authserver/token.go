@@ -1,0 +1,197 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package authserver
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-psi/psi/mcphttp/auth"
+)
+
+const (
+	accessAge = 5 * time.Minute
+	grantAge  = 30 * 24 * time.Hour // since the last refresh
+)
+
+// tokens is the response of the token endpoint.
+type tokens struct {
+	Access  string `json:"access_token"`
+	Type    string `json:"token_type"`
+	Expires int    `json:"expires_in"`
+	Refresh string `json:"refresh_token"`
+	Scope   string `json:"scope"`
+}
+
+// A refreshText is what a refresh token is, sealed. Its text is never the same twice.
+type refreshText struct {
+	Grant string `json:"g"`
+	Count int    `json:"n"`
+}
+
+var errGrant = refuse("invalid_grant", "the code or refresh token is not valid, was used or revoked, or is of another client")
+
+// token exchanges a code, or a refresh token, for tokens.
+func (s *Server) token(r *http.Request) (any, error) {
+	form, err := formOf(r)
+	if err != nil {
+		return nil, err
+	}
+	client, err := s.authenticate(r, form)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.checkResource(form); err != nil {
+		return nil, err
+	}
+	jkt, err := s.proofs.VerifyProof(r)
+	if e, ok := errors.AsType[*auth.Error](err); ok {
+		return nil, &problem{Code: e.Code, Description: e.Description, status: http.StatusBadRequest, header: e.Header}
+	}
+	if err != nil {
+		return nil, err
+	}
+	switch form.Get("grant_type") {
+	case "authorization_code":
+		return s.redeem(r.Context(), form, client, jkt)
+	case "refresh_token":
+		return s.refresh(r.Context(), form, client, jkt)
+	}
+	return nil, refuse("unsupported_grant_type", "only authorization_code and refresh_token are supported")
+}
+
+// redeem exchanges a code. It can be used once, right or wrong; when it comes a second time,
+// somebody has stolen it, and what it was exchanged for is revoked.
+func (s *Server) redeem(ctx context.Context, form url.Values, client, jkt string) (any, error) {
+	var text codeText
+	var c code
+	if s.open(kindCode, form.Get("code"), &text) != nil {
+		return nil, errGrant
+	}
+	err := s.take(ctx, kindCode, form.Get("code"), &c)
+	if gone(err) {
+		return nil, s.end(ctx, text.Grant)
+	}
+	if err != nil {
+		return nil, err
+	}
+	redirect := form.Get("redirect_uri")
+	if c.Client != client || redirect != "" && redirect != c.Redirect || !isVerifier(form.Get("code_verifier"), c.Challenge) || c.JKT != "" && c.JKT != jkt {
+		return nil, s.end(ctx, text.Grant)
+	}
+	var g grant
+	err = update(ctx, s, kindGrant, text.Grant, grantAge, func(v *grant) error {
+		v.JKT, v.Count = jkt, 1
+		g = *v
+		return nil
+	})
+	if gone(err) {
+		return nil, errGrant
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.issue(text.Grant, &g, g.Scopes)
+}
+
+// isVerifier reports whether a code verifier is the one of a challenge (RFC 7636, section 4.6).
+func isVerifier(verifier, challenge string) bool {
+	sum := sha256.Sum256([]byte(verifier))
+	return len(verifier) >= 43 && len(verifier) <= 128 && sameText(base64.RawURLEncoding.EncodeToString(sum[:]), challenge)
+}
+
+// end revokes a grant, and returns the error for who has caused it.
+func (s *Server) end(ctx context.Context, id string) error {
+	var g grant
+	if err := s.take(ctx, kindGrant, id, &g); err != nil && !gone(err) {
+		return err
+	}
+	return errGrant
+}
+
+var errReplay = errors.New("authserver: a refresh token was used twice")
+
+// refresh exchanges a refresh token for the next one. One that was exchanged before was
+// stolen, by the one who sent it first or by the one who sends it now: the grant ends.
+func (s *Server) refresh(ctx context.Context, form url.Values, client, jkt string) (any, error) {
+	var text refreshText
+	if s.open(kindRefresh, form.Get("refresh_token"), &text) != nil {
+		return nil, errGrant
+	}
+	if err := s.checkProvider(ctx, text.Grant); err != nil {
+		return nil, err
+	}
+	var g grant
+	var scopes []string
+	err := update(ctx, s, kindGrant, text.Grant, grantAge, func(v *grant) error {
+		switch {
+		case v.Client != client || v.JKT != jkt:
+			return errGrant
+		case v.Count != text.Count:
+			return errReplay
+		}
+		if scopes = strings.Fields(form.Get("scope")); len(scopes) == 0 {
+			scopes = v.Scopes
+		}
+		for _, scope := range scopes {
+			if !contains(v.Scopes, scope) {
+				return refuse("invalid_scope", "the user has not granted this scope")
+			}
+		}
+		v.Count++
+		g = *v
+		return nil
+	})
+	switch {
+	case errors.Is(err, errReplay):
+		s.opts.Logger.WarnContext(ctx, "authserver: a refresh token was used twice; the grant ends", "subject", g.Subject)
+		return nil, s.end(ctx, text.Grant)
+	case gone(err):
+		return nil, errGrant
+	case err != nil:
+		return nil, err
+	}
+	return s.issue(text.Grant, &g, scopes)
+}
+
+// reserved are the claims that only this server sets.
+var reserved = []string{"iss", "aud", "sub", "client_id", "scope", "scp", "exp", "iat", "nbf", "jti", "cnf", "act", claimGrant}
+
+const claimGrant = "psi_grant"
+
+// issue returns the tokens of a grant.
+func (s *Server) issue(id string, g *grant, scopes []string) (any, error) {
+	now := time.Now()
+	claims := maps.Clone(g.Claims)
+	if claims == nil {
+		claims = map[string]any{}
+	}
+	for _, name := range reserved {
+		delete(claims, name)
+	}
+	maps.Copy(claims, map[string]any{
+		"iss": s.issuer, "aud": s.resource, "sub": g.Subject, "client_id": g.Client, "scope": strings.Join(scopes, " "),
+		"iat": now.Unix(), "exp": now.Add(accessAge).Unix(), "jti": newID(), claimGrant: id,
+	})
+	answer := &tokens{Type: "Bearer", Expires: int(accessAge.Seconds()), Scope: strings.Join(scopes, " ")}
+	if g.JKT != "" {
+		claims["cnf"], answer.Type = map[string]any{"jkt": g.JKT}, "DPoP"
+	}
+	var err error
+	if answer.Access, err = s.signer.sign(claims); err != nil {
+		return nil, err
+	}
+	answer.Refresh, err = s.sealed(kindRefresh, &refreshText{id, g.Count})
+	return answer, err
+}
+
+func contains(list []string, s string) bool { return slices.Contains(list, s) }
