@@ -12,6 +12,7 @@ import (
 	"html/template"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-psi/psi/mcp/store"
@@ -95,10 +96,15 @@ func consentID(user string, l *login) string {
 	return user + "\x00" + l.Client + "\x00" + place
 }
 
+// isProven reports whether a client proves who it is by where it receives its code. Any program
+// on the user's machine can claim to be a client whose ID, its document's URL, is public, and
+// receive a code there. The ID of a registration is a secret of its program.
+func (l *login) isProven() bool { return !isDocument(l.Client) || strings.HasPrefix(l.Redirect, "https://") }
+
 // remembers reports whether a user has agreed to all of this before.
 func (s *Server) remembers(ctx context.Context, user string, l *login) bool {
 	var scopes []string
-	if s.get(ctx, kindConsent, consentID(user, l), &scopes) != nil {
+	if !l.isProven() || s.get(ctx, kindConsent, consentID(user, l), &scopes) != nil {
 		return false
 	}
 	return !slices.ContainsFunc(l.Scopes, func(scope string) bool { return !slices.Contains(scopes, scope) })

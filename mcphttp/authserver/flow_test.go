@@ -116,6 +116,23 @@ func TestDocument(t *testing.T) {
 	}
 }
 
+// A client whose ID is public is asked about each time it wants the code on the user's machine:
+// any program there could be the one that asks.
+func TestConsentOfLocalPrograms(t *testing.T) {
+	w, b := newWorld(t), newBrowser(t)
+	id := "https://client.example/app.json"
+	doc := map[string]any{"client_id": id, "client_name": "App", "redirect_uris": []string{appURI, "http://127.0.0.1/cb", "cursor://app/cb"}}
+	w.document(func() map[string]any { return doc })
+	for i, step := range []struct {
+		redirect string
+		asked    int
+	}{{appURI, 1}, {appURI, 1}, {"http://127.0.0.1:9/cb", 2}, {"http://127.0.0.1:9/cb", 3}, {"cursor://app/cb", 4}, {"cursor://app/cb", 5}} {
+		if b.visit(w.link(id, "redirect_uri", step.redirect)); b.asked != step.asked {
+			t.Errorf("step %d: asked %d times, want %d", i, b.asked, step.asked)
+		}
+	}
+}
+
 // A provider without ID tokens has user info.
 func TestUserInfo(t *testing.T) {
 	w := newWorld(t, func(o *authserver.Options) {
