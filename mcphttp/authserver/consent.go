@@ -99,7 +99,9 @@ func consentID(user string, l *login) string {
 // isProven reports whether a client proves who it is by where it receives its code. Any program
 // on the user's machine can claim to be a client whose ID, its document's URL, is public, and
 // receive a code there. The ID of a registration is a secret of its program.
-func (l *login) isProven() bool { return !isDocument(l.Client) || strings.HasPrefix(l.Redirect, "https://") }
+func (l *login) isProven() bool {
+	return !isDocument(l.Client) || strings.HasPrefix(l.Redirect, "https://")
+}
 
 // remembers reports whether a user has agreed to all of this before.
 func (s *Server) remembers(ctx context.Context, user string, l *login) bool {

@@ -16,8 +16,8 @@ import (
 // behind one address.
 const (
 	budget      = 3000
-	costRequest = 10 // a registration, a token, a page
-	costFetch   = 50 // a metadata document, which makes this server send a request
+	costRequest = 10  // a registration, a token, a page
+	costFetch   = 50  // a metadata document, which makes this server send a request
 	costLogin   = 300 // a value of up to 16 KiB is stored for ten minutes
 
 	maxAddresses = 4096
