@@ -209,7 +209,7 @@ func (m *Mux) wrapEntry(e *entry, h Handler, inside []Middleware) error {
 }
 
 // registeringPackages are packages whose functions register handlers for their callers.
-var registeringPackages = []string{"mcp.", "mcp/skills.", "mcp/apps."}
+var registeringPackages = []string{"mcp.", "mcp/skills.", "mcp/apps.", "mcp/openapi."}
 
 // isCaller reports whether a function is outside the registeringPackages.
 func isCaller(function string) bool {

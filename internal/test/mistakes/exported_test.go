@@ -13,6 +13,7 @@ import (
 	"github.com/go-psi/psi/mcp/config"
 	"github.com/go-psi/psi/mcp/mcptest"
 	"github.com/go-psi/psi/mcp/mcptrace"
+	"github.com/go-psi/psi/mcp/openapi"
 	"github.com/go-psi/psi/mcp/recording"
 	"github.com/go-psi/psi/mcp/skills"
 	"github.com/go-psi/psi/mcp/store"
@@ -78,6 +79,7 @@ var exportedTypes = []reflect.Type{
 	of[oauth.EnterpriseGrant](), of[oauth.Error](), of[oauth.FileStore](), of[oauth.IdentityProvider](), of[oauth.Key](),
 	of[oauth.Loopback](), of[oauth.MemoryStore](), of[oauth.Options](), of[oauth.Registration](), of[oauth.StoreKey](),
 	of[oauth.SubjectToken](), of[oauth.Transport](), of[oauth.WorkloadIdentity](),
+	of[openapi.API](), of[openapi.Omission](), of[openapi.Operation](), of[openapi.Options](),
 	of[recording.CompareOptions](), of[recording.DifferenceError](), of[recording.Direction](), of[recording.Entry](), of[recording.Era](),
 	of[recording.FailureKind](), of[recording.Failure](), of[recording.RecorderOptions](),
 	of[recording.Recorder](), of[recording.Recording](), of[recording.Redaction](), of[recording.ReplayOptions](), of[recording.Replay](),
@@ -125,6 +127,7 @@ var exportedFuncs = []any{
 	middleware.RenameFunc, middleware.RequestID, middleware.RequestIDFrom, middleware.RequireScopes,
 	middleware.RequireScopesFunc, middleware.Retry, middleware.Singleflight, middleware.Timeout, middleware.Visible,
 	authserver.Auth0, authserver.Cognito, authserver.Entra, authserver.GitHub, authserver.Google, authserver.Keycloak, authserver.New, authserver.OIDC, authserver.Okta,
+	openapi.New,
 	oauth.NewFileStore, oauth.NewMemoryStore, oauth.NewRedirector, oauth.NewTransport, oauth.OpenBrowser,
 	storetest.Tests,
 	recording.Compare, recording.NewRecorder, recording.NewReplay, recording.Read,

@@ -16,6 +16,7 @@ import (
 	"github.com/go-psi/psi/jsonschema"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/apps/host"
+	"github.com/go-psi/psi/mcp/openapi"
 	"github.com/go-psi/psi/mcp/recording"
 	"github.com/go-psi/psi/mcp/skills"
 	"github.com/go-psi/psi/mcp/store"
@@ -36,7 +37,7 @@ var constructed = []reflect.Type{
 	of[auth.DPoP](), of[auth.Introspection](), of[auth.JWT](), of[authtest.ProofKey](), of[host.Host](), of[jsonschema.Schema](),
 	of[mcp.Client](), of[mcp.Conn](), of[mcp.Mux](), of[mcp.Session](), of[mcp.Subscription](), of[mcp.Upstream](),
 	of[mcphttp.Handler](), of[mcphttp.Router](), of[mcphttp.SSEHandler](), of[middleware.Cache](), of[middleware.SharedBucket](),
-	of[middleware.TokenBucket](), of[authserver.Server](), of[oauth.FileStore](), of[oauth.SharedStore](), of[oauth.Transport](), of[recording.Recorder](),
+	of[middleware.TokenBucket](), of[authserver.Server](), of[oauth.FileStore](), of[oauth.SharedStore](), of[oauth.Transport](), of[openapi.API](), of[recording.Recorder](),
 	of[recording.Replay](), of[skills.Catalog](), of[skills.Loaded](), of[store.Memory](), of[tasks.Handle](), of[tasks.Manager](),
 }
 
@@ -168,7 +169,7 @@ func isSentence(v any) bool {
 		return false
 	}
 	text := fmt.Sprint(v)
-	for _, pkg := range []string{"apps", "auth", "authserver", "authtest", "chi", "debug", "host", "jsonschema", "mcp", "mcphttp", "mcpstdio", "mcptest", "middleware", "oauth", "recording", "skills", "store", "tasks", "transport"} {
+	for _, pkg := range []string{"apps", "auth", "authserver", "authtest", "chi", "debug", "host", "jsonschema", "mcp", "mcphttp", "mcpstdio", "mcptest", "middleware", "oauth", "openapi", "recording", "skills", "store", "tasks", "transport"} {
 		if strings.HasPrefix(text, pkg+": ") || strings.HasPrefix(text, pkg+".") {
 			return !strings.Contains(text, "%!")
 		}

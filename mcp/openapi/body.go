@@ -1,0 +1,206 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package openapi
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"mime/multipart"
+	"net/textproto"
+	"path"
+	"slices"
+	"strings"
+)
+
+// isFile reports whether a member of a multipart body is a file, or a list of files.
+func (b *body) isFile(schema any, d *document) bool {
+	if baseType(b.mediaType) != "multipart/form-data" {
+		return false
+	}
+	obj, err := d.resolve(schema)
+	if err != nil {
+		return false
+	}
+	if items := obj["items"]; items != nil {
+		if obj, err = d.resolve(items); err != nil {
+			return false
+		}
+	}
+	return text(obj, "format") == "binary" || text(obj, "contentMediaType") == "application/octet-stream"
+}
+
+// fileSchema returns the schema of the argument for a file, or for a list of files.
+func fileSchema(member any) map[string]any {
+	s := map[string]any{
+		"type": "object", "description": "A file: its text, or its data in base64.",
+		"properties": map[string]any{
+			"name": map[string]any{"type": "string", "description": "file name"},
+			"text": map[string]any{"type": "string"}, "base64": map[string]any{"type": "string"},
+		},
+		"additionalProperties": false,
+	}
+	obj, _ := member.(map[string]any)
+	if about := description(obj); about != "" {
+		s["description"] = about + " (a file: its text, or its data in base64)"
+	}
+	if obj["items"] != nil {
+		return map[string]any{"type": "array", "items": s}
+	}
+	return s
+}
+
+// argument returns the schema of a body that is one argument.
+func (b *body) argument(c *converter, depth int) map[string]any {
+	var s map[string]any
+	switch base := baseType(b.mediaType); {
+	case isJSON(base) || base == "application/x-www-form-urlencoded" || base == "multipart/form-data":
+		s = c.schema(b.schema, depth)
+	case strings.HasPrefix(base, "text/") || strings.HasSuffix(base, "xml") || strings.HasSuffix(base, "yaml"):
+		s = map[string]any{"type": "string", "description": "The body, of the type " + base + "."}
+	default:
+		s = fileSchema(nil)
+	}
+	if b.about != "" && s["$ref"] == nil {
+		s["description"] = b.about
+	}
+	return s
+}
+
+// encodeBody returns the body of a request and its type, which is "" if there is none.
+func (op *Operation) encodeBody(d *document, args arguments) (_ []byte, contentType string, err error) {
+	b := op.body
+	if b == nil {
+		return nil, "", nil
+	}
+	value, given := args[b.arg]
+	if b.arg == "" {
+		members := map[string]any{}
+		for _, f := range b.fields {
+			if v, ok := args[f.arg]; ok {
+				members[f.name] = v
+			}
+		}
+		value, given = members, len(members) > 0 || b.required
+	}
+	if !given {
+		return nil, "", nil
+	}
+	members, _ := value.(map[string]any)
+	switch base := baseType(b.mediaType); {
+	case isJSON(base):
+		encoded, err := json.Marshal(value)
+		return encoded, b.mediaType, err
+	case base == "application/x-www-form-urlencoded":
+		return b.form(members), base, nil
+	case base == "multipart/form-data":
+		return b.multipart(members, d)
+	}
+	if s, ok := value.(string); ok {
+		return []byte(s), b.mediaType, nil
+	}
+	_, data, err := fileOf(value)
+	return data, b.mediaType, err
+}
+
+func (b *body) form(members map[string]any) []byte {
+	var pairs []string
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		v := members[name]
+		encoding := object(b.encoding, name)
+		style := cmpOr(text(encoding, "style"), "form")
+		explode, said := encoding["explode"].(bool)
+		if _, isObject := v.(map[string]any); isObject && text(encoding, "style") == "" && !said {
+			v = scalarText(v) // JSON
+		}
+		if v != nil {
+			pairs = append(pairs, queryPairs(name, v, style, explode || !said && style == "form", "", escapeQuery)...)
+		}
+	}
+	return []byte(strings.Join(pairs, "&"))
+}
+
+func (b *body) multipart(members map[string]any, d *document) ([]byte, string, error) {
+	var buf bytes.Buffer
+	w := multipart.NewWriter(&buf)
+	obj, _ := d.resolve(b.schema)
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		values, isList := members[name].([]any)
+		if !isList {
+			values = []any{members[name]}
+		}
+		isFile := b.isFile(object(obj, "properties")[name], d)
+		for _, v := range values {
+			if err := b.writePart(w, name, v, isFile); err != nil {
+				return nil, "", fmt.Errorf("the argument %s: %w", name, err)
+			}
+		}
+	}
+	if err := w.Close(); err != nil {
+		return nil, "", err
+	}
+	return buf.Bytes(), w.FormDataContentType(), nil
+}
+
+func (b *body) writePart(w *multipart.Writer, name string, v any, isFile bool) error {
+	if v == nil {
+		return nil
+	}
+	disposition := map[string]string{"name": name}
+	data, contentType := []byte(scalarText(v)), ""
+	if isFile {
+		filename, content, err := fileOf(v)
+		if err != nil {
+			return err
+		}
+		disposition["filename"], data, contentType = filename, content, "application/octet-stream"
+	} else if kind := kindOf(v); kind == "object" || kind == "array" {
+		contentType = "application/json"
+	}
+	if declared := text(object(b.encoding, name), "contentType"); declared != "" && !strings.ContainsAny(declared, ",*\r\n") {
+		contentType = declared
+	}
+	header := textproto.MIMEHeader{"Content-Disposition": {"form-data; name=" + quoted(disposition["name"])}}
+	if isFile {
+		header.Set("Content-Disposition", header.Get("Content-Disposition")+"; filename="+quoted(disposition["filename"]))
+	}
+	if contentType != "" {
+		header.Set("Content-Type", contentType)
+	}
+	part, err := w.CreatePart(header)
+	if err != nil {
+		return err
+	}
+	_, err = part.Write(data)
+	return err
+}
+
+// quoted escapes a name in a Content-Disposition, as browsers do.
+func quoted(s string) string {
+	return `"` + strings.NewReplacer("\\", "\\\\", `"`, "%22", "\r", "%0D", "\n", "%0A").Replace(s) + `"`
+}
+
+// fileOf returns the name and the content of a file argument: a text, or an object as
+// fileSchema describes.
+func fileOf(v any) (name string, data []byte, err error) {
+	if s, ok := v.(string); ok {
+		return "file.txt", []byte(s), nil
+	}
+	obj, _ := v.(map[string]any)
+	name = path.Base(strings.ReplaceAll(text(obj, "name"), "\\", "/"))
+	if name == "." || name == "/" || name == ".." {
+		name = "file"
+	}
+	if encoded := text(obj, "base64"); encoded != "" {
+		data, err = base64.StdEncoding.DecodeString(encoded)
+		if err != nil {
+			return "", nil, errors.New("base64 is not valid")
+		}
+		return name, data, nil
+	}
+	return name, []byte(text(obj, "text")), nil
+}

@@ -1,0 +1,72 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package openapi
+
+import (
+	"maps"
+	"slices"
+)
+
+// merged returns the schema with the members of allOf merged into it. A list of one
+// recursive reference remains a reference.
+func (c *converter) merged(obj map[string]any, depth int) map[string]any {
+	all := list(obj, "allOf")
+	if len(all) == 1 {
+		inner, _ := all[0].(map[string]any)
+		if ref := text(inner, "$ref"); ref != "" && len(object(obj, "properties")) == 0 && c.d.cycles.isRecursive(ref) {
+			return map[string]any{"$ref": ref}
+		}
+	}
+	out := maps.Clone(obj)
+	delete(out, "allOf")
+	out["properties"] = maps.Clone(object(obj, "properties"))
+	for _, part := range all {
+		inner, err := c.d.resolve(part)
+		if c.nodes++; err != nil || depth <= 0 || c.nodes > maxSchemaNodes {
+			if c.err == nil {
+				c.err = err
+			}
+			continue
+		}
+		if len(list(inner, "allOf")) > 0 {
+			inner = c.merged(inner, depth-1)
+			if ref := text(inner, "$ref"); ref != "" {
+				inner, _ = c.d.resolve(inner)
+			}
+		}
+		mergeInto(out, inner)
+	}
+	if len(object(out, "properties")) == 0 {
+		delete(out, "properties")
+	}
+	return out
+}
+
+func mergeInto(out, inner map[string]any) {
+	for key, value := range inner {
+		switch key {
+		case "properties":
+			props := map[string]any{}
+			maps.Copy(props, object(out, "properties"))
+			for name, p := range object(inner, "properties") {
+				if _, own := props[name]; !own {
+					props[name] = p
+				}
+			}
+			out["properties"] = props
+		case "required":
+			out["required"] = append(slices.Clone(list(out, "required")), list(inner, "required")...)
+		case "additionalProperties":
+			if value == false { // it would forbid the members of the other parts
+				continue
+			}
+			out[key] = value
+		case "nullable", "x-nullable": // all parts would have to be
+		default:
+			if _, own := out[key]; !own {
+				out[key] = value
+			}
+		}
+	}
+}

@@ -1,0 +1,92 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package openapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// arguments are the arguments of a call, by name.
+type arguments = map[string]any
+
+// newRequest returns the request of a call. Its errors are for the model.
+func (op *Operation) newRequest(ctx context.Context, base string, d *document, args arguments) (*http.Request, error) {
+	target, header, query, cookies := op.Path, http.Header{}, []string{}, []string{}
+	for _, p := range op.params {
+		v, given := args[p.arg]
+		if p.isJSON && given {
+			encoded, err := json.Marshal(v)
+			if err != nil {
+				return nil, err
+			}
+			v = string(encoded)
+		}
+		if !given || v == nil {
+			if p.in == "path" {
+				return nil, fmt.Errorf("the argument %s is missing", p.arg)
+			}
+			continue
+		}
+		switch p.in {
+		case "path":
+			s, err := p.segment(v)
+			if err != nil {
+				return nil, err
+			}
+			target = strings.ReplaceAll(target, "{"+p.name+"}", s)
+		case "query":
+			query = append(query, p.pairs(v)...)
+		case "header":
+			s := simple(v, p.explode, func(s string) string { return s })
+			if strings.ContainsFunc(s, isControl) {
+				return nil, fmt.Errorf("the argument %s has a character that a header cannot have", p.arg)
+			}
+			header.Set(p.name, s)
+		case "cookie":
+			cookies = append(cookies, p.name+"="+url.QueryEscape(simple(v, false, func(s string) string { return s })))
+		}
+	}
+	if len(cookies) > 0 {
+		header.Set("Cookie", strings.Join(cookies, "; "))
+	}
+	if len(query) > 0 {
+		target += "?" + strings.Join(query, "&")
+	}
+	payload, contentType, err := op.encodeBody(d, args)
+	if err != nil {
+		return nil, err
+	}
+	r, err := http.NewRequestWithContext(ctx, op.Method, base+target, nil)
+	if err != nil {
+		return nil, errors.New("the arguments make no valid URL")
+	}
+	if contentType != "" {
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(payload)), int64(len(payload))
+		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(payload)), nil }
+		header.Set("Content-Type", contentType)
+	}
+	header.Set("Accept", op.accept())
+	r.Header = header
+	return r, nil
+}
+
+// accept prefers JSON.
+func (op *Operation) accept() string {
+	types := []string{"application/json"}
+	for _, t := range op.produces {
+		if !strings.ContainsFunc(t, isControl) && !slices.Contains(types, t) && len(types) < 8 && t != "*/*" {
+			types = append(types, t)
+		}
+	}
+	return strings.Join(append(types, "*/*;q=0.1"), ", ")
+}

@@ -1,0 +1,120 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package openapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-psi/psi/internal/jsonscan"
+	"github.com/go-psi/psi/internal/printable"
+	"github.com/go-psi/psi/jsonschema"
+	"github.com/go-psi/psi/mcp"
+)
+
+// maxResponse is the largest body of a response, in bytes; what a model can read is less.
+const maxResponse = 4 << 20
+
+const maxErrorText = 4 << 10 // bytes of a response that a model gets as the text of an error
+
+// result returns the result of a call with the response to it.
+func (op *Operation) result(r *http.Response, out *jsonschema.Schema) (*mcp.CallToolResult, error) {
+	data, err := io.ReadAll(io.LimitReader(r.Body, maxResponse+1))
+	switch {
+	case err != nil:
+		return nil, unreachable(err)
+	case len(data) > maxResponse:
+		return nil, fmt.Errorf("the API answered with more than %d bytes; ask for less", maxResponse)
+	case r.StatusCode >= 500:
+		return nil, &mcp.PrivateError{
+			Public: fmt.Sprintf("the API failed (HTTP %d); the call may have had effects", r.StatusCode),
+			Err:    fmt.Errorf("openapi: %v: HTTP %d: %s", op, r.StatusCode, errorText(data)),
+		}
+	case r.StatusCode < 200 || r.StatusCode >= 300:
+		return nil, statusError(r, data)
+	}
+	return op.success(r, data, out)
+}
+
+func unreachable(err error) error {
+	return &mcp.PrivateError{Public: "the API cannot be reached", Err: err}
+}
+
+// statusError returns the error of a status that the caller can do something about.
+func statusError(r *http.Response, data []byte) error {
+	said := fmt.Sprintf("the API refused the call: HTTP %d %s", r.StatusCode, http.StatusText(r.StatusCode))
+	switch {
+	case r.StatusCode < 400:
+		said = fmt.Sprintf("the API answered with HTTP %d, which is not followed", r.StatusCode)
+	case r.StatusCode == http.StatusTooManyRequests && r.Header.Get("Retry-After") != "":
+		said += ", retry after " + printable.Line(excerpt(r.Header.Get("Retry-After")))
+	}
+	var problem struct{ Title, Detail string }
+	if baseType(r.Header.Get("Content-Type")) == "application/problem+json" && json.Unmarshal(data, &problem) == nil {
+		if problem.Title != "" {
+			said += ": " + printable.Line(cut(problem.Title, maxErrorText))
+		}
+		if problem.Detail != "" {
+			said += ": " + printable.Line(cut(problem.Detail, maxErrorText))
+		}
+	}
+	if body := errorText(data); body != "" {
+		said += "\n" + body
+	}
+	return errors.New(said)
+}
+
+func errorText(data []byte) string {
+	return printable.Text(cut(strings.TrimSpace(string(data[:min(len(data), 2*maxErrorText)])), maxErrorText))
+}
+
+func (op *Operation) success(r *http.Response, data []byte, out *jsonschema.Schema) (*mcp.CallToolResult, error) {
+	mediaType := r.Header.Get("Content-Type")
+	structured := (isJSON(mediaType) || mediaType == "") && jsonscan.Valid(data, 0) == nil
+	if out != nil {
+		if !structured {
+			return nil, fmt.Errorf("the call succeeded (HTTP %d), but the answer is not the JSON that the API describes:\n%s", r.StatusCode, errorText(data))
+		}
+		if err := out.Validate(r.Request.Context(), data); err != nil {
+			return nil, fmt.Errorf("the call succeeded (HTTP %d), but the answer is not as the API describes it:\n%s", r.StatusCode, errorText(data))
+		}
+	}
+	if len(bytes.TrimSpace(data)) == 0 {
+		return mcp.TextResult(strings.TrimSpace(fmt.Sprintf("HTTP %d %s", r.StatusCode, http.StatusText(r.StatusCode)))), nil
+	}
+	if structured {
+		res := mcp.TextResult(string(data))
+		if out != nil || bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
+			res.StructuredContent = data
+		}
+		return res, nil
+	}
+	return &mcp.CallToolResult{Content: mcp.Contents{op.content(baseType(mediaType), data)}}, nil
+}
+
+// content returns a response that is not JSON.
+func (op *Operation) content(mediaType string, data []byte) mcp.Content {
+	switch {
+	case strings.HasPrefix(mediaType, "image/") && mediaType != "image/svg+xml":
+		return &mcp.ImageContent{Data: data, MIMEType: mediaType}
+	case strings.HasPrefix(mediaType, "audio/"):
+		return &mcp.AudioContent{Data: data, MIMEType: mediaType}
+	case isText(mediaType) && utf8.Valid(data):
+		return mcp.Text(string(data))
+	}
+	return &mcp.EmbeddedResource{Resource: &mcp.ResourceContents{
+		URI: scheme + "/" + op.Tool.Name, MIMEType: cmpOr(mediaType, "application/octet-stream"), Blob: data,
+	}}
+}
+
+func isText(mediaType string) bool {
+	return mediaType == "" || strings.HasPrefix(mediaType, "text/") || isJSON(mediaType) ||
+		strings.HasSuffix(mediaType, "xml") || strings.HasSuffix(mediaType, "yaml") || strings.HasSuffix(mediaType, "javascript")
+}

@@ -1,0 +1,474 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package openapi
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/go-psi/psi/internal/printable"
+	"github.com/go-psi/psi/jsonschema"
+)
+
+// Limits of the schema of one tool. A schema beyond them is cut at a lower depth, until it
+// fits; what is cut off allows any value.
+const (
+	maxSchemaNodes = 4000
+	maxSchemaBytes = 128 << 10
+	maxDefs        = 16      // recursive definitions
+	maxText        = 2048    // bytes of a description
+	maxWork        = 2 << 20 // parts of schemas of a document, in all attempts
+)
+
+// cuts are the depths of the attempts, with the recursive definitions that each may have.
+var cuts = []struct{ depth, defs int }{{24, maxDefs}, {8, maxDefs}, {5, maxDefs}, {3, maxDefs}, {3, 0}, {2, 0}, {1, 0}}
+
+// A converter rewrites schemas of OpenAPI as JSON Schema that the clients of all model
+// providers accept (see [jsonschema.Lint]): references are replaced by what they refer to,
+// unless they are recursive.
+type converter struct {
+	d      *document
+	output bool // allow more than the document does, because answers often do not conform to it
+	nodes  int
+	limit  int               // of definitions
+	names  map[string]string // definitions, by reference
+	defs   map[string]any
+	queue  []string
+	err    error
+}
+
+// fit returns the JSON of the schema that build makes with a converter, cut at the largest
+// depth at which it is small and without findings.
+func (d *document) fit(output bool, build func(c *converter, depth int) map[string]any) (json.RawMessage, error) {
+	var reason error
+	for _, cut := range cuts {
+		if d.work > maxWork {
+			return nil, errors.New("the schemas of the document are too large")
+		}
+		c := &converter{d: d, output: output, limit: cut.defs, names: map[string]string{}, defs: map[string]any{}}
+		schema := build(c, cut.depth)
+		c.define(cut.depth)
+		d.work += c.nodes
+		if c.err != nil {
+			return nil, c.err
+		}
+		if c.nodes > maxSchemaNodes {
+			reason = fmt.Errorf("the schema has more than %d parts", maxSchemaNodes)
+			continue
+		}
+		if len(c.defs) > 0 {
+			schema["$defs"] = c.defs
+		}
+		raw, err := json.Marshal(schema)
+		if err != nil {
+			return nil, err
+		}
+		if len(raw) > maxSchemaBytes {
+			reason = fmt.Errorf("the schema has more than %d bytes", maxSchemaBytes)
+			continue
+		}
+		if reason = findings(raw, output); reason == nil {
+			return raw, nil
+		}
+	}
+	return nil, reason
+}
+
+func findings(raw []byte, output bool) error {
+	if output {
+		_, err := jsonschema.Compile(raw, nil)
+		return err
+	}
+	if found := jsonschema.Lint(raw); found != nil {
+		return fmt.Errorf("schema: %v", found[0])
+	}
+	return nil
+}
+
+func (c *converter) define(depth int) {
+	for len(c.queue) > 0 && c.nodes <= maxSchemaNodes {
+		ref := c.queue[0]
+		c.queue = c.queue[1:]
+		target, _ := c.d.lookup(ref)
+		c.defs[c.names[ref]] = c.schema(target, depth)
+	}
+}
+
+// everyType lists the types that allow any value.
+var everyType = []string{"array", "boolean", "null", "number", "object", "string"}
+
+// free returns a schema that allows any value, as package jsonschema writes it.
+func free() map[string]any {
+	return map[string]any{"type": everyType, "properties": map[string]any{}, "items": map[string]any{}}
+}
+
+// schema converts a schema. Below depth, everything is allowed.
+func (c *converter) schema(v any, depth int) map[string]any {
+	if c.nodes++; c.nodes > maxSchemaNodes || depth <= 0 {
+		return free()
+	}
+	obj, ok := v.(map[string]any)
+	if !ok {
+		return free()
+	}
+	if ref, ok := obj["$ref"].(string); ok {
+		return c.reference(ref, obj, depth)
+	}
+	if all := list(obj, "allOf"); len(all) > 0 {
+		obj = c.merged(obj, depth)
+		if ref, ok := obj["$ref"].(string); ok {
+			return c.reference(ref, obj, depth)
+		}
+	}
+	out := map[string]any{}
+	c.about(obj, out)
+	types, nullable := typesOf(obj)
+	if some := c.alternatives(obj, depth); some != nil {
+		if nullable && flag(obj, "nullable") {
+			some = append(some, map[string]any{"type": "null"})
+		}
+		out["anyOf"] = some
+		return out
+	}
+	types, nullable = c.values(obj, out, types, nullable)
+	if len(types) == 0 {
+		types = everyType
+	}
+	if len(types) == 1 {
+		out["type"] = types[0]
+	} else {
+		out["type"] = types
+	}
+	c.assertions(obj, out, types)
+	if slices.Contains(types, "object") {
+		c.members(obj, out, depth)
+	}
+	if slices.Contains(types, "array") {
+		c.items(obj, out, types, depth)
+	}
+	if nullable && !slices.Contains(types, "null") {
+		return orNull(out)
+	}
+	return out
+}
+
+// orNull returns a schema that allows null, too. A list of two types is what some clients
+// reject.
+func orNull(s map[string]any) map[string]any {
+	out := map[string]any{"anyOf": []any{s, map[string]any{"type": "null"}}}
+	for _, key := range []string{"title", "description"} {
+		if v, ok := s[key]; ok {
+			out[key] = v
+			delete(s, key)
+		}
+	}
+	return out
+}
+
+func (c *converter) items(obj, out map[string]any, types []string, depth int) {
+	switch items := obj["items"].(type) {
+	case map[string]any:
+		out["items"] = c.schema(items, depth-1)
+	default:
+		out["items"] = free()
+		if len(types) >= 6 {
+			out["items"] = map[string]any{}
+		}
+	}
+}
+
+func (c *converter) reference(ref string, obj map[string]any, depth int) map[string]any {
+	target, ok := c.d.lookup(ref)
+	if !ok {
+		if c.err == nil {
+			c.err = fmt.Errorf("the reference %q cannot be resolved", excerpt(ref))
+		}
+		return free()
+	}
+	if c.d.cycles.isRecursive(ref) {
+		name, known := c.names[ref]
+		if !known && len(c.names) >= c.limit {
+			return free()
+		}
+		if !known {
+			name = c.defName(ref)
+			c.names[ref] = name
+			c.queue = append(c.queue, ref)
+		}
+		return map[string]any{"$ref": "#/$defs/" + name}
+	}
+	out := c.schema(target, depth)
+	if about := description(obj); about != "" { // 3.1 allows it beside a reference
+		out["description"] = about
+	}
+	return out
+}
+
+var notPlain = regexp.MustCompile(`[^A-Za-z0-9_]+`)
+
+func (c *converter) defName(ref string) string {
+	base := strings.Trim(notPlain.ReplaceAllString(ref[strings.LastIndexByte(ref, '/')+1:], "_"), "_")
+	base = cmpOr(base[:min(len(base), 48)], "Schema")
+	name := base
+	for n := 2; slices.Contains(slices.Collect(maps.Values(c.names)), name); n++ {
+		name = fmt.Sprint(base, n)
+	}
+	return name
+}
+
+func cmpOr(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+func (c *converter) about(obj, out map[string]any) {
+	if title := printable.Line(excerpt(text(obj, "title"))); title != "" {
+		out["title"] = title
+	}
+	if about := description(obj); about != "" {
+		out["description"] = about
+	}
+}
+
+func description(obj map[string]any) string {
+	return cut(printable.Text(strings.TrimSpace(text(obj, "description"))), maxText)
+}
+
+// cut returns the first n bytes of s, at the boundary of a character.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "…"
+}
+
+func excerpt(s string) string { return cut(s, 200) }
+
+// typesOf returns the types of a schema, without null, and whether it allows null.
+func typesOf(obj map[string]any) (types []string, nullable bool) {
+	nullable = flag(obj, "nullable") || flag(obj, "x-nullable")
+	for _, t := range append(texts(list(obj, "type")), text(obj, "type")) {
+		switch t {
+		case "null":
+			nullable = true
+		case "file":
+			types = append(types, "string")
+		case "string", "number", "integer", "boolean", "object", "array":
+			if !slices.Contains(types, t) {
+				types = append(types, t)
+			}
+		}
+	}
+	if len(types) > 0 {
+		return types, nullable
+	}
+	switch {
+	case obj["properties"] != nil || obj["additionalProperties"] != nil:
+		types = []string{"object"}
+	case obj["items"] != nil:
+		types = []string{"array"}
+	}
+	return types, nullable
+}
+
+// alternatives returns the converted members of oneOf and anyOf, or nil if there are none.
+// Each gets what stands beside the list.
+func (c *converter) alternatives(obj map[string]any, depth int) (out []any) {
+	some := list(obj, "oneOf")
+	if len(some) == 0 {
+		some = list(obj, "anyOf")
+	}
+	for _, alternative := range some {
+		inner, _ := alternative.(map[string]any)
+		_, isRef := inner["$ref"]
+		if len(object(obj, "properties")) > 0 && (!isRef || !c.d.cycles.isRecursive(text(inner, "$ref"))) {
+			outer := maps.Clone(obj)
+			for _, key := range []string{"oneOf", "anyOf", "description", "title", "discriminator"} {
+				delete(outer, key)
+			}
+			inner = map[string]any{"allOf": []any{outer, alternative}}
+		}
+		out = append(out, c.schema(inner, depth-1))
+	}
+	return out
+}
+
+// values converts enum and const. It returns the types that remain, and whether null is
+// allowed.
+func (c *converter) values(obj, out map[string]any, types []string, nullable bool) ([]string, bool) {
+	enum := list(obj, "enum")
+	if value, ok := obj["const"]; ok {
+		enum = []any{value}
+	}
+	if len(enum) == 0 || c.output {
+		return types, nullable
+	}
+	var kept []any
+	kinds := map[string]bool{}
+	for _, v := range enum {
+		kind := kindOf(v)
+		if kind == "integer" && slices.Contains(types, "number") {
+			kind = "number"
+		}
+		if kind == "null" {
+			nullable = true
+		} else if len(types) == 0 || slices.Contains(types, kind) {
+			kept = append(kept, v)
+			kinds[kind] = true
+		}
+	}
+	if len(kept) == 0 || kinds["object"] || kinds["array"] {
+		return types, nullable
+	}
+	out["enum"] = kept
+	return slices.Sorted(maps.Keys(kinds)), nullable
+}
+
+func kindOf(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "boolean"
+	case json.Number:
+		if strings.ContainsAny(v.String(), ".eE") {
+			return "number"
+		}
+		return "integer"
+	case string:
+		return "string"
+	case []any:
+		return "array"
+	}
+	return "object"
+}
+
+// assertions copies what restricts scalars and lists.
+func (c *converter) assertions(obj, out map[string]any, types []string) {
+	if c.output {
+		return
+	}
+	if slices.Contains(types, "number") || slices.Contains(types, "integer") {
+		numberBounds(obj, out)
+	}
+	if slices.Contains(types, "string") {
+		textBounds(obj, out)
+	}
+	if slices.Contains(types, "array") {
+		copySizes(obj, out, "minItems", "maxItems")
+		if flag(obj, "uniqueItems") {
+			out["uniqueItems"] = true
+		}
+	}
+	if len(types) == 1 {
+		tellDefault(obj, out, types[0])
+	}
+}
+
+func numberBounds(obj, out map[string]any) {
+	for _, key := range []string{"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"} {
+		if n, ok := obj[key].(json.Number); ok && len(n) < 40 {
+			out[key] = n
+		}
+	}
+	for flagged, bound := range map[string]string{"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"} {
+		if limit, ok := out[bound]; ok && flag(obj, flagged) { // 2.0 and 3.0
+			out[flagged] = limit
+			delete(out, bound)
+		}
+	}
+	if n, ok := out["multipleOf"].(json.Number); ok && (strings.HasPrefix(n.String(), "-") || strings.Trim(n.String(), "0.") == "") {
+		delete(out, "multipleOf")
+	}
+}
+
+func copySizes(obj, out map[string]any, keys ...string) {
+	for _, key := range keys {
+		if n, ok := obj[key].(json.Number); ok && len(n) < 10 && strings.Trim(n.String(), "0123456789") == "" {
+			out[key] = n
+		}
+	}
+}
+
+func textBounds(obj, out map[string]any) {
+	copySizes(obj, out, "minLength", "maxLength")
+	if pattern := text(obj, "pattern"); pattern != "" && len(pattern) < 1000 {
+		if _, err := regexp.Compile(pattern); err == nil {
+			out["pattern"] = pattern
+		}
+	}
+	switch format := text(obj, "format"); format {
+	case "date-time", "date", "email", "uri", "uuid", "byte", "binary":
+		out["format"] = format
+	}
+}
+
+// tellDefault adds the default to the description. It is not sent for the model: the API
+// knows its defaults, and they may depend on other arguments.
+func tellDefault(obj, out map[string]any, kind string) {
+	value := obj["default"]
+	if got := kindOf(value); value == nil || !isScalar(value) || got != kind && (got != "integer" || kind != "number") {
+		return
+	}
+	about, _ := out["description"].(string)
+	out["description"] = strings.TrimSpace(about + " (default: " + printable.Line(cut(scalarText(value), 100)) + ")")
+}
+
+func isScalar(v any) bool { k := kindOf(v); return k != "object" && k != "array" }
+
+// members converts the properties of an object. Properties with names that some providers
+// reject are named in the description: further members are allowed for them.
+func (c *converter) members(obj, out map[string]any, depth int) {
+	props := map[string]any{}
+	var odd []string
+	for _, name := range slices.Sorted(maps.Keys(object(obj, "properties"))) {
+		property := object(obj, "properties")[name]
+		if inner, _ := property.(map[string]any); flag(inner, "readOnly") && !c.output {
+			continue
+		}
+		if !isPortable(name) {
+			odd = append(odd, printable.Line(excerpt(name)))
+			continue
+		}
+		props[name] = c.schema(property, depth-1)
+	}
+	out["properties"] = props
+	if !c.output {
+		var required []string
+		for _, name := range texts(list(obj, "required")) {
+			if _, ok := props[name]; ok && !slices.Contains(required, name) {
+				required = append(required, name)
+			}
+		}
+		if required != nil {
+			out["required"] = required
+		}
+	}
+	if len(odd) > 0 {
+		about, _ := out["description"].(string)
+		out["description"] = strings.TrimSpace(about + cut(fmt.Sprintf(" (further members: %q)", odd), maxText))
+		return
+	}
+	switch additional := obj["additionalProperties"].(type) {
+	case bool:
+		if !additional && !c.output {
+			out["additionalProperties"] = false
+		}
+	case map[string]any:
+		if len(additional) > 0 {
+			out["additionalProperties"] = c.schema(additional, depth-1)
+		}
+	}
+}
+
+var portable = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
+
+func isPortable(name string) bool { return portable.MatchString(name) }
