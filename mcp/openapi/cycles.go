@@ -11,7 +11,14 @@ type cycles struct {
 	onStack   map[string]bool
 	stack     []string
 	recursive map[string]bool
+	steps     int // values visited
 }
+
+// Beyond these, every reference counts as recursive: the schema of the tool is cut there.
+const (
+	maxSteps = 2 * maxValues
+	maxChain = 10_000
+)
 
 func newCycles(d *document) *cycles {
 	return &cycles{d: d, index: map[string]int{}, low: map[string]int{}, onStack: map[string]bool{}, recursive: map[string]bool{}}
@@ -22,7 +29,7 @@ func (c *cycles) isRecursive(ref string) bool {
 	if _, seen := c.index[ref]; !seen {
 		c.visit(ref)
 	}
-	return c.recursive[ref]
+	return c.recursive[ref] || c.steps > maxSteps
 }
 
 func (c *cycles) visit(ref string) {
@@ -31,7 +38,10 @@ func (c *cycles) visit(ref string) {
 	c.stack = append(c.stack, ref)
 	c.onStack[ref] = true
 	target, _ := c.d.lookup(ref)
-	for _, next := range appendRefs(nil, target) {
+	if len(c.stack) > maxChain {
+		c.steps = maxSteps + 1
+	}
+	for _, next := range c.appendRefs(nil, target) {
 		if _, seen := c.index[next]; !seen {
 			c.visit(next)
 			c.low[ref] = min(c.low[ref], c.low[next])
@@ -56,7 +66,10 @@ func (c *cycles) visit(ref string) {
 }
 
 // appendRefs appends the references in v.
-func appendRefs(refs []string, v any) []string {
+func (c *cycles) appendRefs(refs []string, v any) []string {
+	if c.steps++; c.steps > maxSteps {
+		return refs
+	}
 	switch v := v.(type) {
 	case map[string]any:
 		if ref, ok := v["$ref"].(string); ok {
@@ -64,12 +77,12 @@ func appendRefs(refs []string, v any) []string {
 		}
 		for key, inner := range v {
 			if key != "example" && key != "examples" && key != "default" && key != "enum" {
-				refs = appendRefs(refs, inner)
+				refs = c.appendRefs(refs, inner)
 			}
 		}
 	case []any:
 		for _, inner := range v {
-			refs = appendRefs(refs, inner)
+			refs = c.appendRefs(refs, inner)
 		}
 	}
 	return refs

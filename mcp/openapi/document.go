@@ -211,6 +211,8 @@ type document struct {
 	isSwagger bool // version 2.0
 	cycles    *cycles
 	work      int // see maxWork
+
+	credentials map[credential]bool
 }
 
 func newDocument(raw []byte) (*document, error) {
@@ -228,6 +230,7 @@ func newDocument(raw []byte) (*document, error) {
 	default:
 		return nil, fmt.Errorf("openapi: version %q is not 2.0 or 3.x", excerpt(version))
 	}
+	d.credentials = d.readCredentials()
 	return d, nil
 }
 

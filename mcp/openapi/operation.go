@@ -132,7 +132,7 @@ func (d *document) read(op *Operation, item, spec map[string]any) error {
 	if op.Method == http.MethodTrace || op.Method == http.MethodOptions {
 		return fmt.Errorf("%s is of no use to a model", op.Method)
 	}
-	if !strings.HasPrefix(op.Path, "/") || strings.ContainsAny(op.Path, "?#\\") || strings.ContainsFunc(op.Path, isControl) {
+	if !strings.HasPrefix(op.Path, "/") || strings.ContainsAny(op.Path, "?#\\") || strings.ContainsFunc(op.Path, isControl) || len(op.Path) > maxPath {
 		return errors.New("the path is not one of a URL")
 	}
 	for segment := range strings.SplitSeq(op.Path, "/") {
@@ -167,6 +167,8 @@ func (d *document) read(op *Operation, item, spec map[string]any) error {
 	}
 	return nil
 }
+
+const maxPath = 2000 // bytes
 
 func isControl(r rune) bool { return r < ' ' || r == 0x7f }
 

@@ -10,6 +10,8 @@ import (
 	"strings"
 )
 
+const maxParams = 200 // of an operation
+
 // readParams reads the parameters. Those of the operation come first, and replace those of
 // the path.
 func (d *document) readParams(op *Operation, raw []any) error {
@@ -22,6 +24,9 @@ func (d *document) readParams(op *Operation, raw []any) error {
 		p := &param{name: text(spec, "name"), in: text(spec, "in"), required: flag(spec, "required"), about: description(spec)}
 		if seen[p.in+" "+p.name] || d.isReserved(p) {
 			continue
+		}
+		if len(op.params) == maxParams {
+			return fmt.Errorf("it has more than %d parameters", maxParams)
 		}
 		seen[p.in+" "+p.name] = true
 		if err := p.read(spec); err != nil {
@@ -87,15 +92,23 @@ func (d *document) isReserved(p *param) bool {
 	if name := strings.ToLower(p.name); p.in == "header" && (slices.Contains(reservedHeaders, name) || strings.HasPrefix(name, "x-forwarded-")) {
 		return true
 	}
+	return d.credentials[credential{p.in, strings.ToLower(p.name)}]
+}
+
+// A credential is the place of an API key, with its name in lower case.
+type credential struct{ in, name string }
+
+// readCredentials returns the API keys among the security schemes.
+func (d *document) readCredentials() map[credential]bool {
 	schemes := object(d.root, "securityDefinitions")
 	if !d.isSwagger {
 		schemes = object(object(d.root, "components"), "securitySchemes")
 	}
+	keys := map[credential]bool{}
 	for _, v := range schemes {
-		scheme, err := d.resolve(v)
-		if err == nil && text(scheme, "type") == "apiKey" && text(scheme, "in") == p.in && strings.EqualFold(text(scheme, "name"), p.name) {
-			return true
+		if scheme, err := d.resolve(v); err == nil && text(scheme, "type") == "apiKey" {
+			keys[credential{text(scheme, "in"), strings.ToLower(text(scheme, "name"))}] = true
 		}
 	}
-	return false
+	return keys
 }
