@@ -1,0 +1,110 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package guide_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcp/openapi"
+)
+
+const orders = `
+openapi: 3.1.0
+info: {title: Orders, version: "1"}
+paths:
+  /orders/{id}:
+    get:
+      operationId: getOrder
+      summary: Get an order
+      tags: [public]
+      parameters: [{name: id, in: path, required: true, schema: {type: string}}]
+      responses:
+        "200": {description: ok, content: {application/json: {schema: {$ref: "#/components/schemas/Order"}}}}
+    delete:
+      operationId: deleteOrder
+      parameters: [{name: id, in: path, required: true, schema: {type: string}}]
+components:
+  schemas:
+    Order: {type: object, properties: {id: {type: string}, owner: {type: string}}}
+`
+
+// newRoutes is a service that knows nothing of MCP.
+func newRoutes() http.Handler {
+	r := chi.NewRouter()
+	r.Get("/orders/{id}", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"id":%q,"owner":%q}`, chi.URLParam(r, "id"), r.Header.Get("X-User"))
+	})
+	return r
+}
+
+// asUser tells the service who the caller is, as the service's own front does.
+func asUser(ctx context.Context, r *http.Request) error {
+	caller := mcp.PrincipalFromContext(ctx)
+	if caller == nil {
+		return errors.New("sign in first")
+	}
+	r.Header.Set("X-User", caller.Subject)
+	return nil
+}
+
+func newOrders(document []byte, routes http.Handler) (*mcp.Mux, error) {
+	api, err := openapi.New(document, &openapi.Options{Handler: routes, Authorize: asUser})
+	if err != nil {
+		return nil, err
+	}
+	mux := mcp.NewMux("orders", "v1.0.0", nil)
+	return mux, api.Register(mux)
+}
+
+func newRemoteOrders(document []byte, url string) (*openapi.API, error) {
+	return openapi.New(document, &openapi.Options{
+		BaseURL:   url,
+		Authorize: asUser,
+		Select: func(op *openapi.Operation) bool {
+			if op.ID == "getOrder" {
+				op.Tool.Description = "Get an order of the user. Ask for the id if you do not know it."
+			}
+			return op.HasTag("public")
+		},
+	})
+}
+
+// TestOrders checks that the service gives the same answers in process and behind a socket.
+func TestOrders(t *testing.T) {
+	mux, err := newOrders([]byte(orders), newRoutes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(newRoutes())
+	t.Cleanup(server.Close)
+	remote := mcp.NewMux("orders", "v1.0.0", nil)
+	api, err := newRemoteOrders([]byte(orders), server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := api.Register(remote); err != nil {
+		t.Fatal(err)
+	}
+	type order struct {
+		ID    string `json:"id"`
+		Owner string `json:"owner"`
+	}
+	client := &mcptest.Client{Principal: &mcp.Principal{Subject: "ada"}}
+	for name, h := range map[string]mcp.Handler{"in process": mux, "remote": remote} {
+		got, err := mcp.Call[order](t.Context(), client.Connect(t, h), "getOrder", map[string]any{"id": "A 7/1"})
+		if want := (order{"A%207%2F1", "ada"}); err != nil || got != want {
+			t.Errorf("%s: got %v, %v, want %v", name, got, err, want)
+		}
+	}
+}
