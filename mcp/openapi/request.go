@@ -45,7 +45,12 @@ func (op *Operation) newRequest(ctx context.Context, base string, d *document, a
 			}
 			target = strings.ReplaceAll(target, "{"+p.name+"}", s)
 		case "query":
-			query = append(query, p.pairs(v)...)
+			for _, pair := range p.pairs(v) {
+				name, _, _ := strings.Cut(pair, "=")
+				if name, err := url.QueryUnescape(name); err == nil && !d.credentials[credential{"query", strings.ToLower(name)}] {
+					query = append(query, pair) // an object can have a member of any name
+				}
+			}
 		case "header":
 			s := simple(v, p.explode, func(s string) string { return s })
 			if strings.ContainsFunc(s, isControl) {

@@ -93,14 +93,15 @@ func TestCredentialsAreNoArguments(t *testing.T) {
 		{"name":"Authorization","in":"header","required":true,"schema":{"type":"string"}},
 		{"name":"X-Forwarded-For","in":"header","schema":{"type":"string"}},
 		{"name":"api_key","in":"query","required":true,"schema":{"type":"string"}},
-		{"name":"q","in":"query","schema":{"type":"string"}}]}}},
+		{"name":"q","in":"query","schema":{"type":"string"}},
+		{"name":"filter","in":"query","schema":{"type":"object"}}]}}},
 		"components":{"securitySchemes":{"key":{"type":"apiKey","in":"query","name":"api_key"}}}}`
 	mux := serve(t, doc, &openapi.Options{Handler: echo})
 	res := call(t, mux, "op", `{"q":"1","api_key":"stolen"}`)
 	if !res.IsError || !strings.Contains(textOf(res), "api_key") {
 		t.Errorf("got %s", textOf(res))
 	}
-	if got, want := textOf(call(t, mux, "op", `{"q":"1"}`)), "GET /x?q=1|||"; got != want {
+	if got, want := textOf(call(t, mux, "op", `{"q":"1","filter":{"a":"b","API_KEY":"stolen"}}`)), "GET /x?q=1&a=b|||"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
