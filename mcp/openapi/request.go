@@ -45,12 +45,7 @@ func (op *Operation) newRequest(ctx context.Context, base string, d *document, a
 			}
 			target = strings.ReplaceAll(target, "{"+p.name+"}", s)
 		case "query":
-			for _, pair := range p.pairs(v) {
-				name, _, _ := strings.Cut(pair, "=")
-				if name, err := url.QueryUnescape(name); err == nil && !d.credentials[credential{"query", strings.ToLower(name)}] {
-					query = append(query, pair) // an object can have a member of any name
-				}
-			}
+			query = append(query, d.withoutCredentials(p.pairs(v))...)
 		case "header":
 			s := simple(v, p.explode, func(s string) string { return s })
 			if strings.ContainsFunc(s, isControl) {
@@ -83,6 +78,16 @@ func (op *Operation) newRequest(ctx context.Context, base string, d *document, a
 	header.Set("Accept", op.accept())
 	r.Header = header
 	return r, nil
+}
+
+// withoutCredentials returns the pairs of a query that are no API key: an object can have a
+// member of any name.
+func (d *document) withoutCredentials(pairs []string) []string {
+	return slices.DeleteFunc(pairs, func(pair string) bool {
+		name, _, _ := strings.Cut(pair, "=")
+		name, err := url.QueryUnescape(name)
+		return err != nil || d.credentials[credential{"query", strings.ToLower(name)}]
+	})
 }
 
 // accept prefers JSON.
