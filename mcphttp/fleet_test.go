@@ -127,12 +127,13 @@ func (r *replica) kill() {
 
 // close ends all connections of all replicas. Then it waits, in the time of the bubble: net/http
 // keeps the goroutine of a connection for half a second if a request was answered unread.
+// The lock is not held meanwhile: a bubble's time does not pass for somebody who dials and waits for it.
 func (f *fleet) close() {
 	f.mu.Lock()
-	defer f.mu.Unlock()
 	for _, r := range f.all {
 		r.close()
 		_ = r.server.Close()
 	}
+	f.mu.Unlock()
 	<-time.After(time.Second)
 }
