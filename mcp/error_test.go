@@ -356,27 +356,19 @@ func TestFindingR28SchemeWithUnderscore(t *testing.T) {
 	wantPanic(t, func() { mcp.NewMux("m", "v1", quiet()).Resource("case_law://{id}", reads("x")) }, `the scheme "case_law" has the character '_'`)
 }
 
-// lister is a resource whose list is returned by a function.
-type lister struct {
-	mcp.Handler
-	list func() (*mcp.ListResourcesResult, error)
-}
-
-func (l lister) ListResources(context.Context, string, *string) (*mcp.ListResourcesResult, error) {
-	return l.list()
-}
-
-// If a resource lister fails, its resources are left out of the list and the reason is
+// If the List function of a template fails, its resources are left out of the list and the reason is
 // logged.
-func TestListersThatFail(t *testing.T) {
-	for want, list := range map[string]func() (*mcp.ListResourcesResult, error){
-		"it rains":                               func() (*mcp.ListResourcesResult, error) { return nil, errors.New("it rains") },
-		"returned neither a result nor an error": func() (*mcp.ListResourcesResult, error) { return nil, nil },
+func TestListsThatFail(t *testing.T) {
+	for want, list := range map[string]func(context.Context, *mcp.ListParams) (*mcp.ListResourcesResult, error){
+		"it rains": func(context.Context, *mcp.ListParams) (*mcp.ListResourcesResult, error) {
+			return nil, errors.New("it rains")
+		},
+		"returned neither a result nor an error": func(context.Context, *mcp.ListParams) (*mcp.ListResourcesResult, error) { return nil, nil },
 	} {
 		var log bytes.Buffer
 		mux := mcp.NewMux("m", "v1", &mcp.MuxOptions{Logger: plainLog(&log)})
 		mux.Resource("test://own", reads("x"))
-		mux.Resource("test://{a}", lister{reads("x"), list})
+		mux.Resource("test://{a}", mcp.WithDescription(reads("x"), &mcp.Resource{List: list}))
 		if page := listPage(t, mux, nil); len(page.Resources) != 1 {
 			t.Errorf("%s: listed %v", want, page.Resources)
 		}

@@ -83,11 +83,11 @@ func ExampleResource() {
 		}
 		return notes[in.ID], nil
 	}
-	list := func(_ context.Context, cursor *string) (*mcp.ListResourcesResult, error) {
+	list := func(_ context.Context, p *mcp.ListParams) (*mcp.ListResourcesResult, error) {
 		first := 0
-		if cursor != nil {
+		if p.Cursor != nil {
 			var err error
-			if first, err = strconv.Atoi(*cursor); err != nil || first < 0 || first > len(notes) {
+			if first, err = strconv.Atoi(*p.Cursor); err != nil || first < 0 || first > len(notes) {
 				return nil, mcp.Errorf(mcp.CodeInvalidParams, "the cursor is not valid")
 			}
 		}
@@ -108,35 +108,6 @@ func ExampleResource() {
 	// notes://0 milk
 	// notes://1 bread
 	// notes://2 tea
-}
-
-// shelf lists and reads the books of a shelf. Wrapped by WithDescription, it is listed as a
-// template.
-type shelf struct{ books []string }
-
-func (s shelf) ServeMCP(_ context.Context, req *mcp.Request) (mcp.Result, error) {
-	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: req.Name(), Text: "the book " + req.PathValue("name")}}}, nil
-}
-
-func (s shelf) Describe() mcp.Description { return &mcp.Resource{Name: "book", MIMEType: "text/plain"} }
-
-func (s shelf) ListResources(context.Context, string, *string) (*mcp.ListResourcesResult, error) {
-	res := &mcp.ListResourcesResult{}
-	for _, name := range s.books {
-		res.Resources = append(res.Resources, &mcp.Resource{URI: "books://" + name, Name: name})
-	}
-	return res, nil
-}
-
-// A custom type that reads resources can list them as well. With a function, set
-// Resource.List instead.
-func ExampleResourceLister() {
-	mux := mcp.NewMux("library", "v1.0.0", nil)
-	mux.Resource("books://{name}", shelf{[]string{"emma", "ulysses"}})
-	printResources(mux)
-	// Output:
-	// books://emma emma
-	// books://ulysses ulysses
 }
 
 // printResources connects to a server and prints the resources it lists.

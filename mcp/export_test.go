@@ -3,6 +3,8 @@
 
 package mcp
 
+import "context"
+
 // DefaultMuxOptions returns o with defaults for unset fields.
 func DefaultMuxOptions(o *MuxOptions) MuxOptions { return o.withDefaults() }
 
@@ -13,6 +15,11 @@ func DefaultFileServerOptions(o *FileServerOptions) FileServerOptions { return o
 func LimitPages(h Handler, n int) Handler {
 	h.(*fileServer).pageSize = n
 	return h
+}
+
+// ListFiles returns the page of the file server h at cursor, below a template.
+func ListFiles(ctx context.Context, h Handler, template string, cursor *string) (*ListResourcesResult, error) {
+	return h.(*fileServer).list(ctx, template, &ListParams{Cursor: cursor})
 }
 
 // DefaultClientOptions returns o with defaults for unset fields.

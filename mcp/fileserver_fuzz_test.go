@@ -85,10 +85,10 @@ func FuzzFileServerCursor(f *testing.F) {
 	}
 	files := fstest.MapFS{"a": {}, "sub/b": {}, "sub/.git/config": {}, "link": {Data: []byte("sub"), Mode: fs.ModeSymlink}, "z": {}}
 	f.Fuzz(func(t *testing.T, cursor string) {
-		h := mcp.LimitPages(mcp.FileServerFS(guarded{files, t}, nil), 1).(mcp.ResourceLister)
+		h := mcp.LimitPages(mcp.FileServerFS(guarded{files, t}, nil), 1)
 		seen, at := 0, &cursor
 		for range 10 {
-			page, err := h.ListResources(t.Context(), filesTemplate, at)
+			page, err := mcp.ListFiles(t.Context(), h, filesTemplate, at)
 			if err != nil {
 				if mcp.CodeOf(err) != mcp.CodeInvalidParams || seen > 0 {
 					t.Errorf("%q: %v", *at, err)

@@ -284,13 +284,13 @@ func TestFileServerPagesWhileChanging(t *testing.T) {
 }
 
 func TestFileServerCursors(t *testing.T) {
-	h := mcp.FileServerFS(fstest.MapFS{"a": {}, "sub/b": {}, "z": {}}, nil).(mcp.ResourceLister)
+	h := mcp.FileServerFS(fstest.MapFS{"a": {}, "sub/b": {}, "z": {}}, nil)
 	for cursor, want := range map[string]int{
 		"a": 2, "sub": 2, "sub/b": 1, "sub/b/c": 1, "sub/zzz": 1, "nowhere/at/all": 2, "zz": 0, ".": 3, ".hidden": 3,
 		"": -1, "..": -1, "../x": -1, "/": -1, "/etc": -1, "sub/../..": -1, "a//b": -1, "\xff": -1,
 		strings.Repeat("sub/", 2000) + "x": 1,
 	} {
-		page, err := h.ListResources(t.Context(), filesTemplate, &cursor)
+		page, err := mcp.ListFiles(t.Context(), h, filesTemplate, &cursor)
 		switch {
 		case want < 0 && mcp.CodeOf(err) != mcp.CodeInvalidParams:
 			t.Errorf("cursor %.40q: %v", cursor, err)

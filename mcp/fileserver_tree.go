@@ -232,12 +232,9 @@ const (
 
 var errTooManyEntries = errors.New("mcp: the directory has too many entries")
 
-func (s *fileServer) cacheHints() Cacheable { return s.opts.Cache }
-
-// ListResources implements [ResourceLister]. A cursor is the path at which the previous page
-// ended. The page lists the files after it in walk order, even if files were added or removed
+// list is a lister. A cursor is the path at which the previous page ended. The page lists the files after it in walk order, even if files were added or removed
 // in between.
-func (s *fileServer) ListResources(ctx context.Context, template string, cursor *string) (*ListResourcesResult, error) {
+func (s *fileServer) list(ctx context.Context, template string, p *ListParams) (*ListResourcesResult, error) {
 	res := &ListResourcesResult{Cacheable: s.opts.Cache}
 	if s.opts.WithinRoots {
 		return res, nil
@@ -248,11 +245,11 @@ func (s *fileServer) ListResources(ctx context.Context, template string, cursor 
 	}
 	w := fileWalk{server: s, template: t}
 	var after []string
-	if cursor != nil {
-		if !fs.ValidPath(*cursor) {
+	if p.Cursor != nil {
+		if !fs.ValidPath(*p.Cursor) {
 			return nil, badCursor()
 		}
-		after = strings.Split(*cursor, "/")
+		after = strings.Split(*p.Cursor, "/")
 	}
 	if err := w.list(ctx, ".", after); err != nil {
 		return nil, err

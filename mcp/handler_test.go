@@ -175,19 +175,12 @@ func panicky(v any) *mcp.Mux {
 		Completers: map[string]mcp.Completer{"a": func(context.Context, *mcp.CompleteParams) ([]string, error) { panic(v) }},
 	}))
 	mux.Resource("r:r", mcp.ResourceFunc(func(context.Context, none) (string, error) { panic(v) }, nil))
-	mux.Resource("l:{x}", panickyLister{reads(""), v})
+	mux.Resource("l:{x}", mcp.WithDescription(reads(""), &mcp.Resource{
+		List: func(context.Context, *mcp.ListParams) (*mcp.ListResourcesResult, error) { panic(v) },
+	}))
 	mux.Handle("vendor/m", mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) { panic(v) }))
 	mux.Handle("notifications/n", mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) { panic(v) }))
 	return mux
-}
-
-type panickyLister struct {
-	mcp.Handler
-	v any
-}
-
-func (l panickyLister) ListResources(context.Context, string, *string) (*mcp.ListResourcesResult, error) {
-	panic(l.v)
 }
 
 // T43: a panic fails only the request whose handler panicked. The peer learns nothing about

@@ -33,7 +33,7 @@ type MuxOptions struct {
 	// added.
 	Capabilities *ServerCapabilities
 	// PageSize is the maximum number of the mux's own items on one page of a list. Pages of
-	// a mount or a [ResourceLister] are not split, so a page may contain more items. Some
+	// a mount or [Resource].List are not split, so a page may contain more items. Some
 	// clients read only the first page. The default is 1000.
 	PageSize int
 	// MountTimeout is how long a list waits for a mounted server before it is sent without

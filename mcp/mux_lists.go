@@ -275,38 +275,22 @@ func (g *registry) listTemplates(ctx context.Context, req *Request) (Result, err
 	return templatesList.serve(ctx, g, req)
 }
 
-// A ResourceLister is a Handler of a template that can list the resources that match the
-// template. They are included in resources/list.
-type ResourceLister interface {
-	Handler
-	// ListResources returns one page. template is the template under which the handler is
-	// registered. cursor is nil for the first page; otherwise it is the NextCursor of an
-	// earlier page, which may be outdated. The mux encrypts cursors, so clients cannot forge
-	// them. ListResources is called for every resources/list and must return within a bounded
-	// time.
-	ListResources(ctx context.Context, template string, cursor *string) (*ListResourcesResult, error)
-}
+// A lister returns a page of the resources that the template under which it is registered
+// matches.
+type lister func(ctx context.Context, template string, p *ListParams) (*ListResourcesResult, error)
 
-// listerOf returns the ResourceLister of a template: the handler itself or, if it is not
-// one, the List function of its description. It returns nil if there is neither.
-func listerOf(h Handler, d Description) ResourceLister {
-	if lister, ok := h.(ResourceLister); ok {
-		return lister
+// listerOf returns the lister of a template: that of the file server h, or the List function
+// of its description. It returns nil if there is neither.
+func listerOf(h Handler, d Description) lister {
+	if files, ok := h.(*fileServer); ok {
+		return files.list
 	}
 	if r, ok := d.(*Resource); ok && r.List != nil {
-		return describedLister{h, r.List}
+		return func(ctx context.Context, _ string, p *ListParams) (*ListResourcesResult, error) {
+			return r.List(ctx, p)
+		}
 	}
 	return nil
-}
-
-// A describedLister lists resources with the List function of a [Resource].
-type describedLister struct {
-	Handler
-	list func(ctx context.Context, cursor *string) (*ListResourcesResult, error)
-}
-
-func (l describedLister) ListResources(ctx context.Context, _ string, cursor *string) (*ListResourcesResult, error) {
-	return l.list(ctx, cursor)
 }
 
 // Prefixes of source keys, which sort templates before mounts.
@@ -355,10 +339,10 @@ func (r *Request) withCursor(cursor *string) (*Request, error) {
 	return r.WithParams(&ListParams{Cursor: cursor, Meta: r.Meta()})
 }
 
-// alwaysPublic reports whether l is a lister of this package whose results are public.
-func alwaysPublic(l ResourceLister) bool {
-	known, ok := l.(interface{ cacheHints() Cacheable })
-	return ok && known.cacheHints().CacheScope == CachePublic
+// alwaysPublic reports whether the lists of h, a handler of this package, are public.
+func alwaysPublic(h Handler) bool {
+	files, ok := h.(*fileServer)
+	return ok && files.opts.Cache.CacheScope == CachePublic
 }
 
 // mountSources returns a source for every mount. R is the type of the list's result, and

@@ -56,7 +56,7 @@ type entry struct {
 	listed   *ResourceTemplate
 	template *uritemplate.Template
 	checking chan struct{} // limits the runs of the handler for subscriptions; see maxSubscribeRuns
-	lister   ResourceLister
+	lister   lister
 	public   bool // whether the lister's results may be cached for all callers
 	enums    map[string][]string
 }
@@ -189,7 +189,7 @@ func (m *Mux) wrapEntry(e *entry, h Handler, inside []Middleware) error {
 		e.enums = known.enumValues()
 	}
 	around := slices.Concat(m.around(), inside)
-	e.public = e.lister != nil && len(around) == 0 && alwaysPublic(e.lister)
+	e.public = e.lister != nil && len(around) == 0 && alwaysPublic(h)
 	e.registered, e.sealer = h, m.sealer
 	tool, canMend := h.(mender)
 	if e.kind != "method" {

@@ -143,7 +143,7 @@ func (e *entry) list(ctx context.Context, req *Request) (Result, error) {
 	if e.lister == nil {
 		return nil, NewMethodNotFoundError(req.Method)
 	}
-	r, err := e.lister.ListResources(ctx, e.name, p.Cursor)
+	r, err := e.lister(ctx, e.name, &p)
 	if err != nil {
 		return nil, err
 	}

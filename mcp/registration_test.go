@@ -210,10 +210,10 @@ func (c catalog) ServeMCP(_ context.Context, req *mcp.Request) (mcp.Result, erro
 }
 
 func (c catalog) Describe() mcp.Description {
-	return &mcp.Resource{Completers: map[string]mcp.Completer{"id": mcp.CompleteFrom("customer-1", "customer-2")}}
+	return &mcp.Resource{List: c.list, Completers: map[string]mcp.Completer{"id": mcp.CompleteFrom("customer-1", "customer-2")}}
 }
 
-func (c catalog) ListResources(context.Context, string, *string) (*mcp.ListResourcesResult, error) {
+func (c catalog) list(context.Context, *mcp.ListParams) (*mcp.ListResourcesResult, error) {
 	list := &mcp.ListResourcesResult{}
 	for _, uri := range c.uris {
 		list.Resources = append(list.Resources, &mcp.Resource{URI: uri, Name: uri})

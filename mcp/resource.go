@@ -35,10 +35,12 @@ type Resource struct {
 	// [Mux.With] applies to completers as it does to the resource, but checks made by the
 	// resource's function do not.
 	Completers map[string]Completer `json:"-"`
-	// List returns a page of the resources that match a template, for resources/list. If the
-	// handler is a [ResourceLister], its method takes precedence. If List is nil, the resources
+	// List returns a page of the resources that match a template, for resources/list. The
+	// cursor of p, which is not nil, is the NextCursor of an earlier page, which may be
+	// outdated; the mux encrypts cursors, so clients cannot forge them. List is called for
+	// every resources/list and must return within a bounded time. If it is nil, the resources
 	// are not listed.
-	List func(ctx context.Context, cursor *string) (*ListResourcesResult, error) `json:"-"`
+	List func(ctx context.Context, p *ListParams) (*ListResourcesResult, error) `json:"-"`
 	// Subscribe returns an error if the caller in ctx must not be notified of updates of
 	// uri. It is called when the caller subscribes, and for updates of resources below a
 	// directory that the caller has subscribed to. If it is nil, callers can subscribe to the

@@ -138,23 +138,24 @@ func TestTemplateVariables(t *testing.T) {
 	})
 }
 
-// notebook is a template that can list matching resources.
-type notebook struct{ mcp.Handler }
-
-func (notebook) ListResources(_ context.Context, template string, cursor *string) (*mcp.ListResourcesResult, error) {
-	switch {
-	case cursor == nil:
-		next := "2"
-		return &mcp.ListResourcesResult{Resources: []*mcp.Resource{{URI: "note://1", Name: template}}, Page: mcp.Page{NextCursor: &next}}, nil
-	case *cursor == "2":
-		return &mcp.ListResourcesResult{Resources: []*mcp.Resource{{URI: "note://2", Name: template}}}, nil
-	}
-	return nil, mcp.Errorf(mcp.CodeInvalidParams, "no such page")
+// notebook lists the resources of a template on two pages.
+func notebook() *mcp.Resource {
+	return &mcp.Resource{Name: "note", List: func(_ context.Context, p *mcp.ListParams) (*mcp.ListResourcesResult, error) {
+		switch {
+		case p.Cursor == nil:
+			next := "2"
+			return &mcp.ListResourcesResult{Resources: []*mcp.Resource{{URI: "note://1", Name: "note"}}, Page: mcp.Page{NextCursor: &next}}, nil
+		case *p.Cursor == "2":
+			return &mcp.ListResourcesResult{Resources: []*mcp.Resource{{URI: "note://2", Name: "note"}}}, nil
+		}
+		return nil, mcp.Errorf(mcp.CodeInvalidParams, "no such page")
+	}}
 }
 
-func TestResourceLister(t *testing.T) {
+// A handler of any type is listed by its description.
+func TestResourceList(t *testing.T) {
 	mux := mcp.NewMux("m", "v1", quiet())
-	mux.Resource("note://{id}", notebook{reads("")})
+	mux.Resource("note://{id}", mcp.WithDescription(reads(""), notebook()))
 	mux.Resource("note://own", reads(""))
 	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
 		var got string
@@ -171,7 +172,7 @@ func TestResourceLister(t *testing.T) {
 }
 
 // A list of resources that is answered with something else is left out and logged.
-func TestResourceListerOfAnotherType(t *testing.T) {
+func TestResourceListOfAnotherType(t *testing.T) {
 	mux, log := logged()
 	mux.Resource("note://own", reads(""))
 	odd := mux.With(func(next mcp.Handler) mcp.Handler {
@@ -182,7 +183,7 @@ func TestResourceListerOfAnotherType(t *testing.T) {
 			return next.ServeMCP(ctx, req)
 		})
 	})
-	odd.Resource("note://{id}", notebook{reads("")})
+	odd.Resource("note://{id}", mcp.WithDescription(reads(""), notebook()))
 	list, err := mcptest.Connect(t, mux).ListResources(t.Context(), nil)
 	if err != nil || len(list.Resources) != 1 || !strings.Contains(log.String(), "was answered with a *mcp.EmptyResult") {
 		t.Errorf("listed %+v, %v; logged %s", list, err, log)
@@ -197,12 +198,12 @@ func TestFindingU19ResourceList(t *testing.T) {
 	}) (string, error) {
 		return in.ID, nil
 	}
-	list := func(_ context.Context, cursor *string) (*mcp.ListResourcesResult, error) {
-		if cursor == nil {
+	list := func(_ context.Context, p *mcp.ListParams) (*mcp.ListResourcesResult, error) {
+		if p.Cursor == nil {
 			next := "2"
 			return &mcp.ListResourcesResult{Resources: []*mcp.Resource{{URI: "note://1"}}, Page: mcp.Page{NextCursor: &next}}, nil
 		}
-		return &mcp.ListResourcesResult{Resources: []*mcp.Resource{{URI: "note://" + *cursor}}}, nil
+		return &mcp.ListResourcesResult{Resources: []*mcp.Resource{{URI: "note://" + *p.Cursor}}}, nil
 	}
 	mux.Resource("note://{id}", mcp.ResourceFunc(read, &mcp.Resource{List: list}))
 	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
@@ -227,6 +228,6 @@ func TestResourceListWithoutTemplate(t *testing.T) {
 		}
 	}()
 	mux.Resource("note://1", mcp.ResourceFunc(func(context.Context, struct{}) (string, error) { return "", nil }, &mcp.Resource{
-		List: func(context.Context, *string) (*mcp.ListResourcesResult, error) { return nil, nil },
+		List: func(context.Context, *mcp.ListParams) (*mcp.ListResourcesResult, error) { return nil, nil },
 	}))
 }

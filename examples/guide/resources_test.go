@@ -33,7 +33,7 @@ func loadNote(_ context.Context, user string, id int) (string, error) {
 	return fmt.Sprintf("note %d of %s", id, user), nil
 }
 
-func listNotes(ctx context.Context, _ *string) (*mcp.ListResourcesResult, error) {
+func listNotes(ctx context.Context, _ *mcp.ListParams) (*mcp.ListResourcesResult, error) {
 	user := mcp.PrincipalFromContext(ctx).Subject
 	return &mcp.ListResourcesResult{Resources: []*mcp.Resource{{URI: "notes://" + user + "/1", Name: "note 1"}}}, nil
 }

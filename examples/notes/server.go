@@ -105,11 +105,11 @@ func (s *server) read(ctx context.Context, in idIn) (string, error) {
 
 // list serves resources/list, one page at a time. The cursor is the ID of the last note of
 // the previous page. psi encrypts it, so it is one that list returned.
-func (s *server) list(ctx context.Context, cursor *string) (*mcp.ListResourcesResult, error) {
+func (s *server) list(ctx context.Context, p *mcp.ListParams) (*mcp.ListResourcesResult, error) {
 	var after int64
-	if cursor != nil {
+	if p.Cursor != nil {
 		var err error
-		if after, err = strconv.ParseInt(*cursor, 10, 64); err != nil {
+		if after, err = strconv.ParseInt(*p.Cursor, 10, 64); err != nil {
 			return nil, mcp.Errorf(mcp.CodeInvalidParams, "the cursor is not valid")
 		}
 	}

@@ -72,7 +72,9 @@ type shelf struct {
 	complete map[string]mcp.Completer
 }
 
-func (s shelf) Describe() mcp.Description { return &mcp.Resource{Name: s.name, Completers: s.complete} }
+func (s shelf) Describe() mcp.Description {
+	return &mcp.Resource{Name: s.name, Completers: s.complete, List: s.list}
+}
 
 func (s shelf) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
 	text, err := s.say(ctx)
@@ -82,7 +84,7 @@ func (s shelf) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Result, erro
 	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: req.Name(), Text: text}}}, nil
 }
 
-func (s shelf) ListResources(ctx context.Context, _ string, _ *string) (*mcp.ListResourcesResult, error) {
+func (s shelf) list(ctx context.Context, _ *mcp.ListParams) (*mcp.ListResourcesResult, error) {
 	text, err := s.say(ctx)
 	if err != nil {
 		return nil, err
