@@ -50,7 +50,7 @@ func serveBytes(tb testing.TB, h mcp.Handler, dst, message []byte) []byte {
 	}
 	req := requestOf(tb, m)
 	res, err := core.Serve(tb.Context(), h, req, nil, nil)
-	return core.AppendResponse(dst, req, res, err)
+	return mcp.AppendResponse(dst, req, res, err)
 }
 
 // Allocations stay within measured budgets. Lower a budget when the number drops.

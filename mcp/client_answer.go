@@ -135,6 +135,17 @@ func isURLMode(params json.RawMessage) bool {
 	return unmarshal(params, &p) == nil && p.Mode == "url"
 }
 
+// Answer lets the functions of the client answer a question, through
+// ClientOptions.AnswerMiddleware, as if the server had asked it about a request. Extensions
+// whose servers ask in other ways use it. While the client answers, the timeout of the call
+// that ctx belongs to is paused. An invalid question, and one for which the client has no
+// function, is an error.
+func (c *Conn) Answer(ctx context.Context, q InputRequest) (json.RawMessage, error) {
+	c.mustBeMade()
+	defer callclock.Pause(ctx)()
+	return c.answer(ctx, q)
+}
+
 // answer answers a question through ClientOptions.AnswerMiddleware.
 func (c *Conn) answer(ctx context.Context, q InputRequest) (answer json.RawMessage, err error) {
 	ctx, t := inheritTrace(ctx, c.trace)

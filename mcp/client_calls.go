@@ -40,6 +40,57 @@ func send[R Result](ctx context.Context, c *Conn, method string, params any) (R,
 	return none, wrongResultError(method, res)
 }
 
+// Do sends a request of any method, such as one of an extension, through the middleware of the
+// connection, and returns its result. That of a method which this package does not know is an
+// [*EmptyResult], whose Extra holds the members, unless one of ClientOptions.Extensions has a
+// type for it. Questions are answered as in other calls; those that the client does not answer
+// are an [*InputRequired]. Errors are those of the other methods of Conn. Use the function [Do]
+// for a result of your own type.
+func (c *Conn) Do(ctx context.Context, req *Request) (Result, error) {
+	if req == nil {
+		panic("mcp: Conn.Do: the request is nil; make one with NewRequest")
+	}
+	return c.serve(ctx, req)
+}
+
+// A Doer sends requests. [Conn] and [Upstream] do.
+type Doer interface {
+	Do(ctx context.Context, req *Request) (Result, error)
+}
+
+// Do sends a request of any method, such as one of an extension, with params as in
+// [NewRequest], and decodes the result into an Out. If it does not fit, the error wraps
+// [ErrUnreadable]. If the server asks questions that the client does not answer, it is an
+// [*InputRequiredError].
+func Do[Out any](ctx context.Context, c Doer, method string, params any) (Out, error) {
+	var out Out
+	if c == nil {
+		panic("mcp: Do: the connection is nil; make one with Client.Connect or Client.Maintain")
+	}
+	req, err := NewRequest(method, params)
+	if err != nil {
+		return out, err
+	}
+	res, err := c.Do(ctx, req)
+	if err != nil {
+		return out, err
+	}
+	if same, ok := any(res).(Out); ok {
+		return same, nil
+	}
+	if asked, ok := res.(*InputRequired); ok {
+		return out, &InputRequiredError{method, asked}
+	}
+	raw, err := MarshalResult(res)
+	if err == nil {
+		err = unmarshal(raw, &out)
+	}
+	if err != nil {
+		return out, fmt.Errorf("mcp: the result of %s: %w: %w", method, ErrUnreadable, err)
+	}
+	return out, nil
+}
+
 // wrongResultError returns the error for a result that is not the one of its method.
 func wrongResultError(method string, res Result) error {
 	empty, ok := res.(*EmptyResult)

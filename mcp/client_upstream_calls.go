@@ -74,6 +74,11 @@ func (u *Upstream) Complete(ctx context.Context, p *CompleteParams) (*CompleteRe
 	return onConn(ctx, u, (*Conn).Complete, p)
 }
 
+// Do sends a request of any method; see [Conn.Do].
+func (u *Upstream) Do(ctx context.Context, req *Request) (Result, error) {
+	return onConn(ctx, u, (*Conn).Do, req)
+}
+
 // Tools iterates over all tools; see [Conn.Tools].
 func (u *Upstream) Tools(ctx context.Context, p *ListParams) iter.Seq2[*Tool, error] {
 	return listed(ctx, u, (*Conn).Tools, p)

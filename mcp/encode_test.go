@@ -20,7 +20,7 @@ import (
 func TestAppendResponseAfterOthers(t *testing.T) {
 	req := mcptest.NewRequest("vendor/x", nil)
 	bad := &mcp.EmptyResult{ResultBase: mcp.ResultBase{Extra: mcp.Extra{"x": json.RawMessage("{")}}}
-	got := string(core.AppendResponse([]byte("before "), req, bad, nil))
+	got := string(mcp.AppendResponse([]byte("before "), req, bad, nil))
 	if !strings.HasPrefix(got, `before {"jsonrpc"`) || !strings.Contains(got, "-32603") {
 		t.Errorf("got %s", got)
 	}

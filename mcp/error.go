@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"time"
 
@@ -34,16 +35,30 @@ const (
 // accept it (server/resources).
 const codeResourceNotFound = -32002
 
-// isCode reports whether code is defined by any revision of the specification or by this
-// package. Peers may send arbitrary codes.
-func isCode(code int) bool {
-	switch code {
-	case CodeParseError, CodeInvalidRequest, CodeMethodNotFound, CodeInvalidParams, CodeInternalError,
-		CodeHeaderMismatch, CodeMissingCapability, CodeUnsupportedVersion, codeResourceNotFound,
-		CodeInsufficientScope, CodeTimeout, CodeTooLarge, CodeRateLimited:
-		return true
+// codeNames are the names of the codes that the newest revision and this package define.
+var codeNames = map[int]string{
+	CodeParseError:         "parse error",
+	CodeInvalidRequest:     "invalid request",
+	CodeMethodNotFound:     "method not found",
+	CodeInvalidParams:      "invalid params",
+	CodeInternalError:      "internal error",
+	CodeHeaderMismatch:     "header mismatch",
+	CodeMissingCapability:  "missing capability",
+	CodeUnsupportedVersion: "unsupported version",
+	CodeInsufficientScope:  "insufficient scope",
+	CodeTimeout:            "timeout",
+	CodeTooLarge:           "too large",
+	CodeRateLimited:        "rate limited",
+}
+
+// CodeName returns a short name for an error code of any revision of the specification or of
+// this package, such as "invalid params". It returns "" for all other codes. Since peers can
+// send any code, use it to bound what becomes a label.
+func CodeName(code int) string {
+	if name, ok := codeNames[code]; ok {
+		return name
 	}
-	return isLegacyCode(code)
+	return legacyCodeNames[code]
 }
 
 // An Error is an error response of the protocol. Handlers return it to choose the code and
@@ -146,6 +161,12 @@ func NewUnknownNameError(kind Kind, name string) *Error {
 // older revisions receive the code -32002.
 func NewResourceNotFoundError(uri string) *Error {
 	return Errorf(CodeInvalidParams, "resource %q not found", uri).WithData(map[string]string{"uri": uri})
+}
+
+// Is reports whether target is [fs.ErrNotExist] and e is a [NewResourceNotFoundError], which
+// may have been received from a server.
+func (e *Error) Is(target error) bool {
+	return target == fs.ErrNotExist && isResourceNotFound(e)
 }
 
 // isResourceNotFound reports whether err is a [NewResourceNotFoundError]. It compares the code

@@ -37,9 +37,8 @@ func ExampleCall() {
 	// -32602 unknown tool "borrow" (code -32602)
 }
 
-// A method without a Conn method is called with NewRequest. The members of its result are
-// in Extra.
-func ExampleNewRequest() {
+// A method of one's own is called with Do.
+func ExampleDo() {
 	type stats struct {
 		mcp.ResultBase
 		Notes int `json:"notes"`
@@ -54,18 +53,40 @@ func ExampleNewRequest() {
 	}
 	defer conn.Close()
 
-	req, err := mcp.NewRequest("acme/stats", map[string]string{"user": "ada"})
+	got, err := mcp.Do[stats](ctx, conn, "acme/stats", map[string]string{"user": "ada"})
+	fmt.Println(got.Notes, err)
+	// Output: 3 <nil>
+}
+
+// A request of any method can be made and sent with all its parts, here with metadata of one's
+// own.
+func ExampleNewRequest() {
+	mux := mcp.NewMux("greeter", "v1.0.0", nil)
+	mux.Tool("hello", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
+		var tenant string
+		mcp.RequestFromContext(ctx).Meta().Get("acme/tenant", &tenant)
+		return "hello " + tenant, nil
+	}, nil))
+	ctx := context.Background()
+	conn, err := mcp.NewClient("host", "v1.0.0", nil).Connect(ctx, mcp.InProcess(mux))
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	res, err := conn.ServeMCP(ctx, req)
+	defer conn.Close()
+
+	req, err := mcp.NewRequest(mcp.MethodCallTool, map[string]any{"name": "hello", "_meta": map[string]string{"acme/tenant": "north"}})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Printf("%s notes\n", res.(*mcp.EmptyResult).Extra["notes"])
-	// Output: 3 notes
+	res, err := conn.Do(ctx, req)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(res.(*mcp.CallToolResult).Content[0].(*mcp.TextContent).Text)
+	// Output: hello north
 }
 
 // Middleware of a connection sees the requests that it sends.

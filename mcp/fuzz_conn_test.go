@@ -337,7 +337,7 @@ func makeCall(t *testing.T, c *mcp.Conn, letter byte, text string) {
 	}
 	checkUsable(t, reflect.ValueOf(res))
 	req := mcptest.NewRequest(mcp.MethodCallTool, tool("a", ""))
-	m, err := transport.ParseMessage(core.AppendResponse(nil, req, res, nil))
+	m, err := transport.ParseMessage(mcp.AppendResponse(nil, req, res, nil))
 	if err != nil || m.Error != nil {
 		t.Errorf("the call %c returned %+v, which cannot be passed on: %v, %+v", letter, res, err, m)
 	}

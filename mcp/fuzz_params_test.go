@@ -83,7 +83,7 @@ func FuzzParams(f *testing.F) {
 			t.Errorf("%s: got %v and %v", message, res, err)
 		}
 		if !req.IsNotification() && !errors.Is(err, context.Canceled) {
-			checkResponse(t, req.Version(), method, req.ID, core.AppendResponse(nil, req, res, err))
+			checkResponse(t, req.Version(), method, req.ID, mcp.AppendResponse(nil, req, res, err))
 		}
 	})
 }

@@ -5,6 +5,8 @@ package mcp
 
 import (
 	"context"
+	"maps"
+	"reflect"
 	"slices"
 	"time"
 )
@@ -135,6 +137,31 @@ type ResultBase struct {
 }
 
 func (b *ResultBase) base() *ResultBase { return b }
+
+// ResultMeta returns the _meta object of a result of any type. It must not be modified. It is
+// nil if there is none, or if res is nil.
+func ResultMeta(res Result) Meta {
+	if res == nil {
+		return nil
+	}
+	return res.base().Meta
+}
+
+// WithResultMeta returns a copy of a result of any type in whose _meta object v is the value
+// for key. It panics if res is nil or v cannot be encoded.
+func WithResultMeta(res Result, key string, v any) Result {
+	if res == nil {
+		panic("mcp: WithResultMeta: the result is nil")
+	}
+	original := reflect.ValueOf(res).Elem()
+	copied := reflect.New(original.Type())
+	copied.Elem().Set(original)
+	with := copied.Interface().(Result)
+	base := with.base()
+	base.Meta = maps.Clone(base.Meta)
+	base.Meta.Set(key, v)
+	return with
+}
 
 // The result types of the core protocol.
 const (

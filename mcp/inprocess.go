@@ -73,13 +73,7 @@ func (c *inProcessConn) Call(ctx context.Context, m *transport.Outgoing) (*trans
 
 // serve returns the response to a request.
 func (c *inProcessConn) serve(ctx context.Context, m *transport.Message) []byte {
-	req, err := requestOf(m)
-	if err == nil {
-		err = req.checkMeta()
-	}
-	if err == nil {
-		err = req.checkVersion()
-	}
+	req, err := ParseRequest(m)
 	var res Result
 	if err == nil {
 		res, err = serve(ctx, c.handler, req, &inProcessStream{c, req.ID}, slog.Default())

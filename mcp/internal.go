@@ -41,12 +41,6 @@ func (internals) ContextWithRequest(ctx context.Context, req *Request) context.C
 // IsModern reports whether req carries its own protocol version.
 func (internals) IsModern(req *Request) bool { return req.isModern() }
 
-// DeclaresExtension reports whether the sender of req declares an extension. It does not
-// decode the capabilities.
-func (internals) DeclaresExtension(req *Request, id string) bool {
-	return declares(req, id)
-}
-
 // PassesTasks reports whether a task that answers req, which is sent on c, is passed on to
 // the sender of req.
 func (internals) PassesTasks(c *Conn, req *Request) bool { return c.passesTasks(req) }
@@ -57,12 +51,6 @@ func (internals) CheckMeta(req *Request) error { return req.checkMeta() }
 
 // CheckVersion checks that the protocol version of req is supported.
 func (internals) CheckVersion(req *Request) error { return req.checkVersion() }
-
-// AppendResponse appends the response to req, in the form of the newest revision, to dst. A
-// result that cannot be encoded becomes an internal error.
-func (internals) AppendResponse(dst []byte, req *Request, res Result, err error) []byte {
-	return appendResponse(dst, req, res, err)
-}
 
 // AppendError appends an error response to dst. A zero id is omitted.
 func (internals) AppendError(dst []byte, id ID, err error) []byte {
@@ -91,25 +79,6 @@ func (i internals) DetachForTask(req *Request) *Request {
 // InTask reports whether req is served by a task. Its outcome is that of the task, so it must
 // not be answered with another task.
 func (internals) InTask(req *Request) bool { return req.sharedCall().inTask }
-
-// MarshalResult encodes a result that is sent inside another result.
-func (internals) MarshalResult(res Result) (json.RawMessage, error) {
-	if err := checkResult(res); err != nil {
-		return nil, err
-	}
-	return encodeAnswer(res)
-}
-
-// DecodeResult decodes the result of a method.
-func (internals) DecodeResult(method string, raw json.RawMessage) (Result, error) {
-	res, _, err := decodeResult(method, raw)
-	return res, err
-}
-
-// Send sends a request through the middleware of a connection. Errors are returned unchanged.
-func (internals) Send(ctx context.Context, c *Conn, req *Request) (Result, error) {
-	return c.serve(ctx, req)
-}
 
 // ProgressOf returns the function that receives the progress of a request sent by a client, or
 // nil if progress is not wanted.
@@ -175,10 +144,6 @@ func (internals) WithAnswers(req *Request, answers map[string]json.RawMessage, s
 func (internals) Unanswered(ctx context.Context, req *Request, err error) (Result, error) {
 	return unansweredResult(ctx, req, err)
 }
-
-// IsCode reports whether code is defined by any revision of the specification or by this
-// package.
-func (internals) IsCode(code int) bool { return isCode(code) }
 
 // IsNamed reports whether requests of a method are about one tool, prompt, resource or task,
 // which [Request.Name] returns.

@@ -159,9 +159,11 @@ var legacyMethods = []string{
 	revision.Initialize, revision.Initialized, revision.Ping, revision.SetLevel, revision.Unsubscribe, NotificationRootsListChanged,
 }
 
-// isLegacyCode reports whether an error code exists only in the older revisions.
-func isLegacyCode(code int) bool {
-	return code == revision.CodeURLElicitationRequired || code == revision.CodeUserRejectedRequest
+// legacyCodeNames are the names of the codes that exist only in the older revisions.
+var legacyCodeNames = map[int]string{
+	codeResourceNotFound:                "resource not found",
+	revision.CodeURLElicitationRequired: "URL elicitation required",
+	revision.CodeUserRejectedRequest:    "user rejected",
 }
 
 // modernError returns the Error that is sent for err to a peer of the newest revision, which

@@ -48,7 +48,7 @@ func serveBytes(tb testing.TB, h mcp.Handler, dst, message []byte) []byte {
 	}
 	req.Principal = &mcp.Principal{Issuer: "issuer", Subject: "subject", Scopes: []string{"a"}}
 	res, err := core.Serve(tb.Context(), h, req, nil, nil)
-	return core.AppendResponse(dst, req, res, err)
+	return mcp.AppendResponse(dst, req, res, err)
 }
 
 var addition = []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add","arguments":{"a":1,"b":2},"_meta":{"` +

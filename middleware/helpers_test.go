@@ -26,7 +26,7 @@ func request(t *testing.T, c *mcp.Conn, method string, params any) (mcp.Result, 
 
 // encoded returns a result as JSON.
 func encoded(method string, res mcp.Result) string {
-	return string(core.AppendResponse(nil, mcptest.NewRequest(method, nil), res, nil))
+	return string(mcp.AppendResponse(nil, mcptest.NewRequest(method, nil), res, nil))
 }
 
 // listen subscribes and returns the channel of changes. In the legacy era, subscriptions to

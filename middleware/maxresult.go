@@ -9,11 +9,8 @@ import (
 	"fmt"
 
 	"github.com/go-psi/psi/internal/bufpool"
-	"github.com/go-psi/psi/internal/seam"
 	"github.com/go-psi/psi/mcp"
 )
-
-var core = mcp.Internal(seam.Key{})
 
 // MaxResult rejects results whose response, in the encoding of the caller's revision, is
 // longer than the given number of bytes. It replaces a tool result by a failed one
@@ -54,6 +51,6 @@ func tooLarge(res *mcp.CallToolResult, text string) mcp.Result {
 func encodedLen(req *mcp.Request, res mcp.Result) int {
 	buf := bufpool.Get()
 	defer buf.Put()
-	buf.B = core.AppendResponse(buf.B, req, res, nil)
+	buf.B = mcp.AppendResponse(buf.B, req, res, nil)
 	return len(buf.B)
 }

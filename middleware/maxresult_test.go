@@ -48,7 +48,7 @@ func TestMaxResultIsExact(t *testing.T) {
 	for name, res := range results() {
 		for _, version := range append(mcp.ModernVersions(), mcp.LegacyVersions()...) {
 			req := (&mcptest.Client{}).NewRequest(mcp.MethodCallTool, map[string]any{"_meta": map[string]any{mcp.MetaProtocolVersion: version}})
-			truth := len(core.AppendResponse(nil, req, res, nil))
+			truth := len(mcp.AppendResponse(nil, req, res, nil))
 			for _, most := range []int{1, truth / 2, truth - 1, truth, truth + 1, 2 * truth, 10 * truth, 1 << 20} {
 				got, err := middleware.MaxResult(most)(answering(res, nil)).ServeMCP(t.Context(), req)
 				if passed := err == nil && got == res; passed != (truth <= most) {

@@ -177,7 +177,7 @@ func codeLabel(code int) string {
 	switch {
 	case code == 0:
 		return ""
-	case core.IsCode(code):
+	case mcp.CodeName(code) != "":
 		return strconv.Itoa(code)
 	}
 	return otherLabel

@@ -155,7 +155,7 @@ func (c *Call) Append(dst []byte) []byte {
 	case c.session != nil:
 		return c.session.translation().appendResponse(dst, c.id, c.res, c.err)
 	}
-	return core.AppendResponse(dst, c.req, c.res, c.err)
+	return mcp.AppendResponse(dst, c.req, c.res, c.err)
 }
 
 // isNotification reports whether the message is a notification, which may be unreadable.

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/go-psi/psi/internal/seam"
 	"github.com/go-psi/psi/internal/strictjson"
 	"github.com/go-psi/psi/mcp"
 )
@@ -52,11 +51,8 @@ func (e *PageError) Unwrap() error { return e.Err }
 // resource is not HTML with the right MIME type. Malformed metadata is left out; see
 // [Document].Warnings.
 func Read(ctx context.Context, c *mcp.Conn, uri string) (*Document, error) {
-	send := func(ctx context.Context, req *mcp.Request) (mcp.Result, error) { return core.Send(ctx, c, req) }
-	return read(ctx, mcp.HandlerFunc(send), uri)
+	return read(ctx, mcp.HandlerFunc(c.Do), uri)
 }
-
-var core = mcp.Internal(seam.Key{})
 
 func read(ctx context.Context, h mcp.Handler, uri string) (*Document, error) {
 	if !isPageURI(uri) {

@@ -72,7 +72,7 @@ func (r *Recorder) writeOutcome(ctx context.Context, e Entry, req *mcp.Request, 
 		r.fail(e, Failure{ID: req.ID, Kind: Failed, Text: "the handler returned neither a result nor an error"})
 		return
 	}
-	m, unreadable := transport.ParseMessage(core.AppendResponse(nil, req, res, err))
+	m, unreadable := transport.ParseMessage(mcp.AppendResponse(nil, req, res, err))
 	if unreadable != nil {
 		r.fail(e, Failure{ID: req.ID, Kind: Failed, Text: unreadable.Error()})
 		return

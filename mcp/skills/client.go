@@ -28,8 +28,8 @@ const maxPages = 1000
 func List(ctx context.Context, c *mcp.Conn) iter.Seq2[*Skill, error] {
 	return func(yield func(*Skill, error) bool) {
 		err := eachPage(func(cursor *string) (next *string, more bool, err error) {
-			var res ListResult
-			if err := call(ctx, c, MethodList, &mcp.ListParams{Cursor: cursor}, &res); err != nil {
+			res, err := call[ListResult](ctx, c, MethodList, &mcp.ListParams{Cursor: cursor})
+			if err != nil {
 				return nil, false, err
 			}
 			return res.NextCursor, yieldAll(res.Skills, yield), nil
@@ -48,8 +48,8 @@ func List(ctx context.Context, c *mcp.Conn) iter.Seq2[*Skill, error] {
 func ReadDirectory(ctx context.Context, c *mcp.Conn, uri string) iter.Seq2[*mcp.Resource, error] {
 	return func(yield func(*mcp.Resource, error) bool) {
 		err := eachPage(func(cursor *string) (next *string, more bool, err error) {
-			var res ReadDirectoryResult
-			if err := call(ctx, c, MethodReadDirectory, &ReadDirectoryParams{URI: uri, Cursor: cursor}, &res); err != nil {
+			res, err := call[ReadDirectoryResult](ctx, c, MethodReadDirectory, &ReadDirectoryParams{URI: uri, Cursor: cursor})
+			if err != nil {
 				return nil, false, err
 			}
 			return res.NextCursor, yieldAll(res.Resources, yield), nil
@@ -93,8 +93,8 @@ func eachPage(read func(cursor *string) (next *string, more bool, err error)) er
 // Get returns the entry of a skill, whether or not it is listed. uri is the URI of its
 // SKILL.md. Use Get to get the current entry of a skill that has changed.
 func Get(ctx context.Context, c *mcp.Conn, uri string) (*Skill, error) {
-	var res GetResult
-	if err := call(ctx, c, MethodGet, &GetParams{URI: uri}, &res); err != nil {
+	res, err := call[GetResult](ctx, c, MethodGet, &GetParams{URI: uri})
+	if err != nil {
 		return nil, err
 	}
 	if res.Skill == nil || res.Skill.URI != uri {
@@ -103,27 +103,12 @@ func Get(ctx context.Context, c *mcp.Conn, uri string) (*Skill, error) {
 	return res.Skill, nil
 }
 
-// call sends a request of the extension and decodes its result into res.
-func call(ctx context.Context, c *mcp.Conn, method string, params, res any) error {
+// call sends a request of the extension.
+func call[R any](ctx context.Context, c *mcp.Conn, method string, params any) (res R, err error) {
 	if !declares(c, method) {
-		return ErrNotSupported
+		return res, ErrNotSupported
 	}
-	req, err := mcp.NewRequest(method, params)
-	if err != nil {
-		return err
-	}
-	got, err := core.Send(ctx, c, req)
-	if err != nil {
-		return err
-	}
-	raw, err := strictjson.Marshal(got)
-	if err == nil {
-		err = strictjson.Unmarshal(raw, res)
-	}
-	if err != nil {
-		return fmt.Errorf("skills: the server's answer to %s: %w: %w", method, mcp.ErrUnreadable, err)
-	}
-	return nil
+	return mcp.Do[R](ctx, c, method, params)
 }
 
 // declares reports whether the server supports a method of the extension.

@@ -12,11 +12,8 @@ import (
 	"sync"
 
 	"github.com/go-psi/psi/internal/made"
-	"github.com/go-psi/psi/internal/seam"
 	"github.com/go-psi/psi/mcp"
 )
-
-var core = mcp.Internal(seam.Key{})
 
 // A VerificationError means that a file of a skill does not match the entry of the skill:
 // it was changed or tampered with. Its content must not be used. To continue, get the

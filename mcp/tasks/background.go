@@ -99,7 +99,7 @@ func (b *background) ServeMCP(ctx context.Context, req *mcp.Request) (mcp.Result
 }
 
 // supports reports whether the client declared the extension in this request.
-func supports(req *mcp.Request) bool { return core.DeclaresExtension(req, Extension) }
+func supports(req *mcp.Request) bool { return req.ClientCapabilities().HasExtension(Extension) }
 
 // errUnsupported returns the error for a client that does not support the required
 // extension.

@@ -150,7 +150,7 @@ func (d *driver) drive(ctx context.Context) (mcp.Result, error) {
 		d.report(ctx, t)
 		switch t.Status {
 		case Completed:
-			return core.DecodeResult(mcp.MethodCallTool, t.Result)
+			return mcp.UnmarshalResult(mcp.MethodCallTool, t.Result)
 		case Failed:
 			return nil, failure(t)
 		case Cancelled:
@@ -394,7 +394,7 @@ func Start(ctx context.Context, c *mcp.Conn, p *mcp.CallToolParams) (*Handle, *m
 	if err != nil {
 		return nil, nil, err
 	}
-	res, err := core.Send(context.WithValue(ctx, startKey{}, true), c, req)
+	res, err := c.Do(context.WithValue(ctx, startKey{}, true), req)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -422,7 +422,7 @@ func (h *Handle) mustBeMade() {
 
 // sender sends requests through the middleware of the connection.
 func (h *Handle) sender() mcp.Handler {
-	return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) { return core.Send(ctx, h.conn, req) })
+	return mcp.HandlerFunc(h.conn.Do)
 }
 
 // Get returns the state of the task (tasks/get). Members that the server does not need to

@@ -199,7 +199,7 @@ func (r *run) encode(ctx context.Context, res mcp.Result) (raw json.RawMessage, 
 		return nil, mcp.Errorf(mcp.CodeInternalError, "the tool %q was answered with a task, which cannot be the result of a task; "+
 			"pass the request of the task on, or call the other tool without declaring %s", r.record.Tool, Extension)
 	}
-	return core.MarshalResult(res)
+	return mcp.MarshalResult(res)
 }
 
 // resultID returns the ID of the result of one owner. It differs for each owner, because a

@@ -13,12 +13,9 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/internal/redact"
-	"github.com/go-psi/psi/internal/seam"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcphttp"
 )
-
-var core = mcp.Internal(seam.Key{})
 
 // Options configure [Require]. Nil means the zero Options.
 type Options struct {
@@ -209,7 +206,7 @@ func (g *gate) unknown(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 func (g *gate) answer(w http.ResponseWriter, status int, challenges []string, problem error) {
-	body := core.AppendError(nil, mcp.ID{}, problem)
+	body := mcp.AppendResponse(nil, nil, nil, problem)
 	header := w.Header()
 	if challenges != nil {
 		header["Www-Authenticate"] = challenges

@@ -192,7 +192,7 @@ func (r *recorder) end(ctx context.Context, rec *record, res mcp.Result, err err
 	text := o.text(r.values)
 	var result json.RawMessage
 	if r.values && res != nil {
-		if raw, err := core.MarshalResult(res); err == nil && len(raw) <= maxValue {
+		if raw, err := mcp.MarshalResult(res); err == nil && len(raw) <= maxValue {
 			result = raw
 		}
 	}

@@ -167,7 +167,7 @@ func sizeOf(res mcp.Result) int {
 	if res == nil {
 		return 0
 	}
-	raw, err := core.MarshalResult(res)
+	raw, err := mcp.MarshalResult(res)
 	if err != nil {
 		return 0 // it is not shown
 	}
@@ -184,7 +184,7 @@ func (r *run) call(ctx context.Context, p *page, caller *mcp.Principal) (mcp.Res
 	if err != nil {
 		return nil, err
 	}
-	return core.Send(mcp.WithLog(mcp.WithProgress(ctx, r.report), mcp.LoggingLevelDebug, r.log), conn, req)
+	return conn.Do(mcp.WithLog(mcp.WithProgress(ctx, r.report), mcp.LoggingLevelDebug, r.log), req)
 }
 
 // report records progress.

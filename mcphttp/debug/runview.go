@@ -120,7 +120,7 @@ func (r *run) model(now time.Time) *runModel {
 		m.Err, m.Code = cut(withCauses(r.err)), mcp.CodeOf(r.err)
 	}
 	if r.result != nil {
-		raw, err := core.MarshalResult(r.result)
+		raw, err := mcp.MarshalResult(r.result)
 		if err == nil {
 			m.ResultText = pretty(raw)
 		}

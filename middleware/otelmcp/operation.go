@@ -17,12 +17,9 @@ import (
 	"go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/go-psi/psi/internal/seam"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/transport"
 )
-
-var core = mcp.Internal(seam.Key{})
 
 // maxListenSpan is the maximum duration of the span of a subscription.
 const maxListenSpan = time.Second
@@ -243,7 +240,7 @@ func (o outcome) withKnownCode() outcome {
 		return o
 	}
 	code, err := strconv.Atoi(o.code)
-	if err == nil && core.IsCode(code) {
+	if err == nil && mcp.CodeName(code) != "" {
 		return o
 	}
 	return outcome{kind: other, code: other}

@@ -97,7 +97,7 @@ func inProcess(_ *testing.T, h mcp.Handler, who string) way {
 			return acknowledgement(t, h, req)
 		}
 		res, _, err := mcptest.Do(t, h, req)
-		return string(core.AppendResponse(nil, req, res, err))
+		return string(mcp.AppendResponse(nil, req, res, err))
 	}
 }
 

@@ -108,6 +108,7 @@ var exportedFuncs = []any{
 	jsonschema.Unmarshal,
 	mcp.Ask, mcp.AssistantMessage, mcp.CacheFor, mcp.Call[none], mcp.Chain, mcp.ClientLogger, mcptrace.ClientTraceFromContext, mcp.CodeOf, mcp.CompleteFrom,
 	mcp.AcceptElicit, mcp.DeclineElicit, mcp.DescriptionOf, mcp.WithDescription, mcp.ElicitQuestion[none], mcp.ElicitSchemaQuestion, mcp.ElicitURL, mcp.ElicitURLQuestion, mcp.Elicit[none],
+	mcp.AppendResponse, mcp.CodeName, mcp.Do[none], mcp.MarshalResult, mcp.ParseRequest, mcp.ResultMeta, mcp.ServeRequest, mcp.UnmarshalResult, mcp.WithResultMeta,
 	mcp.ErrorResult, mcp.Errorf, mcp.ExpandURI, mcp.FileServerFS, mcp.FileServerRoot, mcp.InProcess, mcp.IntID, mcp.IsMethod, mcp.LegacyVersions,
 	mcp.ModernVersions, mcp.NewClient, mcp.NewInsufficientScopeError, mcp.NewMethodNotFoundError,
 	mcp.NewMux, mcp.NewRateLimitedError, mcp.NewRequest, mcp.NewResourceNotFoundError, mcp.NewUnknownNameError,

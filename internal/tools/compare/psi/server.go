@@ -90,7 +90,7 @@ func (s *server) Dispatcher(ctx context.Context) (func([]byte) ([]byte, error), 
 			return nil, err
 		}
 		res, err := core.Serve(ctx, s.mux, req, nil, nil)
-		dst = core.AppendResponse(dst[:0], req, res, err)
+		dst = mcp.AppendResponse(dst[:0], req, res, err)
 		return dst, nil
 	}, nil
 }
