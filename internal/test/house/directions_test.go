@@ -26,7 +26,7 @@ const leaf = "internal leaves"
 
 // notLeaves lists the directories of internal that are not leaves because they use psi.
 var notLeaves = []string{
-	"internal/tools/compare", "internal/test/conformance", "internal/test/chaos", "internal/test/cluster", "internal/tools/figures", "internal/test/house", "internal/test/interop", "internal/lint", "internal/test/model", "internal/test/schemas", "internal/test/soak", "internal/tools",
+	"internal/tools/compare", "internal/test/conformance", "internal/test/chaos", "internal/test/cluster", "internal/tools/figures", "internal/test/house", "internal/test/interop", "internal/lint", "internal/test/model", "internal/test/schemas", "internal/test/soak", "internal/test/thirdparty", "internal/tools",
 	"internal/server",                            // the server side of transports
 	"internal/inflight", "internal/legacyclient", // parts of the client
 }
