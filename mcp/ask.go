@@ -97,7 +97,7 @@ func Ask(ctx context.Context, questions ...Question) error {
 // The context of fn is that of the step: the keys of steps inside it are its own, and it cannot
 // ask. Errors of fn are not remembered; the next use of the key is the same step. Values must
 // encode as JSON. Unless the handler runs as a task, they are part of the encrypted state that
-// the client holds, and together with the answers they must fit into [MuxOptions.MaxState].
+// the client holds, and together with the answers they may have 256 KiB.
 //
 // If ctx is done, Once returns the cause of ctx and does not call fn, so that no step begins
 // after the caller has cancelled the call.

@@ -22,6 +22,10 @@ import (
 	"github.com/go-psi/psi/mcp/store"
 )
 
+// maxState is the maximum size of the answers and Once values of one call, as JSON. The state
+// of a mounted server may be twice as large, because it is sealed.
+const maxState = 256 << 10
+
 // A sealer encrypts the state of a handler between the rounds of one request. The client
 // holds the sealed state, which is bound to the server, the caller and the request, and
 // expires.
@@ -60,9 +64,9 @@ func (s *sealer) seal(req *Request, state *replayState) (string, error) {
 	}
 	switch mounted := state.Mounted; {
 	case mounted == nil && len(plain) > s.max:
-		return "", Errorf(CodeInternalError, "the handler's answers and Once values take %d bytes; MuxOptions.MaxState is %d", len(plain), s.max)
+		return "", Errorf(CodeInternalError, "the handler's answers and Once values take %d bytes; the limit is %d", len(plain), s.max)
 	case mounted != nil && len(*mounted)/2 > s.max: // sealing makes a state a third larger
-		return "", Errorf(CodeInternalError, "the state of the mounted server has %d bytes; twice MuxOptions.MaxState is %d", len(*mounted), 2*s.max)
+		return "", Errorf(CodeInternalError, "the state of the mounted server has %d bytes; the limit is %d", len(*mounted), 2*s.max)
 	}
 	return s.ring.Seal(plain, s.binding(req)), nil
 }

@@ -256,7 +256,7 @@ func TestLongCursorOfSource(t *testing.T) {
 // State that a server accepts also passes through the gateways in front of it, each of
 // which seals it again under the same limit.
 func TestLargeStateThroughGateways(t *testing.T) {
-	opts := &mcp.MuxOptions{MaxState: 10_000, Logger: quiet().Logger}
+	opts := mcp.LimitState(quiet(), 10_000)
 	server := mcp.NewMux("server", "v1", opts)
 	server.Tool("keep", mcp.ToolFunc(func(ctx context.Context, _ none) (int, error) {
 		kept, err := mcp.Once(ctx, "kept", func(context.Context) (string, error) { return strings.Repeat("x", 9_900), nil })

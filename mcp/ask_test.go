@@ -680,9 +680,7 @@ func TestFindingCM19TheQuestionChanges(t *testing.T) {
 
 // The state of a handler has a size limit, and exceeding it returns an error that says so.
 func TestFindingCM19StateIsBounded(t *testing.T) {
-	opts := quiet()
-	opts.MaxState = 1000
-	mux := mcp.NewMux("m", "v1", opts)
+	mux := mcp.NewMux("m", "v1", mcp.LimitState(quiet(), 1000))
 	mux.Tool("keep", mcp.ToolFunc(func(ctx context.Context, in struct {
 		N int `json:"n"`
 	}) (string, error) {
@@ -697,7 +695,7 @@ func TestFindingCM19StateIsBounded(t *testing.T) {
 			t.Errorf("got %q", got)
 		}
 		_, err := c.CallTool(t.Context(), tool("keep", `{"n":2000}`))
-		if mcp.CodeOf(err) != mcp.CodeInternalError || !strings.Contains(err.Error(), "MuxOptions.MaxState is 1000") {
+		if mcp.CodeOf(err) != mcp.CodeInternalError || !strings.Contains(err.Error(), "the limit is 1000") {
 			t.Errorf("got %v", err)
 		}
 	})

@@ -36,7 +36,13 @@ type ClientOptions struct {
 	// ElicitURL is called only for https URLs, and http URLs to this machine, without user
 	// information. It should show the URL to the user and ask before opening it. It is also
 	// called for the pages that a server of 2025-11-25 requires with the error -32042; the
-	// call is then repeated, within MaxRounds and MaxQuestions.
+	// call is then repeated.
+	//
+	// A server may ask 32 times about one request, with 16 questions at once, of which at most
+	// four are answered concurrently. Beyond that, the call fails. A legacy server asks one
+	// question at a time, and gets an error for each excess question: for more than 16 open
+	// ones for each call, and for more than 512 since the last tools/call, prompts/get or
+	// resources/read began.
 	Elicit    func(ctx context.Context, c *Conn, p *ElicitParams) (*ElicitResult, error)
 	ElicitURL func(ctx context.Context, c *Conn, p *ElicitParams) (*ElicitResult, error)
 	// Sample is like Elicit.
@@ -44,8 +50,6 @@ type ClientOptions struct {
 	// Deprecated: the specification has deprecated sampling. Servers call the API of a model
 	// provider instead. It works while a supported revision has sampling.
 	Sample func(ctx context.Context, c *Conn, p *CreateMessageParams) (*CreateMessageResult, error)
-	// SampleTools declares that Sample supports tools.
-	SampleTools bool
 	// Roots are the initial roots, with file:// URIs, that a connection returns for
 	// roots/list. [Conn.AddRoots] and [Conn.RemoveRoots] change them. Nil means that the
 	// client does not declare roots.
@@ -61,7 +65,7 @@ type ClientOptions struct {
 	// sees elicitation/create, sampling/createMessage and roots/list requests.
 	AnswerMiddleware []Middleware
 	// Capabilities are declared in addition to those implied by the functions: extensions,
-	// experimental features, and questions that the program answers itself. If a server
+	// experimental features, tools in Sample, and questions that the program answers itself. If a server
 	// asks a question that is declared but has no function, the call returns an
 	// [*InputRequiredError], except on legacy connections.
 	Capabilities *ClientCapabilities
@@ -82,23 +86,9 @@ type ClientOptions struct {
 	// distinguished by their principals or, without one, by their sessions. Callers without
 	// either are treated as different each time: give the peer of a stream a principal.
 	Forward bool
-	// MaxRounds is the maximum number of times a server may ask about one request, and
-	// MaxQuestions the maximum number of questions at once. If a server exceeds a limit,
-	// the call fails. At most four questions about one request are answered concurrently. 0
-	// or less means 32 rounds of 16 questions.
-	//
-	// A legacy server asks one question at a time, and gets an error for each excess
-	// question. It may have MaxQuestions open for each call, and ask MaxRounds times
-	// MaxQuestions since the last tools/call, prompts/get or resources/read began. At most
-	// four questions are answered concurrently on one connection.
-	MaxRounds, MaxQuestions int
 	// AnswerAnytime also answers the questions that a legacy server asks before the first
 	// call, or more than a minute after the last one. Otherwise only roots/list is answered.
 	AnswerAnytime bool
-	// MaxPages is the maximum number of pages of a list read by iterators such as
-	// [Conn.Tools]. If the list has more, the iterator ends with [ErrTooManyPages]. 0 means
-	// 1000; a negative value means no limit.
-	MaxPages int
 
 	// Notification is called for notifications that belong neither to a call nor to a
 	// subscription made with [Conn.Listen]. Calls of Notification and Log do not overlap. The
@@ -132,6 +122,9 @@ type ClientOptions struct {
 	KeepAlive time.Duration
 	// Logger receives diagnostic messages. Nil means slog.Default.
 	Logger *slog.Logger
+
+	// Limits that only tests lower.
+	maxRounds, maxQuestions, maxPages int
 }
 
 // A ClientExtension is the client side of a protocol extension.
@@ -171,9 +164,8 @@ func NewClient(name, version string, opts *ClientOptions) *Client {
 	}
 	o := &c.opts
 	c.info = Implementation{Name: name, Version: version, Title: o.Title, Description: o.Description, WebsiteURL: o.WebsiteURL, Icons: o.Icons}
-	o.MaxRounds = cmp.Or(max(o.MaxRounds, 0), maxRounds)
-	o.MaxQuestions = cmp.Or(max(o.MaxQuestions, 0), maxQuestions)
-	o.MaxPages = cmp.Or(o.MaxPages, 1000)
+	o.maxRounds, o.maxQuestions = cmp.Or(o.maxRounds, maxRounds), cmp.Or(o.maxQuestions, maxQuestions)
+	o.maxPages = cmp.Or(o.maxPages, 1000)
 	o.ConnectTimeout = cmp.Or(o.ConnectTimeout, 2*time.Minute)
 	if o.Logger == nil {
 		o.Logger = slog.Default()
@@ -202,7 +194,7 @@ func (o *ClientOptions) capabilities(all bool) *ClientCapabilities {
 	}
 	if all || o.Sample != nil {
 		sampling := *orEmpty(caps.Sampling)
-		if o.Sample == nil || o.SampleTools {
+		if o.Sample == nil {
 			sampling.Tools = &struct{}{}
 		}
 		caps.Sampling = &sampling
@@ -214,6 +206,11 @@ func (o *ClientOptions) capabilities(all bool) *ClientCapabilities {
 		caps.declare(x)
 	}
 	return caps
+}
+
+// samplesTools reports whether Sample supports tools.
+func (o *ClientOptions) samplesTools() bool {
+	return o.Capabilities != nil && o.Capabilities.Sampling != nil && o.Capabilities.Sampling.Tools != nil
 }
 
 // mustBeMade panics unless the Client was created by NewClient.

@@ -22,8 +22,7 @@ import (
 	"github.com/go-psi/psi/mcp/mcptrace"
 )
 
-// Limits on the questions about one request. The first two are the defaults of ClientOptions;
-// maxQuestions also limits the handlers of a Mux, in both eras.
+// Limits on the questions about one request. maxQuestions also limits the handlers of a Mux, in both eras.
 const (
 	maxRounds    = 32 // rounds of questions
 	maxQuestions = 16 // questions per round
@@ -31,14 +30,14 @@ const (
 )
 
 func (c *Conn) errTooManyRounds() error {
-	return Errorf(CodeInternalError, "the server asked in %d rounds without coming to an end", c.client.opts.MaxRounds)
+	return Errorf(CodeInternalError, "the server asked in %d rounds without coming to an end", c.client.opts.maxRounds)
 }
 
 // checkAsked returns an error if the server asks too many questions at once or, for a
 // forwarded request, a question for which the sender did not declare a capability.
 func (c *Conn) checkAsked(req *Request, asked *InputRequired) error {
-	if n, limit := len(asked.InputRequests), c.client.opts.MaxQuestions; n > limit {
-		return Errorf(CodeInternalError, "the server asked %d questions at once; ClientOptions.MaxQuestions is %d", n, limit)
+	if n, limit := len(asked.InputRequests), c.client.opts.maxQuestions; n > limit {
+		return Errorf(CodeInternalError, "the server asked %d questions at once; the limit is %d", n, limit)
 	}
 	if req.peer.caps == nil || !c.client.opts.Forward || c.answersAll(asked) {
 		return nil
@@ -231,7 +230,7 @@ func (c *Conn) sample(ctx context.Context, req *Request) (Result, error) {
 	if p.Messages == nil || isAbsent(req.Params(), "maxTokens") {
 		return nil, badQuestionError{Errorf(CodeInvalidParams, "params.messages and params.maxTokens are required")}
 	}
-	if (p.Tools != nil || p.ToolChoice != nil) && !c.client.opts.SampleTools {
+	if (p.Tools != nil || p.ToolChoice != nil) && !c.client.opts.samplesTools() {
 		return nil, badQuestionError{Errorf(CodeInvalidParams, "the client did not declare sampling.tools")}
 	}
 	return answerResult(c.client.opts.Sample(ctx, c, &p))

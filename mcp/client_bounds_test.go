@@ -196,8 +196,8 @@ func TestFindingS14QuestionsAreBounded(t *testing.T) {
 		{mcp.MethodCallTool, 20_000, mcp.ClientOptions{}, 0},
 		{mcp.MethodCallTool, 17, mcp.ClientOptions{}, 0},
 		{mcp.MethodCallTool, 16, mcp.ClientOptions{}, 32 * 16},
-		{mcp.MethodCallTool, 17, mcp.ClientOptions{MaxQuestions: 17, MaxRounds: 2}, 2 * 17},
-		{mcp.MethodCallTool, 2, mcp.ClientOptions{MaxQuestions: 1}, 0},
+		{mcp.MethodCallTool, 17, *mcp.LimitQuestions(new(mcp.ClientOptions), 2, 17), 2 * 17},
+		{mcp.MethodCallTool, 2, *mcp.LimitQuestions(new(mcp.ClientOptions), 32, 1), 0},
 		{mcp.MethodListTools, 1, mcp.ClientOptions{}, 0},
 		{mcp.MethodComplete, 1, mcp.ClientOptions{}, 0},
 		{"vendor/method", 1, mcp.ClientOptions{}, 0},
@@ -406,7 +406,7 @@ func endlessLists(pages *atomic.Int64) mcp.Handler {
 func TestFindingS37W11ListsHaveAnEnd(t *testing.T) {
 	var pages atomic.Int64
 	for most, want := range map[int]int64{0: 1000, 7: 7} {
-		c := connect(t, endlessLists(&pages), &mcp.ClientOptions{Version: mcp.LatestVersion, MaxPages: most})
+		c := connect(t, endlessLists(&pages), mcp.LimitLists(&mcp.ClientOptions{Version: mcp.LatestVersion}, most))
 		for name, list := range map[string]func() (int, error){
 			"tools":     func() (int, error) { return count(c.Tools(t.Context(), nil)) },
 			"prompts":   func() (int, error) { return count(c.Prompts(t.Context(), nil)) },
@@ -424,22 +424,6 @@ func TestFindingS37W11ListsHaveAnEnd(t *testing.T) {
 	if _, err := c.CallTool(t.Context(), tool("hello", "")); !errors.Is(err, mcp.ErrTooManyPages) || pages.Load() > 100 {
 		t.Errorf("the call ended with %v after %d pages", err, pages.Load())
 	}
-	// The limit can be disabled.
-	c = connect(t, endlessLists(&pages), &mcp.ClientOptions{Version: mcp.LatestVersion, MaxPages: -1})
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	c.Use(func(next mcp.Handler) mcp.Handler {
-		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
-			if pages.Load() == 1500 {
-				cancel()
-			}
-			return next.ServeMCP(ctx, req)
-		})
-	})
-	pages.Store(0)
-	if _, err := count(c.Tools(ctx, nil)); !errors.Is(err, context.Canceled) {
-		t.Errorf("the list ended with %v after %d pages", err, pages.Load())
-	}
 }
 
 // A client declares exactly the capabilities that it has functions for or sets explicitly.
@@ -454,7 +438,7 @@ func TestDeclaredCapabilities(t *testing.T) {
 		`{"elicitation":{"url":{}}}`:              {ElicitURL: elicit},
 		`{"elicitation":{"form":{},"url":{}}}`:    {Elicit: elicit, ElicitURL: elicit},
 		`{"sampling":{}}`:                         {Sample: sample},
-		`{"sampling":{"tools":{}}}`:               {Sample: sample, SampleTools: true},
+		`{"sampling":{"tools":{}}}`:               {Sample: sample, Capabilities: &mcp.ClientCapabilities{Sampling: &mcp.SamplingCapability{Tools: &struct{}{}}}},
 		`{"sampling":{"context":{}}}`:             {Sample: sample, Capabilities: &mcp.ClientCapabilities{Sampling: &mcp.SamplingCapability{Context: &struct{}{}}}},
 		`{"roots":{}}`:                            {Roots: []mcp.Root{}},
 		`{"experimental":{"a":{}},"sampling":{}}`: {Sample: sample, Capabilities: &mcp.ClientCapabilities{Experimental: map[string]json.RawMessage{"a": json.RawMessage(`{}`)}}},

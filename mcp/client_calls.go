@@ -213,7 +213,7 @@ func orEmpty[P any](p *P) *P {
 var (
 	// ErrRepeatedCursor means that the server returned the same cursor twice.
 	ErrRepeatedCursor = errors.New("mcp: the server repeats a cursor: its list has no end")
-	// ErrTooManyPages means that the list has more than ClientOptions.MaxPages pages.
+	// ErrTooManyPages means that the list has more than a thousand pages.
 	ErrTooManyPages = errors.New("mcp: the server's list has more pages than the client reads")
 )
 
@@ -222,7 +222,7 @@ var (
 // tools may return [CodeMethodNotFound]. p may be nil; its cursor is the starting position.
 func (c *Conn) Tools(ctx context.Context, p *ListParams) iter.Seq2[*Tool, error] {
 	c.mustBeMade()
-	return c.toolPages(ctx, p, c.client.opts.MaxPages)
+	return c.toolPages(ctx, p, c.client.opts.maxPages)
 }
 
 func (c *Conn) toolPages(ctx context.Context, p *ListParams, maxPages int) iter.Seq2[*Tool, error] {
@@ -238,7 +238,7 @@ func (c *Conn) toolPages(ctx context.Context, p *ListParams, maxPages int) iter.
 // Prompts returns an iterator over the prompts of all pages; see [Conn.Tools].
 func (c *Conn) Prompts(ctx context.Context, p *ListParams) iter.Seq2[*Prompt, error] {
 	c.mustBeMade()
-	return pages(c.client.opts.MaxPages, p, func(p *ListParams) ([]*Prompt, *string, error) {
+	return pages(c.client.opts.maxPages, p, func(p *ListParams) ([]*Prompt, *string, error) {
 		r, err := c.ListPrompts(ctx, p)
 		if err != nil {
 			return nil, nil, err
@@ -250,7 +250,7 @@ func (c *Conn) Prompts(ctx context.Context, p *ListParams) iter.Seq2[*Prompt, er
 // Resources returns an iterator over the resources of all pages; see [Conn.Tools].
 func (c *Conn) Resources(ctx context.Context, p *ListParams) iter.Seq2[*Resource, error] {
 	c.mustBeMade()
-	return pages(c.client.opts.MaxPages, p, func(p *ListParams) ([]*Resource, *string, error) {
+	return pages(c.client.opts.maxPages, p, func(p *ListParams) ([]*Resource, *string, error) {
 		r, err := c.ListResources(ctx, p)
 		if err != nil {
 			return nil, nil, err
@@ -262,7 +262,7 @@ func (c *Conn) Resources(ctx context.Context, p *ListParams) iter.Seq2[*Resource
 // ResourceTemplates returns an iterator over the templates of all pages; see [Conn.Tools].
 func (c *Conn) ResourceTemplates(ctx context.Context, p *ListParams) iter.Seq2[*ResourceTemplate, error] {
 	c.mustBeMade()
-	return pages(c.client.opts.MaxPages, p, func(p *ListParams) ([]*ResourceTemplate, *string, error) {
+	return pages(c.client.opts.maxPages, p, func(p *ListParams) ([]*ResourceTemplate, *string, error) {
 		r, err := c.ListResourceTemplates(ctx, p)
 		if err != nil {
 			return nil, nil, err

@@ -274,11 +274,11 @@ func TestSubscribeWhileAnotherLeaves(t *testing.T) {
 	})
 }
 
-// The state of a call may have up to MaxState bytes. The error for a larger one reports its
+// The state of a call is limited. The error for a larger one reports its
 // size.
 func TestStateBounds(t *testing.T) {
 	ask := func(limit int) *mcp.CallToolResult {
-		mux := mcp.NewMux("m", "v1", &mcp.MuxOptions{MaxState: limit, Logger: quiet().Logger})
+		mux := mcp.NewMux("m", "v1", mcp.LimitState(quiet(), limit))
 		mux.Tool("t", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
 			text, err := mcp.Once(ctx, "once", func(context.Context) (string, error) { return strings.Repeat("x", 100), nil })
 			if err != nil {
@@ -302,7 +302,7 @@ func TestStateBounds(t *testing.T) {
 		t.Fatalf("got %q, %v", refused, err)
 	}
 	for limit, good := range map[int]bool{size: true, size - 1: false} {
-		if res := ask(limit); res.IsError == good || !good && !strings.Contains(textOf(res), "MaxState is "+strconv.Itoa(limit)) {
+		if res := ask(limit); res.IsError == good || !good && !strings.Contains(textOf(res), "the limit is "+strconv.Itoa(limit)) {
 			t.Errorf("%d bytes with a limit of %d: %s", size, limit, textOf(res))
 		}
 	}
@@ -311,7 +311,7 @@ func TestStateBounds(t *testing.T) {
 // The state of a mounted server may be twice as large, because it is sealed.
 func TestMountedStateBounds(t *testing.T) {
 	for size, code := range map[int]int{1001: 0, 1002: mcp.CodeInternalError} {
-		mux := mcp.NewMux("m", "v1", &mcp.MuxOptions{MaxState: 500, Logger: quiet().Logger})
+		mux := mcp.NewMux("m", "v1", mcp.LimitState(quiet(), 500))
 		mux.Mount("a_", mcp.HandlerFunc(func(context.Context, *mcp.Request) (mcp.Result, error) {
 			return &mcp.InputRequired{RequestState: new(strings.Repeat("x", size))}, nil
 		}))

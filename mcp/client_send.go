@@ -109,7 +109,7 @@ func (c *Conn) exchange(ctx context.Context, req *Request) (Result, error) {
 	ctx = withIncreasingProgress(ctx)
 	questions := 0
 	rounds, _ := ctx.Value(roundsKey{}).(*int)
-	for round := range c.client.opts.MaxRounds {
+	for round := range c.client.opts.maxRounds {
 		if rounds != nil {
 			*rounds = round
 		}

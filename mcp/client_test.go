@@ -618,10 +618,10 @@ func TestFindingZ5URLElicitationRequired(t *testing.T) {
 		return mux
 	}
 	visits := func(seen *asked, action string) *mcp.ClientOptions {
-		return &mcp.ClientOptions{MaxRounds: 5, ElicitURL: func(_ context.Context, _ *mcp.Conn, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		return mcp.LimitQuestions(&mcp.ClientOptions{ElicitURL: func(_ context.Context, _ *mcp.Conn, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			seen.urls = append(seen.urls, p.URL)
 			return &mcp.ElicitResult{Action: action}, nil
-		}}
+		}}, 5, 16)
 	}
 	reach := map[string]func(*testing.T, mcp.Handler, *mcp.ClientOptions) *mcp.Conn{
 		"client": func(t *testing.T, h mcp.Handler, opts *mcp.ClientOptions) *mcp.Conn {

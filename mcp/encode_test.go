@@ -45,7 +45,7 @@ func TestUnknownResultTypeInLegacyEra(t *testing.T) {
 func TestNullsInASamplingQuestion(t *testing.T) {
 	for _, params := range []string{`{"messages":[null],"maxTokens":1}`, `{"messages":[],"tools":[null],"maxTokens":1}`} {
 		called := false
-		opts := &mcp.ClientOptions{SampleTools: true, Sample: func(context.Context, *mcp.Conn, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+		opts := &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{Sampling: &mcp.SamplingCapability{Tools: &struct{}{}}}, Sample: func(context.Context, *mcp.Conn, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
 			called = true
 			return &mcp.CreateMessageResult{}, nil
 		}}

@@ -228,7 +228,7 @@ func TestConversationBounds(t *testing.T) {
 			_, err := mcp.Sample(ctx, "s", &mcp.CreateMessageParams{MaxTokens: 9, Messages: messages, Tools: []*mcp.Tool{{Name: "a"}}})
 			return "", err
 		}, nil))
-		opts := &mcp.ClientOptions{SampleTools: true, Sample: func(context.Context, *mcp.Conn, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+		opts := &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{Sampling: &mcp.SamplingCapability{Tools: &struct{}{}}}, Sample: func(context.Context, *mcp.Conn, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
 			return &mcp.CreateMessageResult{Role: mcp.RoleAssistant, Content: mcp.SamplingContent{hi}, Model: "m"}, nil
 		}}
 		res, err := connect(t, mux, opts).CallTool(t.Context(), tool("ask", ""))

@@ -22,6 +22,31 @@ func ListFiles(ctx context.Context, h Handler, template string, cursor *string) 
 	return h.(*fileServer).list(ctx, template, &ListParams{Cursor: cursor})
 }
 
+// LimitQuestions sets how often and how much servers may ask about one call, and returns o.
+func LimitQuestions(o *ClientOptions, rounds, questions int) *ClientOptions {
+	o.maxRounds, o.maxQuestions = rounds, questions
+	return o
+}
+
+// LimitLists sets how many pages of a list are read, and returns o.
+func LimitLists(o *ClientOptions, pages int) *ClientOptions {
+	o.maxPages = pages
+	return o
+}
+
+// LimitState sets how large the state of a call may be, in bytes, and returns o.
+func LimitState(o *MuxOptions, size int) *MuxOptions {
+	o.maxState = size
+	return o
+}
+
+// LimitSubscriptions sets how many resources a subscription, and how many subscriptions a
+// caller, may have, and returns o.
+func LimitSubscriptions(o *MuxOptions, resources, listeners int) *MuxOptions {
+	o.maxSubscriptions, o.maxListeners = resources, listeners
+	return o
+}
+
 // DefaultClientOptions returns o with defaults for unset fields.
 func DefaultClientOptions(o *ClientOptions) ClientOptions { return NewClient("c", "v1", o).opts }
 

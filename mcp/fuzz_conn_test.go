@@ -140,7 +140,7 @@ const serverCaps = `{"tools":{"listChanged":true},"prompts":{"listChanged":true}
 // hostileOptions returns the options of a client that answers all questions, forwards them,
 // or returns them to its callers.
 func hostileOptions(mode byte, logger *slog.Logger) *mcp.ClientOptions {
-	o := &mcp.ClientOptions{Logger: logger, CallTimeout: time.Second, LogLevel: mcp.LoggingLevelDebug, MaxRounds: 4}
+	o := mcp.LimitQuestions(&mcp.ClientOptions{Logger: logger, CallTimeout: time.Second, LogLevel: mcp.LoggingLevelDebug}, 4, 16)
 	switch mode % 3 {
 	case 1:
 		o.Forward = true
@@ -167,7 +167,10 @@ func hostileOptions(mode byte, logger *slog.Logger) *mcp.ClientOptions {
 		}
 		return res, nil
 	}
-	o.SampleTools, o.Roots = mode&4 != 0, []mcp.Root{{URI: "file:///home"}}
+	o.Roots = []mcp.Root{{URI: "file:///home"}}
+	if mode&4 != 0 {
+		o.Capabilities = &mcp.ClientCapabilities{Sampling: &mcp.SamplingCapability{Tools: &struct{}{}}}
+	}
 	o.Log = func(context.Context, *mcp.Conn, *mcp.LoggingMessageParams) {}
 	o.Notification = func(context.Context, *mcp.Conn, *mcp.Request) {}
 	return o

@@ -90,7 +90,7 @@ func (internals) ProgressOf(ctx context.Context, req *Request) func(*ProgressPar
 // questions about req: because the server asked in as many rounds before as the client
 // allows, asks too much at once, or asks something that the sender of req does not support.
 func (internals) CheckAsked(c *Conn, req *Request, questions map[string]InputRequest, rounds int) error {
-	if rounds >= c.client.opts.MaxRounds {
+	if rounds >= c.client.opts.maxRounds {
 		return c.errTooManyRounds()
 	}
 	return c.checkAsked(req, &InputRequired{InputRequests: questions})

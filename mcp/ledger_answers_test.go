@@ -212,8 +212,7 @@ func TestEndlessServer(t *testing.T) {
 			return &res, nil
 		})
 		calls = 0
-		opts := talkative("")
-		opts.MaxRounds = 3
+		opts := mcp.LimitQuestions(talkative(""), 3, 16)
 		if res, err := connect(t, h, opts).CallTool(t.Context(), tool("t", "")); err == nil || calls < 2 || calls > 4 {
 			t.Errorf("%s: %+v, %v after %d calls", name, res, err, calls)
 		}

@@ -55,7 +55,7 @@ func (c *Conn) connectTranslated(ctx context.Context, t transport.Transport, ver
 	}
 	conn, err := legacyclient.Connect(ctx, t, c.receive, legacyCallbacks{c}, legacyclient.Options{
 		Version: version, Pinned: isPinned, Capabilities: mustMarshal(o.capabilities(o.Forward)),
-		MayAsk: mayAsk, Forward: o.Forward, MaxRounds: o.MaxRounds, MaxQuestions: o.MaxQuestions, AnswerAnytime: o.AnswerAnytime, Logger: o.Logger,
+		MayAsk: mayAsk, Forward: o.Forward, MaxRounds: o.maxRounds, MaxQuestions: o.maxQuestions, AnswerAnytime: o.AnswerAnytime, Logger: o.Logger,
 	})
 	c.legacy.Conn = conn
 	return conn, err

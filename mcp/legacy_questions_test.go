@@ -4,7 +4,6 @@
 package mcp_test
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -97,21 +96,22 @@ func TestFindingX3LegacyQuestionsAreBounded(t *testing.T) {
 		}
 	}
 	for name, test := range map[string]struct {
-		server func() *inquirer
-		calls  int
-		opts   mcp.ClientOptions
-		want   int64 // the number of questions that are answered
+		server            func() *inquirer
+		calls             int
+		rounds, questions int
+		anytime           bool
+		want              int64 // the number of questions that are answered
 	}{
-		"at once":        {func() *inquirer { return &inquirer{during: func(s *inquirer) { s.ask(many) }} }, 1, mcp.ClientOptions{}, 16},
-		"at once, fewer": {func() *inquirer { return &inquirer{during: func(s *inquirer) { s.ask(many) }} }, 1, mcp.ClientOptions{MaxQuestions: 2}, 2},
+		"at once":        {func() *inquirer { return &inquirer{during: func(s *inquirer) { s.ask(many) }} }, 1, 32, 16, false, 16},
+		"at once, fewer": {func() *inquirer { return &inquirer{during: func(s *inquirer) { s.ask(many) }} }, 1, 32, 2, false, 2},
 		"in rounds": {func() *inquirer {
 			return &inquirer{during: func(s *inquirer) { s.ask(1) }, after: inRounds, holds: true}
-		}, 1, mcp.ClientOptions{}, 512},
-		"in rounds, after a call": {func() *inquirer { return &inquirer{during: func(s *inquirer) { s.ask(1) }, after: inRounds} }, 1, mcp.ClientOptions{}, 60},
-		"in rounds, fewer":        {func() *inquirer { return &inquirer{during: func(s *inquirer) { s.ask(1) }, after: inRounds} }, 1, mcp.ClientOptions{MaxRounds: 2, MaxQuestions: 3}, 6},
-		"in rounds, again":        {func() *inquirer { return &inquirer{during: func(s *inquirer) { s.ask(8) }} }, 4, mcp.ClientOptions{MaxRounds: 1, MaxQuestions: 8}, 32},
-		"before the first call":   {func() *inquirer { return &inquirer{started: func(s *inquirer) { s.ask(many) }} }, 0, mcp.ClientOptions{}, 0},
-		"before it, if allowed":   {func() *inquirer { return &inquirer{started: func(s *inquirer) { s.ask(1) }, after: inRounds} }, 0, mcp.ClientOptions{AnswerAnytime: true}, 512},
+		}, 1, 32, 16, false, 512},
+		"in rounds, after a call": {func() *inquirer { return &inquirer{during: func(s *inquirer) { s.ask(1) }, after: inRounds} }, 1, 32, 16, false, 60},
+		"in rounds, fewer":        {func() *inquirer { return &inquirer{during: func(s *inquirer) { s.ask(1) }, after: inRounds} }, 1, 2, 3, false, 6},
+		"in rounds, again":        {func() *inquirer { return &inquirer{during: func(s *inquirer) { s.ask(8) }} }, 4, 1, 8, false, 32},
+		"before the first call":   {func() *inquirer { return &inquirer{started: func(s *inquirer) { s.ask(many) }} }, 0, 32, 16, false, 0},
+		"before it, if allowed":   {func() *inquirer { return &inquirer{started: func(s *inquirer) { s.ask(1) }, after: inRounds} }, 0, 32, 16, true, 512},
 	} {
 		for _, version := range mcp.LegacyVersions() {
 			for _, method := range []string{mcp.MethodCreateMessage, mcp.MethodListRoots} {
@@ -119,9 +119,8 @@ func TestFindingX3LegacyQuestionsAreBounded(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						s := test.server()
 						s.version, s.method = version, method
-						opts := test.opts
-						opts.Version, opts.Roots = version, []mcp.Root{}
-						o, _, most := counting(&opts)
+						o, _, most := counting(&mcp.ClientOptions{Version: version, Roots: []mcp.Root{}, AnswerAnytime: test.anytime})
+						mcp.LimitQuestions(o, test.rounds, test.questions)
 						c := connectTo(t, transport.FromStream(s.connect), o)
 						for range test.calls {
 							if _, err := c.CallTool(t.Context(), tool("t", "")); err != nil {
@@ -132,7 +131,7 @@ func TestFindingX3LegacyQuestionsAreBounded(t *testing.T) {
 						<-time.After(10 * time.Minute)
 						// Roots cost nothing: they are answered after the handshake as well, and at once.
 						n, isRoots := s.answered.Load(), method == mcp.MethodListRoots
-						if bound := int64(cmp.Or(opts.MaxRounds, 32) * cmp.Or(opts.MaxQuestions, 16) * max(test.calls, 1)); isRoots && (n == 0 || n > bound) || !isRoots && n != test.want {
+						if bound := int64(test.rounds * test.questions * max(test.calls, 1)); isRoots && (n == 0 || n > bound) || !isRoots && n != test.want {
 							t.Errorf("%d questions were answered, want %d", n, test.want)
 						}
 						if n := most.Load(); n > 4 {
@@ -208,8 +207,8 @@ func TestLookPagesDoNotRenewQuestions(t *testing.T) {
 			}
 		}()
 		var sampled, visited atomic.Int64
-		c := connectTo(t, transport.FromStream(func(context.Context) (transport.Stream, error) { return near, nil }), &mcp.ClientOptions{
-			Version: "2025-11-25", MaxRounds: 4, MaxQuestions: 4, Logger: quiet().Logger,
+		c := connectTo(t, transport.FromStream(func(context.Context) (transport.Stream, error) { return near, nil }), mcp.LimitQuestions(&mcp.ClientOptions{
+			Version: "2025-11-25", Logger: quiet().Logger,
 			Sample: func(context.Context, *mcp.Conn, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
 				sampled.Add(1)
 				return &mcp.CreateMessageResult{Role: mcp.RoleAssistant, Model: "m", Content: mcp.SamplingContent{mcp.Text("yes")}}, nil
@@ -218,7 +217,7 @@ func TestLookPagesDoNotRenewQuestions(t *testing.T) {
 				visited.Add(1)
 				return &mcp.ElicitResult{Action: mcp.ActionAccept}, nil
 			},
-		})
+		}, 4, 4))
 		_, err := c.CallTool(t.Context(), tool("t", ""))
 		if err == nil || sampled.Load() != 16 || visited.Load() != 4 {
 			t.Errorf("with 4 rounds of 4 questions, a call asked %d, and showed %d pages: %v", sampled.Load(), visited.Load(), err)

@@ -206,7 +206,7 @@ func (g *registry) watchedTasks(ctx context.Context, req *Request, f *Subscripti
 	if unmarshal(f.Extra[tasking.TaskIDs], &ids) != nil {
 		return nil, Errorf(CodeInvalidParams, "params.notifications.taskIds must be a list of strings")
 	}
-	if limit := g.opts.MaxSubscriptions; len(ids) > limit {
+	if limit := g.opts.maxSubscriptions; len(ids) > limit {
 		return nil, Errorf(CodeInvalidParams, "params.notifications.taskIds has %d IDs; the limit is %d", len(ids), limit)
 	}
 	watched := map[*mount]map[string]string{}

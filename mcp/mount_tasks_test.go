@@ -65,7 +65,7 @@ func TestMountedTasks(t *testing.T) {
 	var text strings.Builder
 	play := func(child *taskServer, method, members, extensions string) string {
 		var log lockedBuffer
-		mux := mcp.NewMux("gateway", "v1", &mcp.MuxOptions{Logger: slog.New(slog.NewTextHandler(&log, nil)), MaxSubscriptions: 2})
+		mux := mcp.NewMux("gateway", "v1", mcp.LimitSubscriptions(&mcp.MuxOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))}, 2, 1000))
 		mux.Mount("in_", child.Mux)
 		meta := strings.Replace(eras[0].meta, `{"elicitation":{}}`, `{"extensions":{`+extensions+`}}`, 1)
 		send := func(method, members string) string {

@@ -4,6 +4,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -51,10 +52,6 @@ type MuxOptions struct {
 	StateKeys [][]byte
 	// StateTTL is how long a client may take to answer a question. The default is an hour.
 	StateTTL time.Duration
-	// MaxState limits the answers and [Once] values of one call, in bytes of JSON. A call
-	// that exceeds it fails. The sealed state of a mounted server may be twice as large.
-	// The default is 256 KiB.
-	MaxState int
 	// StateStore makes the state of questions single-use: if a client sends the same answers
 	// twice, every replica that shares the store rejects the second request, even if the
 	// first one failed. If it is nil, a state can be reused until StateTTL has passed.
@@ -67,13 +64,6 @@ type MuxOptions struct {
 	// does not use the Bus of the outer mux and must set its own. If Bus is nil, only the
 	// subscribers at this mux are notified.
 	Bus store.Topics
-	// MaxSubscriptions limits the number of resources in one subscription. The default is 1000.
-	// A URI has at most 8 KiB, and all URIs of a subscription together 256 KiB.
-	MaxSubscriptions int
-	// MaxListeners limits the open subscriptions of each authenticated caller, including those
-	// that are being decided. Subscriptions of unauthenticated callers are limited only by the
-	// transport. The default is 1000.
-	MaxListeners int
 	// PublicError decides what peers see of the errors of handlers and middleware. It
 	// returns the error to send for err; its text becomes the text of a failed tool's result
 	// or the message of an internal error. An [*Error] is sent as the error of the request,
@@ -98,6 +88,9 @@ type MuxOptions struct {
 	NoLint bool
 	// Logger receives diagnostic messages. Nil means slog.Default.
 	Logger *slog.Logger
+
+	// Limits that only tests lower.
+	maxState, maxSubscriptions, maxListeners int
 }
 
 func (o *MuxOptions) withDefaults() MuxOptions {
@@ -108,9 +101,9 @@ func (o *MuxOptions) withDefaults() MuxOptions {
 	opts.PageSize = limit(opts.PageSize, 1000, math.MaxInt)
 	opts.MountTimeout = limit(opts.MountTimeout, 5*time.Second, math.MaxInt64)
 	opts.StateTTL = limit(opts.StateTTL, time.Hour, math.MaxInt64)
-	opts.MaxState = limit(opts.MaxState, 256<<10, math.MaxInt)
-	opts.MaxSubscriptions = limit(opts.MaxSubscriptions, maxSubscriptions, math.MaxInt)
-	opts.MaxListeners = limit(opts.MaxListeners, maxListeners, math.MaxInt)
+	opts.maxState = cmp.Or(opts.maxState, maxState)
+	opts.maxSubscriptions = cmp.Or(opts.maxSubscriptions, maxSubscriptions)
+	opts.maxListeners = cmp.Or(opts.maxListeners, maxListeners)
 	if opts.Logger == nil {
 		opts.Logger = slog.Default()
 	}
@@ -157,8 +150,8 @@ func NewMux(name, version string, opts *MuxOptions) *Mux {
 	g := &registry{
 		opts:   o,
 		info:   Implementation{Name: name, Version: version, Title: o.Title, Description: o.Description, WebsiteURL: o.WebsiteURL, Icons: o.Icons},
-		sealer: &sealer{server: name, ring: ring, ttl: o.StateTTL, max: o.MaxState, used: o.StateStore, logger: o.Logger},
-		hub:    newHub(changeInterval, o.MaxListeners),
+		sealer: &sealer{server: name, ring: ring, ttl: o.StateTTL, max: o.maxState, used: o.StateStore, logger: o.Logger},
+		hub:    newHub(changeInterval, o.maxListeners),
 	}
 	g.bus = newBus(name, g.hub, &o)
 	g.infoJSON = mustMarshal(&g.info)
@@ -183,7 +176,7 @@ func (m *Mux) ServeMCP(ctx context.Context, req *Request) (Result, error) {
 		info = &m.infoJSON
 	}
 	req.sharedCall().serverInfo.CompareAndSwap(nil, info)
-	req = req.withNormalURIs(m.opts.MaxSubscriptions)
+	req = req.withNormalURIs(m.opts.maxSubscriptions)
 	ctx = contextWithRequest(ctx, req)
 	s := m.load()
 	h := s.chain()

@@ -144,8 +144,8 @@ func newHub(interval time.Duration, perCaller int) *hub {
 // changeInterval is the interval of the hub of a mux.
 const changeInterval = 100 * time.Millisecond
 
-// Default limits: the open subscriptions of an authenticated caller, and the resources in
-// one subscription.
+// Limits: the open subscriptions of an authenticated caller, including those that are being
+// decided, and the resources in one subscription. Other callers are limited by the transport.
 const (
 	maxListeners     = 1000
 	maxSubscriptions = 1000

@@ -27,7 +27,7 @@ func (g *registry) subscribe(ctx context.Context, req *Request) (*muxSubscriptio
 	if err := req.Decode(&p); err != nil {
 		return nil, err
 	}
-	if err := p.Notifications.check(g.opts.MaxSubscriptions); err != nil {
+	if err := p.Notifications.check(g.opts.maxSubscriptions); err != nil {
 		return nil, err
 	}
 	watched, err := g.watchedTasks(ctx, req, &p.Notifications)

@@ -386,9 +386,7 @@ func TestFindingS16Listers(t *testing.T) {
 // The number of resources in a subscription is limited, and so is the number of
 // subscriptions of each caller.
 func TestFindingS9W14SubscriptionBounds(t *testing.T) {
-	opts := quiet()
-	opts.MaxSubscriptions, opts.MaxListeners = 3, 2
-	mux := mcp.NewMux("m", "v1", opts)
+	mux := mcp.NewMux("m", "v1", mcp.LimitSubscriptions(quiet(), 3, 2))
 	mux.Resource("notes://{id}", reads("note"))
 	uris := func(n int) (f mcp.SubscriptionFilter) {
 		for i := range n {
@@ -431,9 +429,7 @@ func TestFindingS9W14SubscriptionBounds(t *testing.T) {
 
 // A session that exceeds the subscription limit keeps its existing subscriptions.
 func TestFindingS9Sessions(t *testing.T) {
-	opts := quiet()
-	opts.MaxSubscriptions = 2
-	mux := mcp.NewMux("m", "v1", opts)
+	mux := mcp.NewMux("m", "v1", mcp.LimitSubscriptions(quiet(), 2, 1000))
 	mux.Resource("notes://{id}", reads("note"))
 	c := (&mcptest.Client{Options: mcp.ClientOptions{Version: "2025-11-25"}}).Connect(t, mux)
 	s, changes := listen(t, c, mcp.SubscriptionFilter{ResourceSubscriptions: []string{"notes://1", "notes://2", "notes://3"}})

@@ -280,7 +280,7 @@ func TestPingBounds(t *testing.T) {
 	}
 }
 
-// A handler that keeps asking is called at most MaxRounds times.
+// A handler that keeps asking is called at most 32 times.
 func TestRoundBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mux := mcp.NewMux("m", "v1", quiet())
@@ -290,10 +290,10 @@ func TestRoundBounds(t *testing.T) {
 			return &mcp.InputRequired{InputRequests: map[string]mcp.InputRequest{"r": {Method: mcp.MethodListRoots}}}, nil
 		}))
 		era := wireEra{open: strings.Split(strings.TrimSpace(opening("2025-11-25", allCaps)), "\n")}
-		c := &conversation{servePeer(t, mux, era, &mcpstdio.StreamOptions{MaxRounds: 3, Logger: quiet().Logger}), usualAnswers}
+		c := &conversation{servePeer(t, mux, era, &mcpstdio.StreamOptions{Logger: quiet().Logger}), usualAnswers}
 		said := c.say(messageOf(mcp.MethodCallTool, `{"name":"ask"}`))
 		last := said[len(said)-1]
-		if calls != 3 || len(said) != 4 || !strings.Contains(last, `"code":-32603,"message":"the handler asked in 3 rounds without coming to an end"`) {
+		if calls != 32 || len(said) != 33 || !strings.Contains(last, `"code":-32603,"message":"the handler asked in 32 rounds without coming to an end"`) {
 			t.Errorf("%d calls, %d messages, the last %s", calls, len(said), last)
 		}
 		c.finish()

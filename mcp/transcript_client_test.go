@@ -126,7 +126,7 @@ func heardBy(version string, heard *[]string) *mcp.ClientOptions {
 		*heard = append(*heard, what+" "+resultOf(v, nil))
 	}
 	return &mcp.ClientOptions{
-		Version: version, Logger: slog.New(slog.DiscardHandler), LogLevel: mcp.LoggingLevelDebug, Roots: []mcp.Root{{URI: "file:///home"}}, SampleTools: true,
+		Version: version, Logger: slog.New(slog.DiscardHandler), LogLevel: mcp.LoggingLevelDebug, Roots: []mcp.Root{{URI: "file:///home"}}, Capabilities: &mcp.ClientCapabilities{Sampling: &mcp.SamplingCapability{Tools: &struct{}{}}},
 		Elicit: func(_ context.Context, _ *mcp.Conn, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			tell("elicit", p)
 			return &mcp.ElicitResult{Action: "accept", Content: json.RawMessage(`{"ok":false}`)}, nil

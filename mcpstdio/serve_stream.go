@@ -27,9 +27,6 @@ type StreamOptions struct {
 	// DrainTimeout is how long requests may continue after the end of the stream, or after
 	// ctx is done. 0 means 10 seconds, negative not at all.
 	DrainTimeout time.Duration
-	// MaxRounds is the maximum number of times that one request may ask a client of an
-	// older revision. 0 means 32.
-	MaxRounds int
 	// AskTimeout is how long a client of an older revision may take to answer a question. 0
 	// means one hour, negative no limit.
 	AskTimeout time.Duration
@@ -107,8 +104,8 @@ func newStreamServer(ctx context.Context, h mcp.Handler, stream transport.Stream
 		s.opts.DrainTimeout = 10 * time.Second
 	}
 	s.server = server.New(h, &server.Options{
-		MaxInFlight: s.opts.MaxInFlight, MaxRounds: s.opts.MaxRounds,
-		AskTimeout: s.opts.AskTimeout, KeepAlive: s.opts.KeepAlive, Logger: s.opts.Logger,
+		MaxInFlight: s.opts.MaxInFlight,
+		AskTimeout:  s.opts.AskTimeout, KeepAlive: s.opts.KeepAlive, Logger: s.opts.Logger,
 	})
 	s.inFlight = s.server.NewInFlight()
 	s.session = newLegacySession(s)

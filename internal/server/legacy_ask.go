@@ -21,6 +21,9 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
+// maxRounds is how often the handler may ask a client during one request.
+const maxRounds = 32
+
 // replay serves a request of the newest revision. If the handler asks questions, replay
 // sends them to the client as requests and calls the handler again with the answers, as a
 // client of the newest revision would. One process seals, encodes and opens its own state
@@ -29,7 +32,7 @@ import (
 func (s *Session) replay(c *Call) (mcp.Result, error) {
 	ctx, req := c.ctx, c.req
 	current := req
-	for round := range s.server.MaxRounds {
+	for round := range maxRounds {
 		res, err := core.Serve(ctx, s.server.handler, current, c, s.server.Logger)
 		asked, ok := res.(*mcp.InputRequired)
 		if err != nil || !ok {
@@ -44,7 +47,7 @@ func (s *Session) replay(c *Call) (mcp.Result, error) {
 			return nil, err
 		}
 	}
-	return nil, mcp.Errorf(mcp.CodeInternalError, "the handler asked in %d rounds without coming to an end", s.server.MaxRounds)
+	return nil, mcp.Errorf(mcp.CodeInternalError, "the handler asked in %d rounds without coming to an end", maxRounds)
 }
 
 // ask asks all questions concurrently, or none if the client cannot be asked one of them.

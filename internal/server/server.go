@@ -21,9 +21,6 @@ type Options struct {
 	// MaxInFlight limits the requests of a connection or session that are served
 	// concurrently. 0 means 1024.
 	MaxInFlight int
-	// MaxRounds limits how often the handler may ask a client of an older revision during
-	// one request. 0 means 32.
-	MaxRounds int
 	// AskTimeout limits how long a client of an older revision may take to answer a
 	// question. 0 means one hour; negative means no limit.
 	AskTimeout time.Duration
@@ -42,9 +39,6 @@ func (o *Options) withDefaults() Options {
 	}
 	if opts.MaxInFlight <= 0 {
 		opts.MaxInFlight = 1024
-	}
-	if opts.MaxRounds <= 0 {
-		opts.MaxRounds = 32
 	}
 	if opts.AskTimeout == 0 {
 		opts.AskTimeout = time.Hour

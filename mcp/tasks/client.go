@@ -22,9 +22,9 @@ import (
 // background like the result of any other tool. They poll the task, or listen to it if the
 // server pushes its state, answer its questions with the functions of the client, report
 // its status messages as progress ([mcp.WithProgress]), and cancel it if they return before
-// it has ended, for example because their context is done. MaxRounds and MaxQuestions of
-// [mcp.ClientOptions] apply to the questions of a task, too. Use [Start] to get the task
-// itself.
+// it has ended, for example because their context is done. The
+// limits on the questions about a call apply to those of a task, too. Use [Start] to get the
+// task itself.
 func Client() *mcp.ClientExtension {
 	return &mcp.ClientExtension{ID: Extension, Middleware: followTasks, NewResult: newResult}
 }

@@ -20,7 +20,7 @@ func (p *page) connect(ctx context.Context, caller *mcp.Principal, quiet bool, r
 	default:
 		h = p.recorder.middleware(h)
 	}
-	opts := &mcp.ClientOptions{Title: "Debug page", Version: mcp.LatestVersion, Logger: p.opts.Logger, MaxPages: maxPages}
+	opts := &mcp.ClientOptions{Title: "Debug page", Version: mcp.LatestVersion, Logger: p.opts.Logger}
 	if r != nil {
 		r.answerBy(opts)
 	}
@@ -34,9 +34,6 @@ func (p *page) connect(ctx context.Context, caller *mcp.Principal, quiet bool, r
 		return h.ServeMCP(ctx, req)
 	})))
 }
-
-// maxPages is the maximum number of pages of a list that are shown.
-const maxPages = 20
 
 // cachedServer caches the last discovery result of the handler.
 type cachedServer struct {
