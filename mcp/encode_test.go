@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -249,4 +250,29 @@ func TestFindingY10CodesOfOlderRevisions(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A message has every member of a result and of its blocks, whichever fields are set. Some of
+// them have encoders that name each field.
+func TestResultsAreSentWhole(t *testing.T) {
+	for _, zero := range protocolTypes {
+		for _, f := range reflect.VisibleFields(reflect.TypeOf(zero)) {
+			member, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if member == "" || member == "-" {
+				continue
+			}
+			v := reflect.New(reflect.TypeOf(zero))
+			fill(v.Elem().FieldByIndex(f.Index))
+			res, isResult := reflect.TypeAssert[mcp.Result](v)
+			if block, ok := reflect.TypeAssert[mcp.Content](v); ok {
+				res = &mcp.CallToolResult{Content: mcp.Contents{block}}
+			} else if !isResult {
+				continue
+			}
+			sent := mcp.AppendResponse(nil, mcptest.NewRequest("vendor/x", nil), res, nil)
+			if !strings.Contains(string(sent), `"`+member+`":`) {
+				t.Errorf("%T.%s is not sent: %s", zero, f.Name, sent)
+			}
+		}
+	}
 }
