@@ -229,7 +229,7 @@ func (g *registry) features() features {
 	return f
 }
 
-// capabilities returns the capabilities set in the options, and those implied by what the
+// capabilities returns the capabilities set in the options, and those implied by the
 // features of the mux.
 func (g *registry) capabilities() *ServerCapabilities {
 	caps := *orEmpty(g.opts.Capabilities)

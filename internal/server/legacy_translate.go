@@ -92,6 +92,7 @@ func (translation) wireError(e *mcp.Error) *mcp.Error {
 func (t translation) project(res mcp.Result) mcp.Result {
 	switch r := res.(type) {
 	case *mcp.CallToolResult:
+		// since 2025-06-18, no member or type of content was added
 		if t.rev >= revision.R202506 && (r.StructuredContent == nil || jsonscan.IsObject(r.StructuredContent)) {
 			return r
 		}
@@ -191,7 +192,7 @@ func (t translation) messages(list []*mcp.PromptMessage) []*mcp.PromptMessage {
 }
 
 func (t translation) contents(list mcp.Contents) mcp.Contents {
-	if t.rev >= revision.R202506 {
+	if t.rev >= revision.R202506 { // no type of content was added since
 		return list
 	}
 	projected := make(mcp.Contents, len(list))

@@ -68,7 +68,8 @@ func RunNew(t *testing.T, newHandler func(t *testing.T) mcp.Handler, fn func(t *
 
 // Run runs fn as a subtest for every era of the protocol on each of the [Paths], with a
 // separate connection to h. The subtests are named modern/memory, legacy/http-sse and so on,
-// and run sequentially. All messages are checked; see [Check]. A subtest also fails if it
+// and run sequentially; Run cannot be called in a testing/synctest bubble, where [Connect]
+// can. All messages are checked; see [Check]. A subtest also fails if it
 // leaks goroutines after client and server have been closed; see [NoLeaks] for exceptions.
 //
 // All subtests share h, so each one sees the changes made to it by the previous ones. If that
