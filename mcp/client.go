@@ -26,12 +26,13 @@ type ClientOptions struct {
 	Icons                          []Icon
 
 	// Elicit answers elicitation/create in form mode, ElicitURL answers it in URL mode, and
-	// Sample answers sampling/createMessage. The client declares a capability for each
-	// non-nil function. c is the connection whose server asks: show the user who asks, for
-	// example the name in [Conn.ServerInfo]. If a function returns an error, the request is declined and the
-	// call that the server asked about fails: a tool call returns a failed result that
-	// contains the error text, and any other call returns an error. On legacy connections
-	// the server decides the outcome; servers built with this package do the same.
+	// Sample answers sampling/createMessage. The client declares a capability for each non-nil
+	// function. c is the connection whose server asks: show the user who asks, for example the
+	// name in [Conn.ServerInfo]. The functions may be called concurrently, with a context that
+	// ends when the answer is no longer wanted. If a function returns an error, the request is
+	// declined and the call that the server asked about fails: a tool call returns a failed
+	// result that contains the error text, and any other call returns an error. On legacy
+	// connections the server decides the outcome; servers built with this package do the same.
 	//
 	// ElicitURL is called only for https URLs, and http URLs to this machine, without user
 	// information. It should show the URL to the user and ask before opening it. It is also
@@ -76,15 +77,15 @@ type ClientOptions struct {
 	// and returns questions for them, as an [*InputRequired], to the sender of the request
 	// passed to [Conn.ServeMCP].
 	//
-	// Open one connection per caller to a legacy server. All callers of a connection share
-	// the server's session: the roots that the server requested, subscriptions, and any
-	// state kept by its tools. On a stream, such as a command's, the server's questions and
-	// log messages do not identify the call they belong to. They are passed on only while a
-	// single call is in flight and no other caller has abandoned a call in the last ten
-	// minutes; otherwise the question is rejected with the reason. A call whose questions its
-	// caller has not answered does not count for that caller's other calls. Callers are
-	// distinguished by their principals or, without one, by their sessions. Callers without
-	// either are treated as different each time: give the peer of a stream a principal.
+	// Open one connection per caller to a legacy server. All callers of a connection share the
+	// server's session: the roots that the server requested, subscriptions, and any state kept
+	// by its tools. On a stream, such as a command's, the server's questions and log messages
+	// do not identify the call they belong to. They are passed on only while a single call is
+	// in flight and no other caller has abandoned a call recently; otherwise the question is
+	// rejected with the reason. A call whose questions its caller has not answered does not
+	// count for that caller's other calls. Callers are distinguished by their principals or,
+	// without one, by their sessions. Callers without either are treated as different each
+	// time: give the peer of a stream a principal.
 	Forward bool
 	// AnswerAnytime also answers the questions that a legacy server asks before the first
 	// call, or more than a minute after the last one. Otherwise only roots/list is answered.
@@ -92,7 +93,7 @@ type ClientOptions struct {
 
 	// Notification is called for notifications that belong neither to a call nor to a
 	// subscription made with [Conn.Listen]. Calls of Notification and Log do not overlap. The
-	// functions may use the connection.
+	// context ends with the connection, which the functions may use.
 	Notification func(ctx context.Context, c *Conn, note *Request)
 	// Log is called for log messages without a [WithLog] function.
 	//
@@ -218,10 +219,10 @@ func (c *Client) mustBeMade() {
 	made.Check(c != nil && c.info.Name != "", "mcp: a Client", "NewClient")
 }
 
-// Connect connects to a server. It determines which revision the server speaks from its
-// responses, and waits for a slow server until [ClientOptions].ConnectTimeout has passed.
-// It remembers the version for the transport, and probes again when the version is no
-// longer valid. The context applies only to connecting.
+// Connect connects to a server. It determines from the server's responses which revision the
+// server speaks, and waits for a slow server until [ClientOptions].ConnectTimeout has passed.
+// It remembers the version for the transport, and probes again when the version is no longer
+// valid. ctx applies only to connecting.
 func (c *Client) Connect(ctx context.Context, t transport.Transport) (*Conn, error) {
 	c.mustBeMade()
 	return c.connectRemembered(ctx, t)

@@ -191,7 +191,8 @@ func (c *Conn) Ping(ctx context.Context) error {
 	return c.ping(ctx)
 }
 
-// Notify sends a notification.
+// Notify sends a notification; params are as in [NewRequest]. A nil error means that it was
+// sent, not that the server has received it.
 func (c *Conn) Notify(ctx context.Context, method string, params any) error {
 	c.mustBeMade()
 	raw, err := notificationParams(method, params)

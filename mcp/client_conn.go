@@ -19,9 +19,10 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// A Conn is a connection to a server, created by [Client.Connect]. It is a Handler that
-// serves requests by sending them to the server, whatever revision the server speaks.
-// Mounted on a [Mux], it acts as a gateway. It is safe for concurrent use.
+// A Conn is a connection to a server, created by [Client.Connect]. It is a Handler that serves
+// requests by sending them to the server, whatever revision the server speaks. Mounted on a
+// [Mux], it acts as a gateway. Nil params mean the zero params. A Conn is safe for concurrent
+// use.
 type Conn struct {
 	// mu and the locks of notes, tools and inFlight are leaf locks: none is acquired while
 	// another is held.

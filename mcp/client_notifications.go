@@ -93,9 +93,9 @@ func (c *Conn) callFunction(note *Request) {
 
 type progressKey struct{}
 
-// WithProgress returns a context for one call whose progress notifications are passed to
-// fn. fn is called in order, on a goroutine other than the connection's reader, and not
-// after the call has returned.
+// WithProgress returns a context for one call whose progress notifications are passed to fn. fn
+// is called in order, on a goroutine other than the connection's reader, and not after the call
+// has returned. A nil fn undoes an earlier WithProgress.
 func WithProgress(ctx context.Context, fn func(p *ProgressParams)) context.Context {
 	return context.WithValue(ctx, progressKey{}, fn)
 }

@@ -22,12 +22,12 @@ type Subscription struct {
 	err      error
 }
 
-// Listen subscribes to changes (subscriptions/listen), in both eras. It returns once the
-// server has acknowledged the subscription. fn is called for each change, one call at a
-// time, until ctx is done, [Subscription.Close] is called or the server ends the
+// Listen subscribes to changes (subscriptions/listen), in both eras. It returns once the server
+// has acknowledged the subscription. fn, which must not be nil, is called for each change, one
+// call at a time, until ctx is done, [Subscription.Close] is called or the server ends the
 // subscription. While fn runs, equal pending changes are merged. After a break in the
-// connection, fn is called for everything that may have changed in the meantime. Listen may
-// be called from fn and from the functions of [ClientOptions].
+// connection, fn is called for everything that may have changed in the meantime. Listen may be
+// called from fn and from the functions of [ClientOptions].
 func (c *Conn) Listen(ctx context.Context, filter SubscriptionFilter, fn func(Change)) (*Subscription, error) {
 	c.mustBeMade()
 	return startSubscription(ctx, HandlerFunc(c.serve), c.nextID(), filter, fn, c.client.opts.Logger)

@@ -37,11 +37,11 @@ type MuxOptions struct {
 	// a mount or [Resource].List are not split, so a page may contain more items. Some
 	// clients read only the first page. The default is 1000.
 	PageSize int
-	// MountTimeout is how long a list waits for a mounted server before it is sent without
-	// that server's items. Mounted servers are queried concurrently. Subscriptions wait at
-	// most one second, and so do lists for a minute after a list has waited in vain. If
-	// gateways are nested, the inner one should have the shorter timeout. The default is 5
-	// seconds; a negative value means no limit.
+	// MountTimeout is how long a list waits for a mounted server before it is sent without that
+	// server's items. Mounted servers are queried concurrently. Subscriptions wait a shorter
+	// time, and so do lists for some time after a list has waited in vain. If gateways are
+	// nested, the inner one should have the shorter timeout. The default is 5 seconds; a
+	// negative value means no limit.
 	MountTimeout time.Duration
 	// ListCache holds the cache hints of lists and of server/discover. The zero value means
 	// private and not cacheable. Use the scope public only if no list depends on the caller.

@@ -52,8 +52,8 @@ type peer struct {
 	logLevel LoggingLevel
 }
 
-// NewRequest returns a request with the given params, which may be nil, a
-// [json.RawMessage], or a value that encodes as a JSON object. The request has no ID;
+// NewRequest returns a request with the given params, which may be nil, a [json.RawMessage], or
+// a value that encodes as a JSON object. Other params are an error. The request has no ID;
 // transports assign one when they send it.
 func NewRequest(method string, params any) (*Request, error) {
 	req := newRequest()

@@ -35,20 +35,19 @@ type Resource struct {
 	// [Mux.With] applies to completers as it does to the resource, but checks made by the
 	// resource's function do not.
 	Completers map[string]Completer `json:"-"`
-	// List returns a page of the resources that match a template, for resources/list. The
-	// cursor of p, which is not nil, is the NextCursor of an earlier page, which may be
-	// outdated; the mux encrypts cursors, so clients cannot forge them. List is called for
-	// every resources/list and must return within a bounded time. If it is nil, the resources
-	// are not listed.
+	// List returns a page of the resources that match a template, for resources/list. p is not
+	// nil. Its cursor is nil for the first page, and otherwise the NextCursor of an earlier
+	// page, which may be outdated; the mux encrypts cursors, so clients cannot forge them. List
+	// is called for every resources/list and must return within a bounded time. If it is nil,
+	// the resources are not listed.
 	List func(ctx context.Context, p *ListParams) (*ListResourcesResult, error) `json:"-"`
-	// Subscribe returns an error if the caller in ctx must not be notified of updates of
-	// uri. It is called when the caller subscribes, and for updates of resources below a
-	// directory that the caller has subscribed to. If it is nil, callers can subscribe to the
-	// resources they can read: the mux reads the resource to find out, and discards the
-	// result. Middleware of [Mux.Use] does not see these reads. For one subscription, the mux
-	// reads at most 100 resources; it leaves out the others and logs a warning. In either case
-	// it waits at most ten seconds in total, and calls a handler for at most 16 subscriptions
-	// at a time.
+	// Subscribe returns an error if the caller in ctx must not be notified of updates of uri.
+	// It is called when the caller subscribes, and for updates of resources below a directory
+	// that the caller has subscribed to. If it is nil, callers can subscribe to the resources
+	// they can read: the mux reads the resource to find out, and discards the result.
+	// Middleware of [Mux.Use] does not see these reads. For one subscription, the mux reads at
+	// most 100 resources; it leaves out the others and logs a warning. In either case it waits
+	// a few seconds in total, and calls a handler for a few subscriptions at a time.
 	Subscribe func(ctx context.Context, uri string) error `json:"-"`
 }
 
