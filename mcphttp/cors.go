@@ -26,9 +26,8 @@ import (
 // that MCP clients need. Cookies are not allowed, because a page must not act for a user
 // who happens to be logged in. CORS panics if there are no origins or one is invalid.
 //
-// Refused preflight requests are logged to slog.Default with the reason, because the
-// browser does not report it to the page. After the first 16, only refusals whose number is
-// a power of two are logged.
+// Refused preflight requests are logged to slog.Default with the reason, because the browser
+// does not report it to the page. If there are many, they are logged less and less often.
 func CORS(origins ...string) func(http.Handler) http.Handler {
 	if len(origins) == 0 {
 		panic("mcphttp: CORS: there are no origins; list the origins of the pages that may use the server")

@@ -28,12 +28,12 @@ func (s *SessionOptions) check() {
 }
 
 // PeerHandler returns the handler at which other replicas pass on requests; see
-// [SharedSessions]. Mount it where they reach it: beside the endpoint, or on a port of its
-// own. It must not be wrapped in what authenticates clients or checks their origin, because
-// the replica that passes a request on has done both: the keys prove it. Middleware that sets
-// values in the context of a request must wrap both handlers.
+// [SharedSessions]. Mount it where they reach it: beside the endpoint, or on a port of its own.
+// It must not be wrapped in middleware that authenticates clients or checks their origin,
+// because the replica that passes a request on has done both, as the keys prove. Middleware
+// that sets values in the context of a request must wrap both handlers.
 //
-// All other requests are refused with 403, and so is everything without SharedSessions.
+// It refuses all other requests with 403 and, without SharedSessions, every request.
 func (h *Handler) PeerHandler() http.Handler {
 	h.mustBeMade()
 	return http.HandlerFunc(h.legacy.servePeer)

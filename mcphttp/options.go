@@ -71,9 +71,8 @@ type SessionOptions struct {
 	// it, and continue the session if that process is gone. Nil means that a session is
 	// served by this process alone: clients whose requests reach another one start again.
 	Shared *SharedSessions
-	// Idle is how long a session may be idle, with neither a request in flight nor a
-	// stream, before it ends. A shared session is stored for up to twice that. 0 means 30
-	// minutes.
+	// Idle is how long a session may be idle, with neither a request in flight nor a stream,
+	// before it ends. A shared session may be stored longer. 0 means 30 minutes.
 	Idle time.Duration
 	// Max is the maximum number of sessions, and MaxPerCaller the maximum for one caller: a
 	// principal or, without authentication, an IP address (for IPv6, a /64 network; behind a
@@ -95,18 +94,18 @@ type SessionOptions struct {
 	AskTimeout time.Duration
 	// Replay is the maximum number of bytes of events that are kept in memory for one caller
 	// (see MaxPerCaller), whose clients can resume their streams with Last-Event-ID. Beyond
-	// that, and beyond 4 MiB for a session, 64 MiB in total and 256 events of a stream, the
-	// first events of the stream that has been silent longest are dropped. A stream that has
-	// been silent for 5 minutes cannot be resumed. 0 means 8 MiB.
+	// that, and beyond fixed limits for a stream, a session and all of them, the first events
+	// of the stream that has been silent longest are dropped. A stream that has been silent for
+	// some minutes cannot be resumed. 0 means 8 MiB.
 	Replay int
 }
 
-// SharedSessions is what replicas need to serve sessions together. A session has one owner,
-// the process in whose memory it is. Another replica passes its requests on to
-// [Handler.PeerHandler] of the owner. If the owner cannot be reached within 5 seconds, shuts
-// down or has lost the session, the other replica becomes the owner and continues with what
-// is stored: the version, the client, its capabilities, its log level and its subscriptions.
-// Requests in flight on a process that dies end with their connections.
+// SharedSessions is what replicas need to serve sessions together. A session has one owner, the
+// process in whose memory it is. Another replica passes its requests on to
+// [Handler.PeerHandler] of the owner. If the owner cannot be reached within a few seconds,
+// shuts down or has lost the session, the other replica becomes the owner and continues with
+// what is stored: the version, the client, its capabilities, its log level and its
+// subscriptions. Requests in flight on a process that dies end with their connections.
 //
 // All fields are required, but for Transport.
 type SharedSessions struct {

@@ -47,16 +47,16 @@ type DPoPOptions struct {
 	// unless a proxy rewrites paths.
 	URL func(r *http.Request) string
 
-	// RequireNonce requires a server nonce in each proof, so that proofs cannot be made
-	// in advance. A nonce is valid for 5 to 10 minutes. NonceKey is a secret of at least
-	// 32 bytes that replicas share; nil means a random one for this process.
+	// RequireNonce requires a server nonce in each proof, so that proofs cannot be made in
+	// advance. A nonce is valid for some minutes. NonceKey is a secret of at least 32 bytes
+	// that replicas share; nil means a random one for this process.
 	RequireNonce bool
 	NonceKey     []byte
 
-	// Replay stores the used proofs of several replicas, so that each proof is accepted
-	// only once. Nil means that they are kept in the memory of this process. With Replay, new
-	// proofs of a key that has used up its share of 16,384 are rejected until its old ones
-	// expire, so that one caller cannot fill the store.
+	// Replay stores the used proofs of several replicas, so that each proof is accepted only
+	// once. Nil means that they are kept in the memory of this process. With Replay, new proofs
+	// of a key that has used up its share are rejected until its old ones expire, so that one
+	// caller cannot fill the store.
 	Replay store.Values
 }
 
@@ -69,8 +69,8 @@ const maxProofs = 1 << 18
 // each request that it has the key (RFC 9449), so a stolen token is useless without it. A
 // DPoP is safe for concurrent use. It must be created by [NewDPoP].
 //
-// A proof may be signed with RS, PS and ES with 256, 384 and 512 bits, and EdDSA. The memory
-// of a process holds 262,144 used proofs, and 16,384 of one key. If more arrive within the
+// A proof may be signed with RS, PS and ES with 256, 384 and 512 bits, and EdDSA. A process
+// remembers a limited number of used proofs, of each key and in all. If more arrive within the
 // window, the oldest proofs of the keys with the most are dropped, and other proofs of those
 // keys issued at that time or earlier are rejected.
 type DPoP struct {

@@ -60,9 +60,9 @@ type IntrospectionOptions struct {
 	// choose their client_id, which could be the sub of a user.
 	Identify func(ctx context.Context, claims map[string]any) (*mcp.Principal, error)
 
-	// CacheAge is how long a positive response is cached by the token's hash, but never
-	// after the token has expired. A revocation takes effect within this time. Negative
-	// responses are cached for ten seconds. 0 means one minute, negative no caching.
+	// CacheAge is how long a positive response is cached by the token's hash, but never after
+	// the token has expired. A revocation takes effect within this time. Negative responses are
+	// cached for some seconds. 0 means one minute, negative no caching.
 	CacheAge time.Duration
 	// Source returns the source of a request, used to share the endpoint fairly. Nil means
 	// the remote address of the connection, or its first 64 bits for IPv6. Behind a reverse
@@ -83,9 +83,9 @@ type IntrospectionOptions struct {
 // client. exp, nbf and iat are checked, tolerating a clock skew of one minute. All claims are
 // in [mcp.Principal.Claims].
 //
-// Up to 32 requests to the endpoint are in flight. Further requests are queued. Tokens that
-// were valid in the last hour go first. Of the others, up to 1024 wait, and each source is
-// served in turn. If more arrive, the last request of the source with the most waiting
+// The number of requests to the endpoint in flight is limited. Further requests wait: those
+// about tokens that were valid a short time ago go first, and of the others each source is
+// served in turn. If too many wait, the last request of the source with the most waiting
 // requests is rejected.
 type Introspection struct {
 	endpoint string

@@ -71,12 +71,12 @@ var asymmetric = []jose.SignatureAlgorithm{
 // expiry (exp). nbf and iat are checked. Scopes come from the claims scope and scp. All
 // claims are in [mcp.Principal.Claims].
 //
-// A verified token is cached by its hash for 5 minutes, so that its signature is not verified
-// with every request. It is dropped earlier if the token expires or the issuer's keys change.
-// A JWT cannot be revoked. If its key is withdrawn, it is rejected within half an hour, once
-// the keys have been fetched again. While the issuer is unavailable, its keys remain in use
-// for up to a day. If Identify would now reject a token, that takes effect within 5 minutes.
-// If that is too late, use an [Introspection].
+// A verified token is cached by its hash for up to 5 minutes, so that its signature is not
+// verified with every request. It is dropped earlier if the token expires or the issuer's keys
+// change. A JWT cannot be revoked. If its key is withdrawn, it is rejected within half an hour,
+// once the keys have been fetched again. While the issuer is unavailable, its keys remain in
+// use for up to a day. If Identify would now reject a token, that takes effect within 5
+// minutes. If that is too late, use an [Introspection].
 type JWT struct {
 	rules      rules
 	algorithms []jose.SignatureAlgorithm

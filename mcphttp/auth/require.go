@@ -41,12 +41,12 @@ type Options struct {
 // verifier of its tokens has a method Audience() string that names another server than the
 // metadata, because clients would get tokens that v rejects.
 //
-// Other requests are rejected as specified by RFC 6750: 401 without an error code if there
-// are no credentials, 401 if they are invalid, 400 if they are malformed, and 403 if they
-// lack Scopes. If an MCP handler returns [mcp.NewInsufficientScopeError], the response is a
-// 403 that lists all scopes required by the handler and by Scopes. CORS middleware such as
-// [mcphttp.CORS] must wrap Require: preflight requests have no credentials, and web pages
-// must be able to read rejections.
+// Requests that v does not authenticate are rejected as specified by RFC 6750: 401 without an
+// error code if there are no credentials, 401 if they are invalid, 400 if they are malformed,
+// and 403 if they lack Scopes. If an MCP handler returns [mcp.NewInsufficientScopeError], the
+// response is a 403 that lists all scopes required by the handler and by Scopes. CORS
+// middleware such as [mcphttp.CORS] must wrap Require: preflight requests have no credentials,
+// and web pages must be able to read rejections.
 func Require(v Verifier, opts *Options) func(http.Handler) http.Handler {
 	if v == nil {
 		panic("auth: Require wants a verifier")

@@ -21,7 +21,7 @@
 // rejected.
 //
 // A server is observed only while the page is in use: from the first request for the page until
-// two minutes after the last one. Requests that were already in flight are counted, but not
+// some minutes after the last one. Requests that were already in flight are counted, but not
 // shown; see [Options.Always].
 //
 // The page has a single URL path; the query selects the view or other content, such as scripts.
