@@ -81,7 +81,8 @@
 //
 // For types that were written for github.com/invopop/jsonschema, JSONSchema()
 // *jsonschema.Schema and JSONSchemaExtend(*jsonschema.Schema) of that package work as well.
-// They are no part of the promise of this package: that module has no version 1.
+// That module has no version 1, so these two methods are not covered by the stability of this
+// package.
 //
 // The schema that is inferred for a type may improve in a minor version, and so may the texts
 // of problems and findings.

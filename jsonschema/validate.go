@@ -24,9 +24,7 @@ import (
 // Any other error means that the validation was not completed: it wraps the cause of ctx
 // if ctx is done, and [ErrTooMuchWork] if it takes too much work.
 //
-// Validate first tries to prove, in one pass and without allocating, that data is valid.
-// If that fails, it decodes data and validates it in full. Malformed JSON, duplicate
-// members of an object, data nested deeper than 128 levels, and data
+// Malformed JSON, duplicate members of an object, data nested deeper than 128 levels, and data
 // longer than [Options].MaxInputBytes are invalid.
 func (s *Schema) Validate(ctx context.Context, data []byte) error {
 	s.mustBeMade()
@@ -76,10 +74,9 @@ func (s *Schema) validateWithin(b *budget, data []byte) error {
 	return explain(s.document, tree, maxProblems, failureOf(failed, 1))
 }
 
-// ErrTooMuchWork means that validating a value takes too much work: more than 3 million
-// applications of a schema to a value, where those that take longer than half a microsecond,
-// for example to long strings or large numbers, count as more. Validate wraps it in an error
-// that says why.
+// ErrTooMuchWork means that validating a value takes too much work: too many applications of a
+// schema to a value, where slow ones, for example to long strings or large numbers, count as
+// more. Validate wraps it in an error that says why.
 var ErrTooMuchWork = errors.New("jsonschema: the value takes too much work to validate")
 
 // A budget is the work that a validation may still do. One unit is the application of a

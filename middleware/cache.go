@@ -25,8 +25,8 @@ import (
 type CacheOptions struct {
 	// MaxEntries is the maximum number of cached results. 0 means 1024.
 	MaxEntries int
-	// MaxBytes is the approximate maximum of the memory, in bytes, that cached results take.
-	// A result that takes more than a sixteenth of it is not cached. 0 means 64 MiB.
+	// MaxBytes is the approximate maximum of the memory, in bytes, that cached results take. A
+	// result that takes a large part of it is not cached. 0 means 64 MiB.
 	MaxBytes int
 }
 
@@ -41,9 +41,9 @@ type CacheOptions struct {
 // least recently used result: a caller that requests much evicts its own results. Requests
 // without a principal count as one caller.
 //
-// Use its Middleware on one or more [mcp.Conn]s. Each connection has its own results, and
-// all share the limits. Subscribe to changes with [Cache.Changed], so that changed lists
-// are requested again:
+// Use its Middleware on one or more connections ([mcp.Conn]). Each connection has its own
+// results, and all share the limits. Subscribe to changes with [Cache.Changed], so that changed
+// lists are requested again:
 //
 //	conn.Use(cache.Middleware)
 //	conn.Listen(ctx, mcp.SubscriptionFilter{ToolsListChanged: true}, cache.Changed)

@@ -123,7 +123,7 @@ type RequestIDOptions struct {
 	// Header is the canonical name of the HTTP header that may contain an ID. "" means
 	// X-Request-Id, "-" means no header.
 	Header string
-	// New returns a new ID. Nil means 26 random letters and digits.
+	// New returns a new ID. Nil means random letters and digits.
 	New func() string
 }
 

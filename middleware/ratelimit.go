@@ -230,8 +230,8 @@ func ByAll(keys ...KeyFunc) KeyFunc {
 // TokenBucketOptions configure a [TokenBucket]. Nil means the zero
 // TokenBucketOptions.
 type TokenBucketOptions struct {
-	// Burst is the number of requests that may arrive at once after an idle period. 0 means
-	// the number of requests per period.
+	// Burst is the number of requests that may arrive at once after an idle period. 0 or less
+	// means the number of requests per period.
 	Burst int
 }
 
@@ -243,9 +243,9 @@ const maxKeys = 1 << 16
 // A TokenBucket is an in-memory [Limiter]. It must be created by [NewTokenBucket] and is
 // safe for concurrent use.
 //
-// It remembers 65,536 keys whose buckets are not full. Beyond that, the least used keys are
-// forgotten, and unknown keys start with as few tokens as these had left, so that no key
-// gains by being forgotten.
+// It remembers a limited number of keys whose buckets are not full. Beyond that, the least used
+// keys are forgotten, and unknown keys start with as few tokens as these had left, so that no
+// key gains by being forgotten.
 type TokenBucket struct {
 	// A bucket is stored as the time at which it is full (GCRA), so "owes nothing" and "owes
 	// least" are comparisons. Unknown keys inherit the debt of forgotten ones.

@@ -36,11 +36,11 @@ type RetryOptions struct {
 // calls only if [RetryOptions].Tools allows it. It never retries requests that carry
 // answers to a question, because the state of the question may be valid only once.
 //
-// The delay before the second attempt is 200 ms. It doubles with each attempt, up to 10 s,
-// and is shortened at random, by up to half, so that clients that failed together do not
-// retry together. If the server says when to retry ([mcp.RetryAfter]), Retry waits at least
-// that long. If that exceeds 10 s or the deadline of the context, or if no attempts are left, Retry
-// returns the last error. Progress starts over with each attempt.
+// The delay grows with each attempt, up to 10 s, and is shortened at random, so that clients
+// that failed together do not retry together. If the server says when to retry
+// ([mcp.RetryAfter]), Retry waits at least that long. If that exceeds 10 s or the deadline of
+// the context, or if no attempts are left, Retry returns the last error. Progress starts over
+// with each attempt.
 //
 // Use Retry outside middleware that rejects requests, such as [RateLimit], and inside
 // [Logger], which then logs all attempts as one request.

@@ -31,12 +31,12 @@ type SharedBucketOptions struct {
 // A SharedBucket is a [Limiter] whose tokens are in a store that all replicas share. It
 // must be created by [NewSharedBucket] and is safe for concurrent use.
 //
-// Each replica takes tokens in lots of a sixteenth of the burst, but at least one token, and
-// serves requests from its lot without accessing the store. This makes the limit approximate, in one direction only: tokens that a replica
-// does not use within the time it takes to refill its lot are lost, so a burst may lack up
-// to one lot for each other replica. No more requests pass than the limit allows, apart
-// from differences between the clocks of the replicas: a clock that is ahead by d adds the
-// tokens of d, once.
+// Each replica takes tokens in lots, which are a small part of the burst but at least one
+// token, and serves requests from its lot without accessing the store. This makes the limit
+// approximate, in one direction only: tokens that a replica does not use within the time it
+// takes to refill its lot are lost, so a burst may lack up to one lot for each other replica.
+// No more requests pass than the limit allows, apart from differences between the clocks of the
+// replicas: a clock that is ahead by d adds the tokens of d, once.
 //
 // Each lot costs a read and a write of the store. While a key has no tokens left, requests
 // cost nothing, because the replica remembers when the next token is available. If the

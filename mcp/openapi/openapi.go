@@ -72,9 +72,9 @@ type Omission struct {
 	Reason    string
 }
 
-// New reads a document of OpenAPI 2.0, 3.0, 3.1 or 3.2, in JSON or YAML. Operations that
-// cannot be served are left out; see [API.Omitted]. References to other files and URLs are
-// not followed.
+// New reads a document of OpenAPI 2.0, 3.0, 3.1 or 3.2, in JSON or YAML. Operations that cannot
+// be served are left out; see [API.Omitted]. References to other files and URLs are not
+// followed. New returns an error if the document cannot be read or an option is invalid.
 func New(doc []byte, opts *Options) (*API, error) {
 	if opts == nil || (opts.Handler == nil && opts.BaseURL == "") {
 		return nil, errors.New("openapi: Options need a Handler or a BaseURL")

@@ -64,10 +64,10 @@ type CompareOptions struct {
 	Ignore func(path string) bool
 }
 
-// Compare returns the first difference between two recordings as a [*DifferenceError], or
-// nil if there is none. Times and the order of members are ignored. IDs, cursors, progress
-// tokens, states, session names and task IDs may differ if they appear at the same places.
-// A nil recording is empty. Opts may be nil.
+// Compare returns the first difference between two recordings as a [*DifferenceError], or nil
+// if there is none. Times and the order of members are ignored. IDs, cursors, progress tokens,
+// states, session names and task IDs may differ if they appear at the same places. A nil
+// recording is empty. opts may be nil.
 func Compare(want, got *Recording, opts *CompareOptions) error {
 	var ignore func(string) bool
 	if opts != nil {

@@ -71,10 +71,10 @@ type Recorder struct {
 	err error
 }
 
-// NewRecorder returns a Recorder that writes to w, with one Write for each line. A message
-// is passed on after it has been written, so a slow writer delays it. Messages of more than
-// 16 MiB are omitted; see [Entry].Omitted. A write error ends the recording, but not the
-// conversation. Opts may be nil. NewRecorder panics if w is nil.
+// NewRecorder returns a Recorder that writes to w, with one Write for each line. A message is
+// passed on after it has been written, so a slow writer delays it. Messages of more than 16 MiB
+// are omitted; see [Entry].Omitted. A write error ends the recording, but not the conversation.
+// opts may be nil. NewRecorder panics if w is nil.
 func NewRecorder(w io.Writer, opts *RecorderOptions) *Recorder {
 	if w == nil {
 		panic("recording: NewRecorder: the writer is nil")

@@ -50,7 +50,7 @@ type session struct {
 	entries []*Entry
 }
 
-// NewReplay returns a Replay of a recording. Opts may be nil. NewReplay panics if rec is nil.
+// NewReplay returns a Replay of a recording. opts may be nil. NewReplay panics if rec is nil.
 func NewReplay(rec *Recording, opts *ReplayOptions) *Replay {
 	if rec == nil {
 		panic("recording: NewReplay: the recording is nil")

@@ -16,7 +16,8 @@ import (
 	"github.com/go-psi/psi/internal/made"
 )
 
-// MemoryOptions configures a [Memory]. A zero field means the default.
+// MemoryOptions configure a [Memory]. Nil means the zero MemoryOptions. A zero field means the
+// default.
 type MemoryOptions struct {
 	// MaxBytes bounds the memory of values: their keys, their data and a fixed overhead for
 	// each. The default is 64 MiB.
@@ -43,8 +44,8 @@ type Memory struct {
 
 var _ Store = (*Memory)(nil)
 
-// NewMemory returns an empty store. A nil options means the defaults. NewMemory panics if
-// an option is negative.
+// NewMemory returns an empty store. options may be nil. NewMemory panics if an option is
+// negative.
 func NewMemory(options *MemoryOptions) *Memory {
 	m := &Memory{start: time.Now(), values: map[string]*memoryValue{}, maxBytes: 64 << 20}
 	if options != nil {

@@ -91,11 +91,11 @@ type Subscription interface {
 // maxAttempts limits Update. Each failed attempt means that another caller succeeded.
 const maxAttempts = 1000
 
-// Update changes a value atomically: it gets the value, calls change to compute a new one,
-// and puts the result with the ttl. If another caller has changed the value in between,
-// Update starts again. If the key has no value, old is nil. Change may be called several
-// times and should have no side effects. If it returns an error, Update returns that error.
-// Update gives up with [ErrConflict] after a thousand attempts.
+// Update changes a value atomically: it gets the value, calls change to compute a new one, and
+// puts the result with the ttl. If another caller has changed the value in between, Update
+// starts again. If the key has no value, old is nil. Change may be called several times and
+// should have no side effects. If it returns an error, Update returns that error. If others
+// keep changing the value, Update gives up with [ErrConflict] after many attempts.
 func Update(ctx context.Context, values Values, key string, ttl time.Duration, change func(old []byte) ([]byte, error)) error {
 	if values == nil || change == nil {
 		return fmt.Errorf("%w: Update needs values and a function", ErrInvalid)

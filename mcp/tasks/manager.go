@@ -40,8 +40,7 @@ type Options struct {
 	MaxAttempts int
 	// MaxRunning is the maximum number of tasks that this process runs concurrently. Others
 	// wait for this process or another replica. A caller, or all unauthenticated callers
-	// together, get at most three times as many as are free for others: three quarters, if
-	// no one else has any. 0 means 64.
+	// together, cannot take all of them: some stay free for others. 0 means 64.
 	MaxRunning int
 	// MaxPerCaller is the maximum number of tasks kept for one authenticated caller,
 	// including finished tasks. For all unauthenticated callers together, about ten times as

@@ -20,11 +20,11 @@ import (
 
 const consentAge = 90 * 24 * time.Hour
 
-// A ConsentPage is what a template of [Options.Consent] is executed with. All texts but Name
-// are checked; Name is the client's own word for itself.
+// A ConsentPage is the data with which the template in [Options.Consent] is executed. All
+// fields are validated, except for Name, which the client chooses freely.
 type ConsentPage struct {
 	Name     string   // of the client; may be empty
-	Host     string   // of the client's metadata document; empty if nobody vouches for Name
+	Host     string   // of the client's metadata document; empty if nothing confirms Name
 	Place    string   // where the user will be sent: a host, or a description
 	Resource string   // the URL of the MCP server
 	Scopes   []string // what the client asks for

@@ -1,9 +1,9 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Package authserver is the authorization server of one MCP server, in front of an identity
-// provider that MCP clients cannot use themselves: one that does not let clients register,
-// or whose tokens are not for the MCP server.
+// Package authserver implements the authorization server of one MCP server, in front of an
+// identity provider that MCP clients cannot use themselves: one that does not let clients
+// register, or whose tokens are not for the MCP server.
 //
 //	front, err := authserver.New("https://mcp.example.com/mcp", &authserver.Options{
 //		Provider: authserver.GitHub(id, secret),
@@ -14,7 +14,7 @@
 //	router.Mount("/", front)
 //	router.With(auth.Require(front.Verifier(), &auth.Options{Metadata: front.Metadata()})).Handle("/mcp", endpoint)
 //
-// A login passes through these steps, each in the file of its name:
+// A login passes through these steps:
 //
 //	register   the client gets an ID (RFC 7591), or has a metadata document at its ID
 //	authorize  the client sends the user here; the request is checked

@@ -28,7 +28,7 @@ type Provider struct {
 
 	// AuthURL, TokenURL and UserInfoURL are the endpoints of a provider without an Issuer.
 	AuthURL, TokenURL, UserInfoURL string
-	// SubjectClaim is the member of the user info that identifies a user for ever. Empty
+	// SubjectClaim is the member of the user info that identifies a user permanently. Empty
 	// means "sub".
 	SubjectClaim string
 

@@ -42,9 +42,9 @@ type Options struct {
 	// Values keeps logins and grants. All replicas must share it. Nil means the memory of
 	// this process.
 	Values store.Values
-	// Keys seal and sign; each has at least 32 bytes. The first is used for what is new, the
-	// others for what was made before. All replicas must share them. Nil means a random key
-	// for this process.
+	// Keys seal and sign; each has at least 32 bytes. The first key seals and signs; the others
+	// only open and verify what an earlier first key has made. All replicas must share them.
+	// Nil means a random key for this process.
 	Keys [][]byte
 
 	// Consent replaces the page that asks the user. It is executed with a [*ConsentPage], and
@@ -86,7 +86,8 @@ type Server struct {
 const minKey = 32
 
 // New returns a Server for an MCP server with the given URL: https, or http on a loopback
-// address, without a query. It does not connect to the provider yet.
+// address, without a query. It returns an error if the URL or an option is invalid, or if there
+// is no Provider. It does not connect to the provider yet.
 func New(resource string, opts *Options) (*Server, error) {
 	u, err := url.Parse(resource)
 	if err != nil || u.Host == "" || u.User != nil || strings.ContainsAny(resource, "?#") || u.Scheme != "https" && (u.Scheme != "http" || !network.IsLoopback(u.Hostname())) {
@@ -155,8 +156,8 @@ func (s *Server) setDefaults() error {
 }
 
 // Verifier returns the verifier of the tokens that the server issues, for [auth.Require].
-// Tokens are checked by their signature: an access token remains valid until it expires,
-// within five minutes, although its grant was revoked.
+// Tokens are checked by their signature: an access token remains valid until it expires, within
+// five minutes, even if its grant has been revoked.
 func (s *Server) Verifier() auth.Verifier {
 	s.mustBeMade()
 	return s.verifier

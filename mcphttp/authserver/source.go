@@ -25,11 +25,11 @@ const (
 // provider no longer refreshes its token. The user must log in again.
 var ErrWithdrawn = errors.New("authserver: the user must log in again")
 
-// TokenSource returns the source of the provider's token of the user who calls, so that a
-// handler can use the provider's API in the user's name. It returns nil if the caller did
-// not log in at this server. The token is refreshed before it expires, by one replica. The
-// context applies to all calls of Token, whose error is [ErrWithdrawn] if there will be no
-// token any more.
+// TokenSource returns a source of the provider's token for the caller of the request that ctx
+// belongs to, so that a handler can use the provider's API on the user's behalf. It returns nil
+// if the caller did not log in at this server. The token is refreshed before it expires, by one
+// replica. ctx applies to all calls of Token. Token returns [ErrWithdrawn] if the user must log
+// in again.
 func (s *Server) TokenSource(ctx context.Context) oauth2.TokenSource {
 	s.mustBeMade()
 	p := mcp.PrincipalFromContext(ctx)

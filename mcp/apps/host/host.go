@@ -78,10 +78,10 @@ var static embed.FS
 
 var pages = template.Must(template.ParseFS(static, "static/*.html"))
 
-// New returns a host for the server of a connection. sandbox is the origin at which
-// [Sandbox] is served, as the browser sees it, such as "http://127.0.0.1:8081". It must
-// differ from the origin of the host. The client of the connection should have the
-// extension [apps.Client]; otherwise servers may hide their apps.
+// New returns a host for the server of a connection. sandbox is the origin at which [Sandbox]
+// is served, as the browser sees it, such as "http://127.0.0.1:8081". It must differ from the
+// origin of the host; New returns an error if it is not an origin. The client of the connection
+// should have the extension [apps.Client]; otherwise servers may hide their apps.
 func New(conn *mcp.Conn, sandbox string, opts *Options) (*Host, error) {
 	u, err := url.Parse(sandbox)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" {
