@@ -13,11 +13,12 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// Client traces and measures the requests that a connection sends; pass it to
-// [mcp.Conn.Use]. Use it last, so that it is innermost: then a cached result has no span,
-// and a retried request has one for each attempt. Outside a middleware that merges equal
-// requests, it would make them differ, because each request has its own trace. The
-// handshake cannot be traced, because it is over before Use can be called.
+// Client traces and measures the requests that a connection sends; pass it to [mcp.Conn.Use].
+// Use it last, so that it is innermost: then a cached result has no span, and a retried request
+// has one for each attempt. Outside a middleware that merges equal requests, it would make them
+// differ, because each request has its own trace. The handshake is over before Use can be
+// called: to trace it, too, pass the middleware in [mcp.ClientOptions].Middleware instead,
+// which is outside that of Use.
 //
 // Client writes the trace and the baggage of the context to the request's _meta. It keeps
 // other members, including trace members for which the context has no value, except the

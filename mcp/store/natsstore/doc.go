@@ -31,15 +31,14 @@
 // from the other replicas can return old data for up to ten seconds; it cannot accept writes.
 //
 // If the connection breaks or a stream has no leader, an operation is repeated until
-// [Options].Timeout. Writes carry an ID by which the server recognizes repetitions, so a
-// write takes effect once. After a node was killed, an election can take nine seconds.
+// [Options].Timeout. Writes carry an ID by which the server recognizes repetitions, so a write
+// takes effect once. After a node was killed, an election can take several seconds.
 //
 // The subscription of a topic reports lost messages as [store.ErrOverflow] if too many were
-// queued, if its connection was broken, or if the network between the servers lost some.
-// The last case is detected when the next message of the same publisher arrives. In a
-// cluster, Subscribe waits until the servers of all stores of the namespace know of the
-// subscription: each store responds, below psi.topics, and the wait ends a tenth of a
-// second after the last response.
+// queued, if its connection was broken, or if the network between the servers lost some. The
+// last case is detected when the next message of the same publisher arrives. In a cluster,
+// Subscribe waits until the servers of all stores of the namespace know of the subscription:
+// each store responds, below psi.topics, and the wait ends when no more responses arrive.
 //
 // This package is stable, as docs/stability.md defines it.
 package natsstore
