@@ -41,11 +41,11 @@ func send[R Result](ctx context.Context, c *Conn, method string, params any) (R,
 }
 
 // Do sends a request of any method, such as one of an extension, through the middleware of the
-// connection, and returns its result. That of a method which this package does not know is an
-// [*EmptyResult], whose Extra holds the members, unless one of ClientOptions.Extensions has a
-// type for it. Questions are answered as in other calls; those that the client does not answer
-// are an [*InputRequired]. Errors are those of the other methods of Conn. Use the function [Do]
-// for a result of your own type.
+// connection, and returns its result. The result of a method that this package does not know is
+// an [*EmptyResult], whose Extra holds the members, unless one of ClientOptions.Extensions has
+// a type for it. Questions are answered as in other calls; those that the client does not
+// answer are returned as an [*InputRequired]. Errors are those of the other methods of Conn.
+// Use the function [Do] for a result of your own type.
 func (c *Conn) Do(ctx context.Context, req *Request) (Result, error) {
 	if req == nil {
 		panic("mcp: Conn.Do: the request is nil; make one with NewRequest")
@@ -59,9 +59,9 @@ type Doer interface {
 }
 
 // Do sends a request of any method, such as one of an extension, with params as in
-// [NewRequest], and decodes the result into an Out. If it does not fit, the error wraps
-// [ErrUnreadable]. If the server asks questions that the client does not answer, it is an
-// [*InputRequiredError].
+// [NewRequest], and decodes the result into an Out. If the result does not fit, the error wraps
+// [ErrUnreadable]. If the server asks questions that the client does not answer, the error is
+// an [*InputRequiredError].
 func Do[Out any](ctx context.Context, c Doer, method string, params any) (Out, error) {
 	var out Out
 	if c == nil {
