@@ -30,6 +30,7 @@ type Subscription struct {
 // called from fn and from the functions of [ClientOptions].
 func (c *Conn) Listen(ctx context.Context, filter SubscriptionFilter, fn func(Change)) (*Subscription, error) {
 	c.mustBeMade()
+	mustBeFunc("Conn.Listen", fn == nil)
 	return startSubscription(ctx, HandlerFunc(c.serve), c.nextID(), filter, fn, c.client.opts.Logger)
 }
 
@@ -91,6 +92,7 @@ func (s *Subscription) waitFor(acknowledged <-chan SubscriptionFilter) (*Subscri
 // Subscribe subscribes to updates of one resource; see [Conn.Listen]. It returns an error
 // if the server does not accept the URI.
 func (c *Conn) Subscribe(ctx context.Context, uri string, fn func(uri string)) (*Subscription, error) {
+	mustBeFunc("Conn.Subscribe", fn == nil)
 	s, err := c.Listen(ctx, SubscriptionFilter{ResourceSubscriptions: []string{uri}}, func(ch Change) { fn(ch.URI) })
 	if err != nil {
 		return nil, err

@@ -229,6 +229,7 @@ func (u *Upstream) close(cause error) {
 // is acknowledged immediately, and fn is called as soon as there is one.
 func (u *Upstream) Listen(ctx context.Context, filter SubscriptionFilter, fn func(Change)) (*Subscription, error) {
 	u.mustBeMade()
+	mustBeFunc("Upstream.Listen", fn == nil)
 	return startSubscription(ctx, HandlerFunc(u.listen), ID{}, filter, fn, u.opts.Logger)
 }
 

@@ -230,8 +230,8 @@ func ByAll(keys ...KeyFunc) KeyFunc {
 // TokenBucketOptions configure a [TokenBucket]. Nil means the zero
 // TokenBucketOptions.
 type TokenBucketOptions struct {
-	// Burst is the number of requests that may arrive at once after an idle period. 0 or less
-	// means the number of requests per period.
+	// Burst is the number of requests that may arrive at once after an idle period. 0 means
+	// the number of requests per period.
 	Burst int
 }
 
@@ -260,10 +260,13 @@ type TokenBucket struct {
 
 // NewTokenBucket returns a limiter that allows n requests in a period of length in, evenly
 // spread except for bursts. opts may be nil. NewTokenBucket panics if n or in is not
-// positive.
+// positive, or the burst is negative.
 func NewTokenBucket(n int, in time.Duration, opts *TokenBucketOptions) *TokenBucket {
 	mustBePositive("NewTokenBucket: the number", n)
 	mustBePositive("NewTokenBucket: the time", in)
+	if opts != nil && opts.Burst < 0 {
+		panic("middleware.NewTokenBucket: the burst is negative")
+	}
 	b := &TokenBucket{each: max(1, in/time.Duration(n)), keys: maxKeys, full: map[string]time.Time{}}
 	burst := n
 	if opts != nil && opts.Burst > 0 {

@@ -8,11 +8,13 @@ import (
 	"os"
 	"strings"
 	"testing/fstest"
+	"time"
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcphttp"
 	"github.com/go-psi/psi/mcphttp/debug"
 	"github.com/go-psi/psi/mcpstdio"
+	"github.com/go-psi/psi/middleware"
 )
 
 // names are mistakes in names.
@@ -54,6 +56,13 @@ var handlers = []mistake{
 	{"a nil mount", register(func(m *mcp.Mux) { m.Mount("a_", nil) }), []string{`mcp: mount "a_" at`, here, "the handler is nil"}},
 	{"a nil function of a tool", panics(func() { mcp.ToolFunc[none, string](nil, nil) }), []string{"mcp: ToolFunc at", here, "the function is nil"}},
 	{"a nil function of a prompt", panics(func() { mcp.PromptFunc[none, string](nil, nil) }), []string{"mcp: PromptFunc at", here, "the function is nil"}},
+	{"a nil function of a subscription", panics(func() {
+		up := mcp.NewClient("c", "v1", nil).Maintain(context.Background(), mcp.InProcess(newMux()), nil)
+		defer up.Close()
+		c, _ := up.Conn(context.Background())
+		_, _ = c.Listen(context.Background(), mcp.SubscriptionFilter{}, nil)
+	}), []string{"mcp: Conn.Listen at", here, "the function is nil"}},
+	{"a negative burst", panics(func() { middleware.NewTokenBucket(1, time.Second, &middleware.TokenBucketOptions{Burst: -1}) }), []string{"middleware.NewTokenBucket: the burst is negative"}},
 	{"a nil function of a resource", panics(func() { mcp.ResourceFunc[none, string](nil, nil) }), []string{"mcp: ResourceFunc at", here, "the function is nil"}},
 	{"a nil middleware of Use", register(func(m *mcp.Mux) { m.Use(pass, nil) }), []string{"mcp: Mux.Use at", here, "middleware 2 of 2 is nil"}},
 	{"a nil middleware of With", register(func(m *mcp.Mux) { m.With(nil) }), []string{"mcp: Mux.With at", here, "middleware 1 of 1 is nil"}},
