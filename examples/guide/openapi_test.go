@@ -5,6 +5,7 @@ package guide_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -45,7 +46,27 @@ func newRoutes() http.Handler {
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintf(w, `{"id":%q,"owner":%q}`, chi.URLParam(r, "id"), r.Header.Get("X-User"))
 	})
+	r.Patch("/orders/{id}", func(w http.ResponseWriter, r *http.Request) {
+		var change renameOrder
+		if err := json.NewDecoder(r.Body).Decode(&change); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"id":%q,"owner":%q}`, chi.URLParam(r, "id"), change.Name+r.FormValue("notify"))
+	})
 	return r
+}
+
+type renameOrder struct {
+	ID     string `json:"id"`
+	Notify bool   `json:"notify,omitempty" in:"query"`
+	Name   string `json:"name"`
+}
+
+type order struct {
+	ID    string `json:"id"`
+	Owner string `json:"owner"`
 }
 
 // asUser tells the service who the caller is, as the service's own front does.
@@ -96,15 +117,22 @@ func TestOrders(t *testing.T) {
 	if err := api.Register(remote); err != nil {
 		t.Fatal(err)
 	}
-	type order struct {
-		ID    string `json:"id"`
-		Owner string `json:"owner"`
-	}
 	client := &mcptest.Client{Principal: &mcp.Principal{Subject: "ada"}}
 	for name, h := range map[string]mcp.Handler{"in process": mux, "remote": remote} {
 		got, err := mcp.Call[order](t.Context(), client.Connect(t, h), "getOrder", map[string]any{"id": "A 7/1"})
 		if want := (order{"A%207%2F1", "ada"}); err != nil || got != want {
 			t.Errorf("%s: got %v, %v, want %v", name, got, err, want)
 		}
+	}
+}
+
+// TestRoute calls a route that no document describes.
+func TestRoute(t *testing.T) {
+	mux, routes := mcp.NewMux("orders", "v1.0.0", nil), newRoutes()
+	mux.Tool("rename_order", openapi.Route[renameOrder, order](&openapi.Options{Handler: routes, Authorize: asUser}, "PATCH /orders/{id}", nil))
+	client := &mcptest.Client{Principal: &mcp.Principal{Subject: "ada"}}
+	got, err := mcp.Call[order](t.Context(), client.Connect(t, mux), "rename_order", renameOrder{"A7", true, "lamp"})
+	if want := (order{"A7", "lamptrue"}); err != nil || got != want {
+		t.Errorf("got %v, %v, want %v", got, err, want)
 	}
 }

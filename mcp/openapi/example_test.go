@@ -106,3 +106,32 @@ func ExampleNew() {
 	// list_pets
 	// show_pet
 }
+
+// A route of a service without a document becomes a tool with the types of its arguments and
+// of its response.
+func ExampleRoute() {
+	routes := http.NewServeMux()
+	routes.HandleFunc("PUT /items/{id}", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"stored":%q}`, r.PathValue("id"))
+	})
+	type putItem struct {
+		ID    string `json:"id"` // a variable of the path
+		Count int    `json:"count"`
+	}
+	type stored struct {
+		Stored string `json:"stored"`
+	}
+	mux := mcp.NewMux("shop", "v1.0.0", nil)
+	mux.Tool("put_item", openapi.Route[putItem, stored](&openapi.Options{Handler: routes}, "PUT /items/{id}", nil))
+
+	ctx := context.Background()
+	conn, err := mcp.NewClient("host", "v1.0.0", nil).Connect(ctx, mcp.InProcess(mux))
+	if err != nil {
+		log.Fatal(err)
+	}
+	got, err := mcp.Call[stored](ctx, conn, "put_item", putItem{"A7", 3})
+	fmt.Println(got.Stored, err)
+	_ = conn.Close()
+	// Output: A7 <nil>
+}

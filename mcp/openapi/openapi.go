@@ -172,6 +172,7 @@ func (a *API) add(op *Operation) (err error) {
 		return a.addResource(op)
 	}
 	tool := *op.Tool
+	tool.Name = "" // it is registered under its name
 	if tool.InputSchema, err = a.doc.fit(false, op.inputSchema); err != nil {
 		return err
 	}
@@ -197,8 +198,8 @@ func (a *API) add(op *Operation) (err error) {
 			defer r.Body.Close()
 			return op.result(r, out)
 		}, &tool)
-		m.Tool(tool.Name, h)
-		a.tools = append(a.tools, registration{tool.Name, h})
+		m.Tool(op.Tool.Name, h)
+		a.tools = append(a.tools, registration{op.Tool.Name, h})
 	})
 }
 

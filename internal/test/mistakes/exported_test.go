@@ -128,7 +128,7 @@ var exportedFuncs = []any{
 	middleware.RenameFunc, middleware.RequestID, middleware.RequestIDFrom, middleware.RequireScopes,
 	middleware.RequireScopesFunc, middleware.Retry, middleware.Singleflight, middleware.Timeout, middleware.Visible,
 	authserver.Auth0, authserver.Cognito, authserver.Entra, authserver.GitHub, authserver.Google, authserver.Keycloak, authserver.New, authserver.OIDC, authserver.Okta,
-	openapi.New,
+	openapi.New, openapi.Route[none, none],
 	oauth.NewFileStore, oauth.NewMemoryStore, oauth.NewRedirector, oauth.NewTransport, oauth.OpenBrowser,
 	storetest.Tests,
 	recording.Compare, recording.NewRecorder, recording.NewReplay, recording.Read,
