@@ -44,15 +44,14 @@ type Memory struct {
 
 var _ Store = (*Memory)(nil)
 
-// NewMemory returns an empty store. options may be nil. NewMemory panics if an option is
-// negative.
-func NewMemory(options *MemoryOptions) *Memory {
+// NewMemory returns an empty store. opts may be nil. NewMemory panics if an option is negative.
+func NewMemory(opts *MemoryOptions) *Memory {
 	m := &Memory{start: time.Now(), values: map[string]*memoryValue{}, maxBytes: 64 << 20}
-	if options != nil {
-		m.maxBytes = cmp.Or(options.MaxBytes, m.maxBytes)
+	if opts != nil {
+		m.maxBytes = cmp.Or(opts.MaxBytes, m.maxBytes)
 	}
 	if m.maxBytes < 0 {
-		panic(fmt.Sprintf("store: NewMemory with a negative option: %+v", *options))
+		panic(fmt.Sprintf("store: NewMemory with a negative option: %+v", *opts))
 	}
 	return m
 }
