@@ -361,7 +361,7 @@ func TestClientListen(t *testing.T) {
 		if err := s.Err(); err != nil {
 			t.Errorf("%s: the subscription ended with %v", version, err)
 		}
-		if _, err := c.Subscribe(t.Context(), "test://none", nil); err == nil {
+		if _, err := c.Subscribe(t.Context(), "test://none", func(string) {}); err == nil {
 			t.Errorf("%s: a subscription to nothing was agreed to", version)
 		}
 	}
