@@ -99,12 +99,18 @@ func (c *Conn) Subscribe(ctx context.Context, uri string, fn func(uri string)) (
 	}
 	if len(s.accepted.ResourceSubscriptions) == 0 {
 		_ = s.Close()
+		if c.wire.Info().NoStream {
+			return nil, errNoStream
+		}
 		return nil, NewResourceNotFoundError(uri)
 	}
 	return s, nil
 }
 
-// Accepted returns the part of the filter that the server accepts.
+var errNoStream = errors.New("mcp: the server has no stream for messages of its own, so it cannot report changes")
+
+// Accepted returns the part of the filter that the server accepts. An older server without a
+// stream for messages of its own, for example behind a route for POST only, accepts nothing.
 func (s *Subscription) Accepted() SubscriptionFilter {
 	s.mustBeMade()
 	return s.accepted

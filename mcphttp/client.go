@@ -122,6 +122,13 @@ func newHTTPWire(w wire) *httpWire { return &httpWire{w, newSessionWire(w)} }
 // speaksModern reports whether a protocol version is of the modern era.
 func speaksModern(version string) bool { return slices.Contains(mcp.ModernVersions(), version) }
 
+// Info implements [transport.Conn].
+func (w *httpWire) Info() transport.Info {
+	info := w.wire.Info()
+	info.NoStream = w.legacy.hasNoStream()
+	return info
+}
+
 // Call implements [transport.Conn].
 func (w *httpWire) Call(ctx context.Context, m *transport.Outgoing) (*transport.Message, error) {
 	if !w.work.Enter() {

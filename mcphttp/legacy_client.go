@@ -33,10 +33,11 @@ type clientSession struct {
 	streamAnswered    chan struct{} // closed when the server has answered the GET for the standalone stream
 	setStreamAnswered func()
 
-	mu            sync.Mutex
-	id            string // "" if the server sent none
-	version       string // "" until the handshake is complete
-	hasLostStream bool   // the standalone stream broke off, and reconnecting failed
+	mu              sync.Mutex
+	id              string // "" if the server sent none
+	version         string // "" until the handshake is complete
+	hasLostStream   bool   // the standalone stream broke off, and reconnecting failed
+	isStreamRefused bool   // the server has no standalone stream
 }
 
 // sessionWire is the part of a streamable HTTP connection that handles the older revisions.
@@ -148,6 +149,18 @@ func (s *clientSession) setStreamLost(lost bool) (before bool) {
 	defer s.mu.Unlock()
 	before, s.hasLostStream = s.hasLostStream, lost
 	return before
+}
+
+func (s *clientSession) setStreamRefused() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.isStreamRefused = true
+}
+
+func (s *clientSession) hasNoStream() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.isStreamRefused
 }
 
 // header returns the headers of a message: the session ID and, if the revision has that
@@ -361,6 +374,11 @@ func (w *sessionWire) listen(s *clientSession) {
 		w.deliver(&transport.Message{Lost: true}) // otherwise a client that only listens would not notice
 	}
 	w.peer.opts.Logger.Debug("mcphttp: the server's standalone stream is no longer read", "error", err)
+}
+
+// hasNoStream reports whether the server is known to have no standalone stream.
+func (w *sessionWire) hasNoStream() bool {
+	return w.fallback() == nil && w.newestSession().hasNoStream()
 }
 
 // deleteSession asks the server to delete the session.

@@ -25,8 +25,8 @@ func (w *sessionWire) openStream(scope *callScope, s *clientSession, want, about
 	if pos.lastID != "" {
 		h[header.LastEventID] = []string{pos.lastID}
 	}
+	defer s.setStreamAnswered() // after a refusal was read, so that the handshake waits for it
 	res, err := w.peer.get(scope.ctx, h)
-	s.setStreamAnswered()
 	switch {
 	case err != nil:
 		return nil, brokenOff(err)
@@ -35,6 +35,7 @@ func (w *sessionWire) openStream(scope *callScope, s *clientSession, want, about
 			w.deliver(&transport.Message{About: about, Lost: true}) // messages sent in the meantime are lost
 		}
 		pos.isOpened = true
+		s.setStreamAnswered()
 		return w.readStream(scope, res, want, about, pos)
 	}
 	defer closeBody(res)
@@ -53,6 +54,9 @@ func (w *sessionWire) streamError(s *clientSession, refusal *StatusError, want m
 		return brokenOff(refusal)
 	case isStandalone && refusal.isSessionUnknown() && s.hasID():
 		return fmt.Errorf("mcphttp: there is no stream: %w: %w", transport.ErrSessionLost, refusal)
+	}
+	if isStandalone {
+		s.setStreamRefused()
 	}
 	return fmt.Errorf("mcphttp: there is no stream: %w: %w", io.ErrUnexpectedEOF, refusal)
 }

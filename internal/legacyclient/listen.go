@@ -70,8 +70,12 @@ func (s *session) listen(ctx context.Context, m *transport.Outgoing) (*transport
 }
 
 // accept subscribes to the resources of a filter and returns the part of the filter that
-// the server supports.
+// the server supports: nothing if it has no stream for notifications.
 func (s *session) accept(ctx context.Context, wanted filter) (accepted filter, err error) {
+	if s.wire.Info().NoStream {
+		s.warnNoStream(ctx)
+		return filter{}, nil
+	}
 	caps := s.described().capabilities
 	accepted = caps.announced()
 	accepted.Tools = accepted.Tools && wanted.Tools
@@ -91,6 +95,14 @@ func (s *session) accept(ctx context.Context, wanted filter) (accepted filter, e
 		}
 	}
 	return accepted, nil
+}
+
+// warnNoStream logs, once for a connection, that subscriptions receive nothing.
+func (s *session) warnNoStream(ctx context.Context) {
+	s.noStream.Do(func() {
+		s.conn.opts.Logger.WarnContext(ctx, "mcp: the server cannot report changes: it has no stream for messages of its own, so subscriptions receive nothing; list and read again from time to time",
+			"server", s.wire.Info().Peer)
+	})
 }
 
 // announced returns the lists for which the server sends change notifications.

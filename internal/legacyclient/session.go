@@ -32,6 +32,7 @@ type session struct {
 
 	client   clientInfo // set before the first handshake
 	inFlight inflight.Calls[struct{}]
+	noStream sync.Once     // for warnNoStream
 	turns    chan struct{} // holds a token for each question that the client is answering
 
 	mu         sync.Mutex

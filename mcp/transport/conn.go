@@ -53,6 +53,9 @@ type Info struct {
 	// messages arrive in order: if the server does not answer the first message, the client
 	// can send another one.
 	Ordered bool
+	// NoStream reports that the server sends nothing but responses, and notifications about the
+	// requests that it serves: it has no stream for other messages, such as changes.
+	NoStream bool
 	// Peer describes the server in the error of a client that received no response: how the
 	// server is reached, and what it last wrote to standard error. It contains no secrets.
 	Peer string
