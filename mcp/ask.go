@@ -16,12 +16,13 @@ import (
 	"github.com/go-psi/psi/internal/replay"
 )
 
-// Errors returned for questions that were not answered.
+// Errors returned for questions that were not answered. A tool that returns them fails with
+// their text, which is for models.
 var (
 	// ErrDeclined is returned if the user declined to answer.
-	ErrDeclined = errors.New("mcp: the user declined to answer")
+	ErrDeclined = errors.New("the user declined to answer")
 	// ErrCancelled is returned if the user dismissed the question without answering.
-	ErrCancelled = errors.New("mcp: the user cancelled the question")
+	ErrCancelled = errors.New("the user cancelled the question")
 )
 
 // A Question is a question for the client, created by [ElicitQuestion],
@@ -244,9 +245,9 @@ type askedQuestion struct {
 // *InputRequired before any middleware sees it.
 type pendingError struct{ state *askState }
 
-func (*pendingError) Error() string { return "mcp: waiting for the client to answer" }
+func (*pendingError) Error() string { return "waiting for the client to answer" }
 
-var errCannotAsk = errors.New("mcp: questions can be asked only in the handlers of tools, prompts and resources of a Mux")
+var errCannotAsk = errors.New("questions can be asked only in the handlers of tools, prompts and resources of a Mux")
 
 // askStateFrom returns the askState of the innermost handler of ctx, and loads it if
 // necessary. It returns the cause of ctx if ctx is done: a handler that asks or remembers in

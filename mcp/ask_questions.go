@@ -94,7 +94,7 @@ func (q *formQuestion) questionKey() string { return q.key }
 func (q *formQuestion) inputRequest() (InputRequest, error) {
 	f, err := q.form()
 	if err != nil {
-		return InputRequest{}, fmt.Errorf("mcp: question %q: %w", q.key, err)
+		return InputRequest{}, fmt.Errorf("question %q: %w", q.key, err)
 	}
 	return inputRequest(MethodElicit, &ElicitParams{Mode: "form", Message: q.message, RequestedSchema: f.schema})
 }
@@ -124,7 +124,7 @@ func (q *urlQuestion) questionKey() string { return q.key }
 
 func (q *urlQuestion) inputRequest() (InputRequest, error) {
 	if u, err := url.Parse(q.url); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
-		return InputRequest{}, fmt.Errorf("mcp: question %q: %.100q is not the URL of a page, https or http", q.key, q.url)
+		return InputRequest{}, fmt.Errorf("question %q: %.100q is not the URL of a page, https or http", q.key, q.url)
 	}
 	return inputRequest(MethodElicit, &ElicitParams{Mode: "url", Message: q.message, URL: q.url})
 }
@@ -144,7 +144,7 @@ func (q *samplingQuestion) questionKey() string { return q.key }
 
 func (q *samplingQuestion) inputRequest() (InputRequest, error) {
 	if err := checkConversation(q.params.Messages); err != nil {
-		return InputRequest{}, fmt.Errorf("mcp: question %q: %w", q.key, err)
+		return InputRequest{}, fmt.Errorf("question %q: %w", q.key, err)
 	}
 	return inputRequest(MethodCreateMessage, q.params)
 }
@@ -174,7 +174,7 @@ func (q *rootsQuestion) accept(raw json.RawMessage) error {
 func inputRequest(method string, params any) (InputRequest, error) {
 	raw, err := marshal(params)
 	if err != nil {
-		return InputRequest{}, fmt.Errorf("mcp: params of %s: %w", method, err)
+		return InputRequest{}, fmt.Errorf("params of %s: %w", method, err)
 	}
 	return InputRequest{Method: method, Params: raw}, nil
 }

@@ -355,7 +355,7 @@ type ToolError struct {
 }
 
 func (e *ToolError) Error() string {
-	return fmt.Sprintf("mcp: the tool %q failed: %s", e.Tool, printable.Text(printable.Excerpt(textOf(orEmpty(e.Result).Content))))
+	return fmt.Sprintf("the tool %q failed: %s", e.Tool, printable.Text(printable.Excerpt(textOf(orEmpty(e.Result).Content))))
 }
 
 func textOf(contents Contents) string {

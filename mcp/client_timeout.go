@@ -22,7 +22,7 @@ type TimeoutError struct {
 }
 
 func (e *TimeoutError) Error() string {
-	return fmt.Sprintf("mcp: no answer to %s within %v", e.Method, e.After)
+	return fmt.Sprintf("no answer to %s within %v", e.Method, e.After)
 }
 
 // Timeout returns true. It is the Timeout method of net.Error.

@@ -208,9 +208,9 @@ type CancelError struct {
 
 func (e *CancelError) Error() string {
 	if e.Reason == "" {
-		return "mcp: cancelled by the peer"
+		return "cancelled by the peer"
 	}
-	return "mcp: cancelled by the peer: " + e.Reason
+	return "cancelled by the peer: " + e.Reason
 }
 
 // Is reports whether target is context.Canceled, so that errors.Is treats a CancelError like
@@ -329,9 +329,9 @@ type OutputError struct {
 
 func (e *OutputError) Error() string {
 	if _, invalid := errors.AsType[*jsonschema.ValidationError](e.Err); invalid {
-		return fmt.Sprintf("mcp: the output of %q does not fit its schema: %v", e.Tool, e.Err)
+		return fmt.Sprintf("the output of %q does not fit its schema: %v", e.Tool, e.Err)
 	}
-	return fmt.Sprintf("mcp: the output of %q could not be validated: %v", e.Tool, e.Err)
+	return fmt.Sprintf("the output of %q could not be validated: %v", e.Tool, e.Err)
 }
 
 // Unwrap returns Err.

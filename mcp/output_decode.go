@@ -36,6 +36,9 @@ func decodeOutput(res *CallToolResult, out any) error {
 		return decodeOutput(res, value)
 	}
 	content := res.StructuredContent
+	if content == nil && len(res.Content) == 0 {
+		return errors.New("it is empty: use Call[string], or CallTool")
+	}
 	if content == nil {
 		if err := wantText(res.Content); err != nil {
 			return err
@@ -46,7 +49,7 @@ func decodeOutput(res *CallToolResult, out any) error {
 		}
 	}
 	if err := decode(content, out); err != nil {
-		return errors.New(strictjson.Problem(err))
+		return fmt.Errorf("it is not a %v (%s): %s", reflect.TypeOf(out).Elem(), printable.Text(printable.Excerpt(string(content))), strictjson.Problem(err))
 	}
 	return checkMembers(content, reflect.TypeOf(out).Elem())
 }

@@ -60,8 +60,8 @@ func TestFindingV5V7CallSaysWhatCame(t *testing.T) {
 		{call(mcp.Call[string](t.Context(), conn, "sum", nil)), `error: mcp: the output of sum: it is data, not text ({"sum":5,"new":1}): use Call with a type for it, or CallTool`},
 		{call(mcp.Call[string](t.Context(), conn, "text", nil)), "It is sunny."},
 		{call(mcp.Call[string](t.Context(), conn, "nothing", nil)), ""},
-		{call(mcp.Call[lower](t.Context(), conn, "nothing", nil)), "error: mcp: the output of nothing: it is text, not JSON (): use Call[string]"},
-		{call(mcp.Call[[]int](t.Context(), conn, "list", nil)), "error: mcp: the output of list: the value itself must not be a JSON object"},
+		{call(mcp.Call[lower](t.Context(), conn, "nothing", nil)), "error: mcp: the output of nothing: it is empty: use Call[string], or CallTool"},
+		{call(mcp.Call[[]int](t.Context(), conn, "list", nil)), `error: mcp: the output of list: it is not a []int ({"items":[1]}): the value itself must not be a JSON object`},
 	} {
 		if test.got != test.want {
 			t.Errorf("got  %s\nwant %s", test.got, test.want)

@@ -90,5 +90,5 @@ func ExampleMaxResult() {
 	defer conn.Close()
 	_, err = mcp.Call[string](ctx, conn, "dump", struct{}{})
 	fmt.Println(err)
-	// Output: mcp: the tool "dump" failed: the result is larger than the 1000 bytes that are allowed; ask for less of it
+	// Output: the tool "dump" failed: the result is larger than the 1000 bytes that are allowed; ask for less of it
 }

@@ -99,7 +99,7 @@ func TestNotesClient(t *testing.T) {
 		t.Errorf("got %+v, %v", res, err)
 	}
 	_, err = c.PutNote(ctx, notes.PutNoteInput{Text: "fail", File: []byte{1}})
-	if failed, ok := errors.AsType[*mcp.ToolError](err); !ok || failed.Error() != `mcp: the tool "put-note" failed: {"file":"AQ==","text":"fail"}` {
+	if failed, ok := errors.AsType[*mcp.ToolError](err); !ok || failed.Error() != `the tool "put-note" failed: {"file":"AQ==","text":"fail"}` {
 		t.Errorf("got the error %v", err)
 	}
 	prompt, err := c.SummarizePrompt(ctx, notes.SummarizePromptInput{Topic: "tea", MaxWords: new("9")})
