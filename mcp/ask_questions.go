@@ -143,6 +143,9 @@ type samplingQuestion struct {
 func (q *samplingQuestion) questionKey() string { return q.key }
 
 func (q *samplingQuestion) inputRequest() (InputRequest, error) {
+	if q.params == nil {
+		return InputRequest{}, fmt.Errorf("question %q: the params are nil", q.key)
+	}
 	if err := checkConversation(q.params.Messages); err != nil {
 		return InputRequest{}, fmt.Errorf("question %q: %w", q.key, err)
 	}

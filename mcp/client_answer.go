@@ -233,7 +233,11 @@ func (c *Conn) sample(ctx context.Context, req *Request) (Result, error) {
 	if (p.Tools != nil || p.ToolChoice != nil) && !c.client.opts.samplesTools() {
 		return nil, badQuestionError{Errorf(CodeInvalidParams, "the client did not declare sampling.tools")}
 	}
-	return answerResult(c.client.opts.Sample(ctx, c, &p))
+	res, err := c.client.opts.Sample(ctx, c, &p)
+	if err == nil && res != nil && (res.Role == "" || len(res.Content) == 0 || res.Model == "") {
+		return nil, Errorf(CodeInternalError, "the client's function returned an answer without role, content or model")
+	}
+	return answerResult(res, err)
 }
 
 // isAbsent reports whether a member of an object is missing or null.

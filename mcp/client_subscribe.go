@@ -92,6 +92,7 @@ func (s *Subscription) waitFor(acknowledged <-chan SubscriptionFilter) (*Subscri
 // Subscribe subscribes to updates of one resource; see [Conn.Listen]. It returns an error
 // if the server does not accept the URI.
 func (c *Conn) Subscribe(ctx context.Context, uri string, fn func(uri string)) (*Subscription, error) {
+	c.mustBeMade()
 	mustBeFunc("Conn.Subscribe", fn == nil)
 	s, err := c.Listen(ctx, SubscriptionFilter{ResourceSubscriptions: []string{uri}}, func(ch Change) { fn(ch.URI) })
 	if err != nil {

@@ -218,9 +218,12 @@ func (u *Upstream) setConnecting() { u.update(func(s *UpstreamState) { s.Next = 
 
 func (u *Upstream) close(cause error) {
 	u.update(func(s *UpstreamState) { *s = UpstreamState{Err: cause, Since: time.Now(), Closed: true} })
-	if !errors.Is(cause, ErrClosed) {
-		u.opts.Logger.Error("mcp: no further attempt to connect", "error", cause)
-	}
+}
+
+// giveUp ends an Upstream that was not closed.
+func (u *Upstream) giveUp(cause error) {
+	u.close(cause)
+	u.opts.Logger.Error("mcp: no further attempt to connect", "error", cause)
 }
 
 // Listen subscribes to changes, as [Conn.Listen] does, until the Upstream ends. After each

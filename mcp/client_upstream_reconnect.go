@@ -101,10 +101,10 @@ func (u *Upstream) run(ctx context.Context) {
 			u.close(context.Cause(ctx))
 			return
 		case lasted == 0 && !u.opts.Retry(err):
-			u.close(fmt.Errorf("mcp: connecting is not tried again: %w", err))
+			u.giveUp(fmt.Errorf("mcp: connecting is not tried again: %w", err))
 			return
 		case time.Since(lasting) >= u.opts.MaxDowntime:
-			u.close(fmt.Errorf("mcp: gave up after %v without a lasting connection: %w", u.opts.MaxDowntime, err))
+			u.giveUp(fmt.Errorf("mcp: gave up after %v without a lasting connection: %w", u.opts.MaxDowntime, err))
 			return
 		}
 		delay := async.Jitter(async.Backoff(u.opts.MinDelay, u.opts.MaxDelay, n))

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"sync"
 
+	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/mcp/transport"
 )
 
@@ -74,6 +75,9 @@ func (c *inProcessConn) Call(ctx context.Context, m *transport.Outgoing) (*trans
 // serve returns the response to a request.
 func (c *inProcessConn) serve(ctx context.Context, m *transport.Message) []byte {
 	req, err := ParseRequest(m)
+	if err != nil && jsonscan.IsObject(m.Params) && jsonscan.Member(jsonscan.Member(m.Params, "_meta"), MetaProtocolVersion) == nil { // from a client that pins an older version
+		err = Errorf(CodeInvalidParams, "InProcess speaks only %s, in which params._meta must have the member %q", LatestVersion, MetaProtocolVersion)
+	}
 	var res Result
 	if err == nil {
 		res, err = serve(ctx, c.handler, req, &inProcessStream{c, req.ID}, slog.Default())

@@ -58,15 +58,18 @@ type kept struct {
 	all shelf
 }
 
-// add keeps an event and reports whether it did. No events are kept after the session has
-// ended, nor are events that exceed a limit alone.
-func (k *kept) add(s *session, stream string, e keptEvent) bool {
+// add keeps an event. It returns errSessionEnded after the session has ended, and errNotKept
+// for an event that exceeds a limit alone.
+func (k *kept) add(s *session, stream string, e keptEvent) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := time.Now()
 	k.expireLocked(now)
-	if s.kept.ended || e.size() > min(s.caller.kept.limit, s.kept.limit) {
-		return false
+	switch {
+	case s.kept.ended:
+		return errSessionEnded
+	case e.size() > min(s.caller.kept.limit, s.kept.limit):
+		return errNotKept
 	}
 	l := s.kept.logs[stream]
 	if l == nil {
@@ -92,7 +95,7 @@ func (k *kept) add(s *session, stream string, e keptEvent) bool {
 			shelf.firstLocked().trimLocked()
 		}
 	}
-	return true
+	return nil
 }
 
 // firstLocked returns the log in front, or nil if the shelf is empty.

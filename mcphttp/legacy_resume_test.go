@@ -253,6 +253,35 @@ func TestFindingS29OneWarning(t *testing.T) {
 	})
 }
 
+// TestFindingV12ClientLeavesMidCall checks that a client that ends its session during a call, as
+// it does when it closes its connection, is no reason for a warning.
+func TestFindingV12ClientLeavesMidCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log logged
+		mux, left := tools(), make(chan struct{})
+		mux.Tool("slow", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
+			mcp.Progress(ctx, 1, 2, "")
+			<-left
+			mcp.Progress(ctx, 2, 2, "")
+			return "done", nil
+		}, nil))
+		s := serve(t, newHandler(t, mux, &mcphttp.Options{Heartbeat: -1, Logger: slog.New(slog.NewTextHandler(&log, nil))}))
+		session := s.open("2025-11-25")
+		ctx, leave := context.WithCancel(t.Context())
+		res := s.do(s.request(ctx, http.MethodPost, call(1, "slow"), session))
+		synctest.Wait()
+		s.do(s.request(t.Context(), http.MethodDelete, "", session))
+		leave()
+		_ = res.Body.Close()
+		close(left)
+		synctest.Wait()
+		if got := log.String(); strings.Contains(got, "WARN") {
+			t.Errorf("the operator is told %s", got)
+		}
+		s.close()
+	})
+}
+
 // S29: streams that have been silent for long do not count, because their events have
 // expired.
 func TestFindingS29ExpiredEventsDoNotCount(t *testing.T) {

@@ -97,12 +97,15 @@ func (st *stream) writePrimeLocked(id string) {
 	}
 }
 
-var errNotKept = errors.New("mcphttp: the session has ended, or the event has more bytes than may be kept for one caller (SessionOptions.Replay)")
+var (
+	errNotKept      = errors.New("mcphttp: the event has more bytes than may be kept for one caller (SessionOptions.Replay)")
+	errSessionEnded = errors.New("mcphttp: the session has ended")
+)
 
 // keepLocked keeps an event and returns its ID.
 func (st *stream) keepLocked(message []byte) (id string, err error) {
-	if !st.sessions.kept.add(st.session, st.name, keptEvent{st.position + 1, bytes.Clone(message)}) {
-		return "", errNotKept
+	if err := st.sessions.kept.add(st.session, st.name, keptEvent{st.position + 1, bytes.Clone(message)}); err != nil {
+		return "", err
 	}
 	st.position++
 	return eventID(st.name, st.position), nil
@@ -119,7 +122,7 @@ func (st *stream) sendLocked(ctx context.Context, message []byte) error {
 	if err == nil {
 		id, err = st.keepLocked(message)
 	}
-	if err != nil && st.sessions.mayWarn() {
+	if errors.Is(err, errNotKept) && st.sessions.mayWarn() { // no client comes back to a session that has ended
 		st.sessions.logger.WarnContext(ctx, "mcphttp: an event was not kept for a client that reconnects; further ones within a minute are not reported", "session", st.session.logID(), "error", err)
 	}
 	if st.out == nil {
