@@ -156,7 +156,7 @@ func appendModern(dst []byte, req *Request, res Result) ([]byte, error) {
 	}
 	dst = append(dst, `{"resultType":`...)
 	dst = jsonscan.AppendString(dst, kind)
-	dst, err := appendServerMeta(dst, base.Meta, req.sharedCall().server())
+	dst, err := appendServerMeta(dst, base.Meta, req.server())
 	if err != nil {
 		return nil, err
 	}

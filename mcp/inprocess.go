@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"log/slog"
 	"sync"
 
 	"github.com/go-psi/psi/internal/jsonscan"
@@ -80,7 +79,7 @@ func (c *inProcessConn) serve(ctx context.Context, m *transport.Message) []byte 
 	}
 	var res Result
 	if err == nil {
-		res, err = serve(ctx, c.handler, req, &inProcessStream{c, req.ID}, slog.Default())
+		res, err = serve(ctx, c.handler, req, &inProcessStream{c, req.ID}, loggerOf(c.handler))
 	}
 	return appendResponse(make([]byte, 0, 512), req, res, err)
 }
@@ -99,7 +98,7 @@ func (c *inProcessConn) Send(_ context.Context, m *transport.Outgoing) error {
 	if err != nil {
 		return err
 	}
-	_, _ = serve(c.ctx, c.handler, req, nil, slog.Default()) // a notification has no response
+	_, _ = serve(c.ctx, c.handler, req, nil, loggerOf(c.handler)) // a notification has no response
 	return nil
 }
 

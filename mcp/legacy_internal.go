@@ -39,7 +39,7 @@ func (internals) Abandon(asked *InputRequired) {
 }
 
 // Server returns the identity of the mux that served req, or nil if no mux did.
-func (internals) Server(req *Request) json.RawMessage { return req.sharedCall().server() }
+func (internals) Server(req *Request) json.RawMessage { return req.server() }
 
 // IsResourceNotFound reports whether err is a [NewResourceNotFoundError], which may have been
 // received from another server.

@@ -234,6 +234,27 @@ func logValue(v slog.Value) (sent any) {
 	}
 }
 
+// loggerOf returns the logger of a handler: that of a Mux, a Conn or an Upstream, and otherwise
+// slog.Default. Transports use it by default, so that a server has one logger.
+func loggerOf(h Handler) *slog.Logger {
+	h, _ = unwrap(h)
+	switch h := h.(type) {
+	case *Mux:
+		if h != nil && h.registry != nil {
+			return h.opts.Logger
+		}
+	case *Conn:
+		if h != nil && h.client != nil {
+			return h.client.opts.Logger
+		}
+	case *Upstream:
+		if h != nil && h.client != nil {
+			return h.opts.Logger
+		}
+	}
+	return slog.Default()
+}
+
 // onceEach remembers what has been logged, for problems that would otherwise be logged again
 // and again. The zero onceEach is ready to use.
 type onceEach struct {

@@ -171,11 +171,7 @@ func (m *Mux) mustBeMade() {
 func (m *Mux) ServeMCP(ctx context.Context, req *Request) (Result, error) {
 	m.mustBeMade()
 	m.bus.markServed()
-	info := &m.briefJSON
-	if req.Method == MethodDiscover {
-		info = &m.infoJSON
-	}
-	req.sharedCall().serverInfo.CompareAndSwap(nil, info)
+	req.sharedCall().server.CompareAndSwap(nil, m.registry)
 	req = req.withNormalURIs(m.opts.maxSubscriptions)
 	ctx = contextWithRequest(ctx, req)
 	s := m.load()

@@ -29,11 +29,11 @@ var ErrNotDelivered = errors.New("mcp: notification not delivered")
 
 // A call is the state shared by all copies of a request while it is served.
 type call struct {
-	session    *Session
-	accepted   []string                        // sorted URIs that an earlier subscription accepted; not checked again
-	serverInfo atomic.Pointer[json.RawMessage] // identity of the outermost mux that serves the request
-	isRouted   atomic.Bool                     // see Request.IsRouted
-	inTask     bool                            // the request is served by a task, and not answered with another one
+	session  *Session
+	accepted []string                 // sorted URIs that an earlier subscription accepted; not checked again
+	server   atomic.Pointer[registry] // the outermost mux that serves the request
+	isRouted atomic.Bool              // see Request.IsRouted
+	inTask   bool                     // the request is served by a task, and not answered with another one
 
 	mu       sync.Mutex
 	ctx      context.Context // of the handler
@@ -79,11 +79,15 @@ func (n *observedNotifier) Notify(ctx context.Context, method string, params jso
 }
 
 // server returns the identity of the mux that served the request, or nil.
-func (c *call) server() json.RawMessage {
-	if info := c.serverInfo.Load(); info != nil {
-		return *info
+func (r *Request) server() json.RawMessage {
+	switch g := r.sharedCall().server.Load(); {
+	case g == nil:
+		return nil
+	case r.Method == MethodDiscover:
+		return g.infoJSON
+	default:
+		return g.briefJSON
 	}
-	return nil
 }
 
 // sharedCall returns the call of the request. A Request that was not created by this package

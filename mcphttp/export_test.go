@@ -42,7 +42,7 @@ func Leftovers(handler any) string {
 }
 
 // DefaultOptions returns o with defaults filled in.
-func DefaultOptions(o *Options) Options { return o.withDefaults() }
+func DefaultOptions(o *Options) Options { return o.withDefaults(nil) }
 
 // DefaultTransportOptions returns o with defaults filled in.
 func DefaultTransportOptions(o *TransportOptions) TransportOptions { return o.withDefaults() }

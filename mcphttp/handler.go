@@ -24,7 +24,7 @@ type Handler struct {
 // the options contain an invalid host or origin, or Sessions.Shared is incomplete.
 func NewHandler(h mcp.Handler, opts *Options) *Handler {
 	mustBeHandler("NewHandler", h)
-	o := opts.withDefaults()
+	o := opts.withDefaults(h)
 	o.Sessions.check()
 	e := newEndpoint(h, &o)
 	return &Handler{endpoint: e, legacy: newLegacyHandler(e)}

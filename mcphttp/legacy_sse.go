@@ -42,7 +42,7 @@ type SSEHandler struct {
 // replaced: use [NewHandler]. It works while that revision is supported.
 func NewSSEHandler(h mcp.Handler, opts *Options) *SSEHandler {
 	mustBeHandler("NewSSEHandler", h)
-	o := opts.withDefaults()
+	o := opts.withDefaults(h)
 	return &SSEHandler{endpoint: newEndpoint(h, &o), sessions: map[string]*sseSession{}, callers: newCallers(o.Sessions.Replay)}
 }
 

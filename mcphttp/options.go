@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/store"
 )
 
@@ -53,7 +54,9 @@ type Options struct {
 	// Sessions configures the sessions of the legacy era. Clients of 2026-07-28 have none.
 	Sessions SessionOptions
 
-	// Logger receives diagnostic messages. Nil means slog.Default.
+	// Logger receives diagnostic messages. Nil means the logger of the handler, if it is an
+	// [mcp.Mux], an [mcp.Conn] or an [mcp.Upstream], with or without [mcp.Chain], and otherwise
+	// slog.Default.
 	Logger *slog.Logger
 }
 
@@ -132,7 +135,7 @@ const (
 	unlimited64 = int64(1) << 62
 )
 
-func (o *Options) withDefaults() Options {
+func (o *Options) withDefaults(h mcp.Handler) Options {
 	var opts Options
 	if o != nil {
 		opts = *o
@@ -148,7 +151,7 @@ func (o *Options) withDefaults() Options {
 	s.Replay = withDefault(s.Replay, 8<<20, unlimited)
 	s.KeepAlive = max(s.KeepAlive, 0)
 	if opts.Logger == nil {
-		opts.Logger = slog.Default()
+		opts.Logger = core.LoggerOf(h)
 	}
 	return opts
 }

@@ -16,8 +16,12 @@ import (
 	"time"
 
 	"github.com/go-psi/psi/internal/async"
+	"github.com/go-psi/psi/internal/seam"
 	"github.com/go-psi/psi/mcp"
 )
+
+// core is the internal API of package mcp.
+var core = mcp.Internal(seam.Key{})
 
 // ListenerOptions configure [ServeListener]. Nil means the zero ListenerOptions.
 type ListenerOptions struct {
@@ -70,7 +74,7 @@ func ServeListener(ctx context.Context, h mcp.Handler, l net.Listener, opts *Lis
 		_ = l.Close()
 		return errNilHandler
 	}
-	s := &listenerServer{handler: h, log: slog.Default()}
+	s := &listenerServer{handler: h, log: core.LoggerOf(h)}
 	if opts != nil {
 		s.opts = *opts
 	}

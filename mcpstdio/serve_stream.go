@@ -33,7 +33,9 @@ type StreamOptions struct {
 	// KeepAlive is the interval between pings to a client of an older revision. After three
 	// consecutive pings without an answer, its session is closed. 0 means no pings.
 	KeepAlive time.Duration
-	// Logger receives diagnostic messages. Nil means slog.Default.
+	// Logger receives diagnostic messages. Nil means the logger of the handler, if it is an
+	// [mcp.Mux], an [mcp.Conn] or an [mcp.Upstream], with or without [mcp.Chain], and otherwise
+	// slog.Default.
 	Logger *slog.Logger
 }
 

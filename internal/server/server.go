@@ -28,11 +28,11 @@ type Options struct {
 	// belongs to no request. After three consecutive unanswered pings, the session is
 	// closed. 0 means no pings.
 	KeepAlive time.Duration
-	// Logger receives diagnostic messages. Nil means slog.Default.
+	// Logger receives diagnostic messages. Nil means the logger of the handler.
 	Logger *slog.Logger
 }
 
-func (o *Options) withDefaults() Options {
+func (o *Options) withDefaults(h mcp.Handler) Options {
 	var opts Options
 	if o != nil {
 		opts = *o
@@ -44,7 +44,7 @@ func (o *Options) withDefaults() Options {
 		opts.AskTimeout = time.Hour
 	}
 	if opts.Logger == nil {
-		opts.Logger = slog.Default()
+		opts.Logger = core.LoggerOf(h)
 	}
 	return opts
 }
@@ -60,7 +60,7 @@ type Server struct {
 
 // New returns a server without sessions.
 func New(h mcp.Handler, opts *Options) *Server {
-	return &Server{Options: opts.withDefaults(), handler: h}
+	return &Server{Options: opts.withDefaults(h), handler: h}
 }
 
 // A Sender sends complete messages to a client. Send may be called concurrently and must

@@ -66,11 +66,12 @@ type Options struct {
 	// Secret reports whether a member of arguments or results is a secret, in addition to members
 	// whose names indicate one. Nil means no additional names.
 	Secret func(member string) bool
-	// Logger receives diagnostic messages. Nil means slog.Default.
+	// Logger receives diagnostic messages. Nil means the logger of the server, if it is an
+	// [mcp.Mux], an [mcp.Conn] or an [mcp.Upstream], and otherwise slog.Default.
 	Logger *slog.Logger
 }
 
-func (o *Options) withDefaults() Options {
+func (o *Options) withDefaults(h mcp.Handler) Options {
 	var opts Options
 	if o != nil {
 		opts = *o
@@ -78,7 +79,7 @@ func (o *Options) withDefaults() Options {
 	opts.Endpoints = slices.Clone(opts.Endpoints)
 	opts.Tasks = slices.Clone(opts.Tasks)
 	opts.AllowedHosts = slices.Clone(opts.AllowedHosts)
-	opts.Logger = cmp.Or(opts.Logger, slog.Default())
+	opts.Logger = cmp.Or(opts.Logger, core.LoggerOf(h))
 	return opts
 }
 
@@ -98,7 +99,7 @@ func NewHandler(h mcp.Handler, opts *Options) http.Handler {
 	if f, ok := h.(mcp.HandlerFunc); h == nil || ok && f == nil {
 		panic("debug: NewHandler: the handler is nil")
 	}
-	o := opts.withDefaults()
+	o := opts.withDefaults(h)
 	if i := slices.Index(o.Endpoints, nil); i >= 0 {
 		panic(fmt.Sprintf("debug: NewHandler: endpoint %d of %d is nil", i+1, len(o.Endpoints)))
 	}
