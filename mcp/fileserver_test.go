@@ -13,6 +13,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -636,9 +637,10 @@ func TestFileServerFaults(t *testing.T) {
 	} {
 		fmt.Fprintf(&text, "> %s %s\n", s.method, s.members)
 		for left := range 100 {
-			faulty := &faultyFS{FS: files, left: left}
+			faulty := &faultyFS{FS: files, left: math.MaxInt}
 			mux := mcp.NewMux("files", "v1", quiet())
 			mux.Resource(filesTemplate, mcp.LimitPages(mcp.FileServerFS(faulty, nil), 2))
+			faulty.left = left // registering looks at the directory, too
 			ctx, cancel := context.WithCancel(t.Context())
 			req := mcptest.NewRequest(s.method, json.RawMessage(s.params(eras[0].meta)))
 			var acknowledged string

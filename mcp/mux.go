@@ -83,8 +83,9 @@ type MuxOptions struct {
 	// Mcp-Param headers see the repaired arguments. Middleware of the mux (see [Mux.Use]), which
 	// may limit rates, sees them as they were sent.
 	Lenient bool
-	// NoLint turns off the warnings about tool schemas that clients are known to reject or
-	// complain about. Registering an invalid schema always panics.
+	// NoLint turns off the warnings about registrations that are rarely intended, and about tool
+	// schemas that clients are known to reject or complain about. Registering an invalid schema
+	// always panics.
 	NoLint bool
 	// Logger receives diagnostic messages. Nil means slog.Default.
 	Logger *slog.Logger

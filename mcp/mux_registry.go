@@ -166,6 +166,9 @@ func (m *Mux) register(kind, name string, h Handler) error {
 		m.opts.Logger.Warn("mcp: a "+kind+" is not listed, because its handler has no description", "name", name, "registered", e.site,
 			"remedy", "use WithDescription, with a nil description if that is intended; if it is middleware around a handler with a description, use Mux.With or Chain")
 	}
+	if !m.opts.NoLint {
+		m.warnDoubts(e, h)
+	}
 	if err := m.wrapEntry(e, h, inside); err != nil {
 		return err
 	}

@@ -64,7 +64,8 @@ type toolFunc[In, Out any] struct {
 	out  *jsonschema.Schema // nil if the output is not structured
 	kind outputKind
 
-	hasContent bool // Out is an Output
+	hasContent bool     // Out is an Output
+	foreign    []string // tags of other libraries in In; see foreignTags
 }
 
 // An outputKind classifies the output type of a tool function; see [ToolFunc].
@@ -106,6 +107,7 @@ func (f *toolFunc[In, Out]) prepareInput() (err error) {
 	}
 	given := f.tool.InputSchema != nil
 	if !given {
+		f.foreign = foreignTags(reflect.TypeFor[In](), "", map[reflect.Type]bool{})
 		if f.tool.InputSchema, err = jsonschema.ForInput[In](); err != nil {
 			return err
 		}
