@@ -4,8 +4,11 @@
 package middleware_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -185,6 +188,49 @@ func TestFindingR23PatternsInOtherSpellings(t *testing.T) {
 		for _, listed := range res.(*mcp.ListResourceTemplatesResult).ResourceTemplates {
 			if listed.URITemplate != test.matches {
 				t.Errorf("%s: listed %s", test.pattern, listed.URITemplate)
+			}
+		}
+	}
+}
+
+// TestFindingV12PatternsThatMatchNothing checks that a misspelled pattern is logged once, with
+// the logger of the mux, and that patterns which match are not.
+func TestFindingV12PatternsThatMatchNothing(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		mw   mcp.Middleware
+		want []string // parts of the warnings
+	}{
+		{"Allow", middleware.Allow(mcp.KindTool, "get_*", "serach"), []string{`middleware.Allow: the pattern matches no tool that is listed; did you mean \"search\"?`, "pattern=serach"}},
+		{"Deny", middleware.Deny(mcp.KindTool, "delete_*"), []string{"middleware.Deny: the pattern matches no tool that is listed", "pattern=delete_*"}},
+		{"Allow of prompts", middleware.Allow(mcp.KindPrompt, "sumarize"), []string{"matches no prompt", `did you mean \"summarize\"?`}},
+		{"patterns that match", middleware.Allow(mcp.KindTool, "get_*", "search"), nil},
+		{"no pattern", middleware.Allow(mcp.KindTool), nil},
+		{"resources", middleware.Allow(mcp.KindResource, "notes://work/*"), nil},
+	} {
+		var log bytes.Buffer
+		mux := mcp.NewMux("m", "v1", &mcp.MuxOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		text := func(context.Context, struct{}) (string, error) { return "", nil }
+		mux.Tool("get_note", mcp.ToolFunc(text, nil))
+		mux.Tool("search", mcp.ToolFunc(text, nil))
+		mux.Prompt("summarize", mcp.PromptFunc(text, nil))
+		mux.Resource("notes://all", mcp.ResourceFunc(text, nil))
+		mux.Use(test.mw)
+		c := mcptest.Connect(t, mux)
+		for range 2 {
+			_, err1 := c.ListTools(t.Context(), nil)
+			_, err2 := c.ListPrompts(t.Context(), nil)
+			_, err3 := c.ListResources(t.Context(), nil)
+			if err := errors.Join(err1, err2, err3); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := strings.Count(log.String(), "level=WARN"); n != min(len(test.want), 1) {
+			t.Errorf("%s: %d warnings: %s", test.name, n, &log)
+		}
+		for _, want := range test.want {
+			if !strings.Contains(log.String(), want) {
+				t.Errorf("%s: logged %s, want %s", test.name, &log, want)
 			}
 		}
 	}

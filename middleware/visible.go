@@ -85,6 +85,9 @@ func hide(viewerOf func(ctx context.Context, req *mcp.Request) viewer) mcp.Middl
 			if directory, ok := res.(*skills.ReadDirectoryResult); ok {
 				return v.filterDirectory(req, directory)
 			}
+			if v.listed != nil {
+				v.listed(ctx, req, res)
+			}
 			res = v.filter(req, res)
 			if ctx.Err() != nil && req.Method != mcp.MethodListen {
 				return nil, context.Cause(ctx) // the filter has stopped
@@ -108,8 +111,9 @@ func (hiding) FiltersLists(seam.Key) {}
 type viewer struct {
 	ctx        context.Context //nolint:containedctx // of the request; filtering stops when it is done
 	visible    func(kind mcp.Kind, name string) bool
-	refusal    func(req *mcp.Request, kind mcp.Kind, name string) error // of a request for a hidden item
-	sameForAll bool                                                     // every caller has this view
+	refusal    func(req *mcp.Request, kind mcp.Kind, name string) error    // of a request for a hidden item
+	sameForAll bool                                                        // every caller has this view
+	listed     func(ctx context.Context, req *mcp.Request, res mcp.Result) // called with results before they are filtered; may be nil
 }
 
 // scope returns the cache scope of a filtered result.

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -79,7 +80,7 @@ type Catalog struct {
 // that names each invalid skill: one that has no front matter or no description, that has a
 // name which differs from its directory or is used by another skill, or that has more than
 // [MaxFiles] files or more than [MaxBytes] bytes. A program that wants to serve the others
-// reports the error and continues. The catalog is nil if the file system cannot be read or an
+// reports the error and continues. That there is no skill at all is logged. The catalog is nil if the file system cannot be read or an
 // option is invalid.
 func New(fsys fs.FS, opts *Options) (*Catalog, error) {
 	c := &Catalog{fsys: fsys, opts: opts.withDefaults()}
@@ -98,7 +99,24 @@ func New(fsys fs.FS, opts *Options) (*Catalog, error) {
 	}
 	c.current.Store(s)
 	c.seen.Store(new(time.Now()))
+	if err == nil {
+		c.warnMissing(s)
+	}
 	return c, err
+}
+
+// warnMissing logs that there is no skill, and a file whose name is almost that of a manifest,
+// beside which there is none.
+func (c *Catalog) warnMissing(s *snapshot) {
+	for _, name := range slices.Sorted(maps.Keys(s.prints)) {
+		if _, ok := s.prints[path.Join(path.Dir(name), manifest)]; !ok && strings.EqualFold(path.Base(name), manifest) {
+			c.opts.Logger.Warn("skills: a file is not the manifest of a skill, because its name is not "+manifest, "file", name)
+			return // it is the same mistake in all directories
+		}
+	}
+	if len(s.sorted) == 0 {
+		c.opts.Logger.Warn("skills: there is no skill: no directory has a file " + manifest)
+	}
 }
 
 func checkPrefix(prefix string) error {
