@@ -2,11 +2,15 @@ module github.com/go-psi/psi/examples/service
 
 go 1.26.0
 
-replace github.com/go-psi/psi => ../..
+replace (
+	github.com/go-psi/psi => ../..
+	github.com/go-psi/psi/middleware/prommcp => ../../middleware/prommcp
+)
 
 require (
 	github.com/go-chi/chi/v5 v5.5.0
 	github.com/go-psi/psi v0.0.0
+	github.com/go-psi/psi/middleware/prommcp v0.0.0
 	github.com/prometheus/client_golang v1.25.0
 	go.yaml.in/yaml/v4 v4.0.0
 )

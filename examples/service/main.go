@@ -77,7 +77,7 @@ func run(ctx context.Context, c *config) error {
 
 func serve(ctx context.Context, c *config, public, private net.Listener) error {
 	var ready atomic.Bool
-	metrics := newMetrics()
+	metrics := newRegistry()
 	routes, endpoint, err := newRoutes(c, newInventory(), metrics, slog.Default())
 	if err != nil {
 		return errors.Join(err, public.Close(), private.Close())

@@ -128,7 +128,7 @@ func TestService(t *testing.T) {
 	if status, _ := fetch(t, http.MethodPut, items+"/lamp", reader, "9"); status != http.StatusForbidden {
 		t.Errorf("PUT without the scope: %d", status)
 	}
-	if _, metrics := fetch(t, http.MethodGet, adminURL+"/metrics", "", ""); !strings.Contains(metrics, `mcp_requests_total{code="",method="tools/call",name="find_items",outcome="ok"} 2`) {
+	if _, metrics := fetch(t, http.MethodGet, adminURL+"/metrics", "", ""); !strings.Contains(metrics, `mcp_server_operation_duration_seconds_count{error_type="",gen_ai_prompt_name="",gen_ai_tool_name="find_items",mcp_method_name="tools/call"} 2`) {
 		t.Errorf("metrics:\n%s", metrics)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 
 	"github.com/go-chi/chi/v5"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/go-psi/psi/mcp"
@@ -24,7 +26,7 @@ const (
 
 // newRoutes returns the public routes, and the MCP endpoint among them, which must be shut
 // down before the server.
-func newRoutes(c *config, stock *inventory, m *metrics, logger *slog.Logger) (http.Handler, *mcphttp.Handler, error) {
+func newRoutes(c *config, stock *inventory, metrics *prometheus.Registry, logger *slog.Logger) (http.Handler, *mcphttp.Handler, error) {
 	metadata := &auth.Metadata{
 		Resource:             c.resource,
 		AuthorizationServers: []string{c.issuer},
@@ -39,10 +41,7 @@ func newRoutes(c *config, stock *inventory, m *metrics, logger *slog.Logger) (ht
 	if err != nil {
 		return nil, nil, err
 	}
-	endpoint := mcphttp.NewHandler(newMux(stock, m, muxOptions(c, logger)), &mcphttp.Options{
-		AllowedHosts: []string{c.host},
-		Logger:       logger,
-	})
+	endpoint := mcphttp.NewHandler(newMux(stock, metrics, muxOptions(c, logger)), &mcphttp.Options{AllowedHosts: []string{c.host}})
 	r := chi.NewRouter()
 	r.Handle(path, auth.MetadataHandler(metadata))
 	r.Group(func(r chi.Router) {
@@ -61,11 +60,18 @@ func muxOptions(c *config, logger *slog.Logger) *mcp.MuxOptions {
 	return opts
 }
 
+// newRegistry returns the metrics of the process, to which the MCP server adds its own.
+func newRegistry() *prometheus.Registry {
+	metrics := prometheus.NewRegistry()
+	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return metrics
+}
+
 // adminRoutes returns the routes for the operator: /healthz fails if the process should be
 // restarted, and /readyz if it should not receive requests.
-func adminRoutes(m *metrics, ready *atomic.Bool) http.Handler {
+func adminRoutes(metrics *prometheus.Registry, ready *atomic.Bool) http.Handler {
 	r := chi.NewRouter()
-	r.Handle("/metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}))
+	r.Handle("/metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
 	r.Get("/healthz", func(http.ResponseWriter, *http.Request) {})
 	r.Get("/readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if !ready.Load() {

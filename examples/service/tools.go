@@ -7,18 +7,21 @@ import (
 	"context"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/middleware"
+	"github.com/go-psi/psi/middleware/prommcp"
 )
 
 // newMux returns the MCP server. Requests pass through the middleware of Use, outermost
 // first, so requests rejected by RateLimit are counted and logged, too.
-func newMux(stock *inventory, m *metrics, opts *mcp.MuxOptions) *mcp.Mux {
+func newMux(stock *inventory, metrics prometheus.Registerer, opts *mcp.MuxOptions) *mcp.Mux {
 	mux := mcp.NewMux("stock", "v1.0.0", opts)
 	mux.Use(
 		middleware.RequestID(nil),
 		middleware.Logger(opts.Logger),
-		middleware.Metrics(m, nil),
+		middleware.Metrics(prommcp.Server(metrics), nil),
 		middleware.RateLimit(middleware.ByPrincipal, middleware.NewTokenBucket(120, time.Minute, nil)),
 		middleware.Timeout(30*time.Second),
 	)
