@@ -9,6 +9,7 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/go-psi/psi/mcp"
@@ -118,5 +119,33 @@ func TestFindingRM10NoStandingStreams(t *testing.T) {
 	}
 	if len(gets) == 0 {
 		t.Error("no client asked for a stream")
+	}
+}
+
+// TestHealth checks, without a session, that MCP answers: from outside as the guide does with
+// curl, and from inside.
+func TestHealth(t *testing.T) {
+	mux := newMux()
+	routes := http.NewServeMux()
+	routes.Handle("/mcp", mcphttp.NewHandler(mux, nil))
+	routes.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		conn, err := mcp.NewClient("probe", "v1.0.0", nil).Connect(r.Context(), mcp.InProcess(mux))
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		conn.Close()
+	})
+	const discover = `{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
+	outside := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/mcp", strings.NewReader(discover))
+	outside.Header = http.Header{
+		"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}, "Mcp-Protocol-Version": {"2026-07-28"}, "Mcp-Method": {"server/discover"},
+	}
+	for _, r := range []*http.Request{outside, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", http.NoBody)} {
+		w := httptest.NewRecorder()
+		routes.ServeHTTP(w, r)
+		if w.Code != http.StatusOK {
+			t.Errorf("%s: %d %s", r.URL, w.Code, w.Body)
+		}
 	}
 }
