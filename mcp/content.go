@@ -194,7 +194,7 @@ func contentTypeOf(raw json.RawMessage) (kind string, ok bool) {
 	return jsonscan.Text(quoted, "text"), true
 }
 
-var errNilContent = errors.New("mcp: nil content")
+var errNilContent = errors.New("a content is nil")
 
 func appendContents(dst []byte, list []Content) ([]byte, error) {
 	dst = append(dst, '[')

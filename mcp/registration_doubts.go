@@ -4,7 +4,9 @@
 package mcp
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"reflect"
 	"slices"
 	"strings"
@@ -75,7 +77,10 @@ func foreignTags(t reflect.Type, path string, seen map[reflect.Type]bool) (found
 // doubts implements [doubter].
 func (s *fileServer) doubts() []string {
 	root, _, err := s.tree.open(".")
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return []string{"the directory of its files does not exist"}
+	case err != nil:
 		return []string{"the directory of its files cannot be opened: " + err.Error()}
 	}
 	_ = root.Close()

@@ -52,7 +52,7 @@ func TestFindingV12OddRegistrations(t *testing.T) {
 		{"no hints", tool(nil), ""},
 		{"tags of other libraries", func(m *mcp.Mux) { m.Tool("t", mcp.ToolFunc(travel, nil)) }, "(From has description, Stops.Name has validate); write jsonschema tags"},
 		{"a schema of one's own", func(m *mcp.Mux) { m.Tool("t", mcp.ToolFunc(travel, &mcp.Tool{InputSchema: schema})) }, ""},
-		{"files of a directory that is missing", files(mcp.FileServerFS(os.DirFS("tpyo"), nil)), "the directory of its files cannot be opened"},
+		{"files of a directory that is missing", files(mcp.FileServerFS(os.DirFS("tpyo"), nil)), "the directory of its files does not exist"},
 		{"files of an empty file system", files(mcp.FileServerFS(fstest.MapFS{}, nil)), "the directory of its files has none that is served"},
 		{"files of an empty directory", files(mcp.FileServerRoot(root, nil)), "the directory of its files has none that is served"},
 		{"hidden files", files(mcp.FileServerFS(fstest.MapFS{".env": {}}, nil)), "the directory of its files has none that is served"},

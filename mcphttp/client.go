@@ -95,7 +95,7 @@ type httpTransport struct {
 func (t *httpTransport) Connect(ctx context.Context, receive transport.Receiver) (transport.Conn, error) {
 	u, err := url.Parse(t.url)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, fmt.Errorf("mcphttp: %q is not the URL of an HTTP server", redact.URL(t.url))
+		return nil, fmt.Errorf("mcphttp: %q is not the URL of an HTTP server, such as http://127.0.0.1:8080/mcp", redact.URL(t.url))
 	}
 	return t.open(ctx, newPeer(u, &t.opts), receive)
 }

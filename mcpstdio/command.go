@@ -6,8 +6,10 @@ package mcpstdio
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -96,7 +98,11 @@ func (c *command) Connect(ctx context.Context, receive transport.Receiver) (tran
 		if _, missing := os.Stat(cmd.Dir); cmd.Dir != "" && missing != nil {
 			err = missing // otherwise the program seems to be missing
 		}
-		return nil, fmt.Errorf("mcpstdio: starting %s: %w", c.cmd.Path, err)
+		hint := ""
+		if isMissing := errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist); isMissing && strings.Contains(c.cmd.Path, " ") {
+			hint = "; arguments are not a part of the command's name: pass them as arguments"
+		}
+		return nil, fmt.Errorf("mcpstdio: starting %s: %w%s", c.cmd.Path, err, hint)
 	}
 	return transport.NewConn(p, receive), nil
 }

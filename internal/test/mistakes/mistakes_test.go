@@ -23,7 +23,7 @@ type mistake struct {
 
 // TestFindingU17Mistakes makes every mistake.
 func TestFindingU17Mistakes(t *testing.T) {
-	for _, group := range [][]mistake{names, handlers, resources, tools, options} {
+	for _, group := range [][]mistake{names, handlers, resources, tools, options, running} {
 		for _, m := range group {
 			t.Run(m.name, func(t *testing.T) {
 				text := attempt(m.make)
