@@ -317,6 +317,7 @@ func templateSources(s *snapshot) []source[*Resource] {
 					if !ok {
 						return page[*Resource]{}, Errorf(CodeInternalError, "%s was answered with a %T", req.Method, res)
 					}
+					e.warned.Do(func() { e.warnListed(ctx, s, r.Resources) })
 					return page[*Resource]{r.Resources, r.NextCursor, r.Cacheable}, nil
 				}
 			},

@@ -57,7 +57,8 @@ type entry struct {
 	template *uritemplate.Template
 	checking chan struct{} // limits the runs of the handler for subscriptions; see maxSubscribeRuns
 	lister   lister
-	public   bool // whether the lister's results may be cached for all callers
+	warned   sync.Once // for warnListed
+	public   bool      // whether the lister's results may be cached for all callers
 	enums    map[string][]string
 }
 

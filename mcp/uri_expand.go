@@ -4,6 +4,7 @@
 package mcp
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/internal/nearest"
+	"github.com/go-psi/psi/internal/sparse"
 	"github.com/go-psi/psi/internal/uritemplate"
 )
 
@@ -76,6 +78,24 @@ func (g *registry) warnUnroutable(uri string) {
 		return
 	}
 	g.opts.Logger.Warn("mcp: an updated resource matches no registration of this mux"+s.hint(uri), "uri", uri)
+}
+
+// warnListed logs a resource on the first page of a template's list that no registration of the
+// mux matches, so that it cannot be read.
+func (e *entry) warnListed(ctx context.Context, s *snapshot, listed []*Resource) {
+	for _, r := range listed {
+		if ctx.Err() != nil {
+			return
+		}
+		if r == nil {
+			continue
+		}
+		uri := uritemplate.Normal(r.URI)
+		if found, _ := s.resource(uri); found == nil && s.mountOf("resource", uri) == nil {
+			e.sealer.logger.WarnContext(ctx, "mcp: a listed resource cannot be read: its URI matches no registration of this mux"+s.hint(uri), "uri", sparse.Excerpt(r.URI), "template", e.name, "registered", e.site)
+			return
+		}
+	}
 }
 
 // hint returns a question for a URI that no registration matches: for one that is similar, or

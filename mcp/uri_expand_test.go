@@ -111,3 +111,32 @@ func TestFindingV8(t *testing.T) {
 		t.Errorf("logged %s", got)
 	}
 }
+
+// TestFindingV8Listed checks that a listed resource that cannot be read is logged once, and that
+// any spelling of one that can is not.
+func TestFindingV8Listed(t *testing.T) {
+	for uri, want := range map[string]string{
+		"issue://my proj": "", "issue://my%20proj": "", "mount:files_:file:///a": "",
+		"issues://1": `did you mean \"issue://\"?`, "issue://a/b": "matches no registration",
+	} {
+		var log bytes.Buffer
+		mux := mcp.NewMux("tracker", "v1.0.0", &mcp.MuxOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		mux.Mount("files_", mcp.NewMux("files", "v1.0.0", quiet()))
+		mux.Resource("issue://{id}", mcp.ResourceFunc(func(context.Context, struct {
+			ID string `json:"id"`
+		}) (string, error) {
+			return "", nil
+		}, &mcp.Resource{List: func(context.Context, *string) (*mcp.ListResourcesResult, error) {
+			return &mcp.ListResourcesResult{Resources: []*mcp.Resource{{URI: uri, Name: "one"}}}, nil
+		}}))
+		c := mcptest.Connect(t, mux)
+		for range 2 {
+			if _, err := c.ListResources(t.Context(), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := log.String(); strings.Count(got, "level=WARN") != min(len(want), 1) || !strings.Contains(got, want) {
+			t.Errorf("%s: logged %s, want %s", uri, got, want)
+		}
+	}
+}
