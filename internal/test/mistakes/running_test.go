@@ -27,8 +27,6 @@ type place struct {
 	City string `json:"city"`
 }
 
-type sampling = func(context.Context, *mcp.Conn, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error)
-
 // logs adapts a registration that is logged.
 func logs(fn func(m *mcp.Mux)) func() error {
 	return func() error {
@@ -113,9 +111,9 @@ var running = []mistake{
 		return c.Ping(ctx)
 	}), []string{"mcp: closed"}},
 	{"an older version in process", connected(&mcp.ClientOptions{Version: "2025-11-25"}, nothing, listen), []string{"InProcess speaks only 2026-07-28"}},
-	{"an answer without a model", connected(&mcp.ClientOptions{Sample: sampling(func(context.Context, *mcp.Conn, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+	{"an answer without a model", connected(&mcp.ClientOptions{Sample: func(context.Context, *mcp.Conn, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
 		return &mcp.CreateMessageResult{}, nil
-	})}, func(m *mcp.Mux) {
+	}}, func(m *mcp.Mux) {
 		m.Tool("t", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) {
 			_, err := mcp.Sample(ctx, "k", &mcp.CreateMessageParams{MaxTokens: 1, Messages: []*mcp.SamplingMessage{{Role: mcp.RoleUser, Content: mcp.SamplingContent{mcp.Text("Hi")}}}})
 			return "", err
