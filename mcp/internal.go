@@ -117,14 +117,6 @@ func (internals) Logger(c *Conn) *slog.Logger {
 // LoggerOf returns the logger of a handler, by default slog.Default.
 func (internals) LoggerOf(h Handler) *slog.Logger { return loggerOf(h) }
 
-// ServerLogger returns the logger of the outermost mux that serves a request, or slog.Default.
-func (internals) ServerLogger(req *Request) *slog.Logger {
-	if g := req.sharedCall().server.Load(); g != nil {
-		return g.opts.Logger
-	}
-	return slog.Default()
-}
-
 // PassesQuestions reports whether questions about req, which is sent on c, are passed on to
 // the sender of req. The sender receives them through a mount that seals their state.
 func (internals) PassesQuestions(c *Conn, req *Request, questions map[string]InputRequest) bool {

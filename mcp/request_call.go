@@ -90,6 +90,15 @@ func (r *Request) server() json.RawMessage {
 	}
 }
 
+// Logger returns the logger of the outermost [Mux] that serves the request ([MuxOptions].Logger),
+// or slog.Default, for the diagnostic messages of middleware and handlers.
+func (r *Request) Logger() *slog.Logger {
+	if g := r.sharedCall().server.Load(); g != nil {
+		return g.opts.Logger
+	}
+	return slog.Default()
+}
+
 // sharedCall returns the call of the request. A Request that was not created by this package
 // has none: it is not served by a transport, and therefore has no session and no stream.
 func (r *Request) sharedCall() *call {

@@ -43,8 +43,9 @@ func ParseRequest(m *transport.Message) (*Request, error) {
 // such as progress and changes of a subscription, are passed to notify, in order and one at a
 // time, until h returns; if notify is nil, they are not delivered. notify must not retain
 // params. To cancel the request, the caller cancels ctx, with a [*CancelError] as its cause if
-// that is what the client wants. A panic of h is logged to [slog.Default] with its stack and
-// becomes an internal error without details; a panic with [ErrAbortHandler] is not logged.
+// that is what the client wants. A panic of h is logged with its stack, to the logger of h if h
+// is a [Mux], a [Conn] or an [Upstream] and otherwise to [slog.Default], and becomes an internal
+// error without details; a panic with [ErrAbortHandler] is not logged.
 func ServeRequest(ctx context.Context, h Handler, req *Request, notify func(ctx context.Context, method string, params json.RawMessage) error) (Result, error) {
 	mustBeHandler("ServeRequest", h)
 	if req == nil {
@@ -54,7 +55,7 @@ func ServeRequest(ctx context.Context, h Handler, req *Request, notify func(ctx 
 	if notify != nil {
 		n = notifierFunc(notify)
 	}
-	return serve(ctx, h, req, n, slog.Default())
+	return serve(ctx, h, req, n, loggerOf(h))
 }
 
 // A notifierFunc is a function used as a notifier.

@@ -107,7 +107,7 @@ func (p *patterns) warnUnmatched(ctx context.Context, req *mcp.Request, res mcp.
 	}
 	for i, parts := range p.parts {
 		if ctx.Err() == nil && !slices.ContainsFunc(names, func(name string) bool { return matchParts(parts, name) }) {
-			core.ServerLogger(req).WarnContext(ctx, fmt.Sprintf("middleware.%s: the pattern matches no %s that is listed%s", p.function, p.kind, nearest.Hint(p.texts[i], names)), "pattern", p.texts[i])
+			req.Logger().WarnContext(ctx, fmt.Sprintf("middleware.%s: the pattern matches no %s that is listed%s", p.function, p.kind, nearest.Hint(p.texts[i], names)), "pattern", p.texts[i])
 		}
 	}
 }
