@@ -126,7 +126,7 @@ func TestFindingV8Listed(t *testing.T) {
 			ID string `json:"id"`
 		}) (string, error) {
 			return "", nil
-		}, &mcp.Resource{List: func(context.Context, *string) (*mcp.ListResourcesResult, error) {
+		}, &mcp.Resource{List: func(context.Context, *mcp.ListParams) (*mcp.ListResourcesResult, error) {
 			return &mcp.ListResourcesResult{Resources: []*mcp.Resource{{URI: uri, Name: "one"}}}, nil
 		}}))
 		c := mcptest.Connect(t, mux)
