@@ -156,6 +156,8 @@ func TestMistakes(t *testing.T) {
 		"does not begin with <!doctype html>":  page("<p>hello", nil),
 		"line 2: <script>: open x.js":          page(start+"<script src=x.js></script>", nil),
 		"line 2: <style>: open x.png":          page(start+"<style>\na { background: url(x.png) }</style>", nil),
+		"psi:app.js cannot be a module":        page(start+"<script type=module src=psi:app.js></script>", nil),
+		"did you mean psi:app.js?":             page(start+"<script src=psi:apps.js></script>", nil),
 		"has the attribute defer":              page(start+"<script defer src=x.js></script>", nil),
 		"is outside of the file system":        page(start+"<img src=../x.png>", nil),
 		"ResourceDomains does not have":        page(start+"<script src=https://cdn.example/x.js></script>", nil),

@@ -6,6 +6,7 @@ package apps
 import (
 	"bytes"
 	"cmp"
+	_ "embed"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -94,9 +95,22 @@ func (in *inliner) element(t *html.Token) (string, error) {
 	return "", nil
 }
 
+// appScript is what a page needs to talk to its host. Pages refer to it by appScriptURL.
+//
+//go:embed app.js
+var appScript []byte
+
+const appScriptURL = "psi:app.js"
+
 func (in *inliner) script(t *html.Token) (string, error) {
 	src := attribute(t, "src")
-	if !isRelative(src) {
+	switch {
+	case src == appScriptURL && attribute(t, "type") == "module":
+		return "", fmt.Errorf("%s cannot be a module: its variable app would be known to no other script", src)
+	case src == appScriptURL:
+	case strings.HasPrefix(src, "psi:"):
+		return "", fmt.Errorf("there is no %q; did you mean %s?", src, appScriptURL)
+	case !isRelative(src):
 		return "", in.mustBeDeclared(src, "ResourceDomains")
 	}
 	if has(t, "defer") && attribute(t, "type") != "module" {
@@ -209,6 +223,9 @@ func (in *inliner) dataURI(ref string) (string, error) {
 
 // read reads a file that the page refers to.
 func (in *inliner) read(ref string) ([]byte, error) {
+	if ref == appScriptURL {
+		return appScript, nil
+	}
 	u, err := url.Parse(ref)
 	if err != nil {
 		return nil, err

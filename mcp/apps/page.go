@@ -50,7 +50,11 @@ const maxPage = 16 << 20
 //
 // A page is a single text. Scripts, style sheets and images that it names by relative URLs
 // are read from the file system and inlined. The origins of its absolute URLs must be in
-// Options.CSP.
+// Options.CSP. In the place of the URL psi:app.js, a script of this package is inlined, which
+// connects the page to its host:
+//
+//	<script src="psi:app.js"></script>
+//	<script>app.ready({ result: (r) => { document.body.textContent = app.text(r); } });</script>
 //
 // The file is read once. Page panics if the file does not exist, does not begin with
 // <!doctype html>, or refers to something that cannot be inlined and is not in the CSP, or
