@@ -33,15 +33,18 @@ func guidePages(t *testing.T) map[string]string {
 // fenced matches a block of code, which can be part of a list.
 var fenced = regexp.MustCompile("(?ms)^( *)```(\\w*)\n(.*?)^ *```$")
 
+// guideDirs are where the code of the guide is: the stores are modules of their own.
+var guideDirs = []string{"examples/guide", "mcp/store/natsstore", "mcp/store/redisstore"}
+
 // TestGuideCode checks that every program of the guide is one of examples/guide, whole, and
-// every other piece of Go a part of one or of a test there. They are compiled and run.
+// every other piece of Go, and every page, a part of one or of a test there. They are run.
 func TestGuideCode(t *testing.T) {
 	whole, parts := guideSources(t)
 	for name, text := range guidePages(t) {
 		for _, block := range fenced.FindAllStringSubmatch(text, -1) {
 			code := strings.ReplaceAll("\n"+block[3], "\n"+block[1], "\n")[1:]
 			switch language := block[2]; language {
-			case "go":
+			case "go", "html", "js":
 				if strings.HasPrefix(code, "package ") && !whole[code] || !strings.Contains(parts, "\n"+unindented(code)) {
 					t.Errorf("%s: this is not in examples/guide:\n%s", name, code)
 				}
@@ -57,23 +60,25 @@ func TestGuideCode(t *testing.T) {
 	}
 }
 
-// guideSources returns the texts of the Go files of examples/guide from the package clause on,
-// and all of them together without indentation.
+// guideSources returns the texts of the Go files of guideDirs from the package clause on, and
+// all of them together, with the pages, without indentation.
 func guideSources(t *testing.T) (whole map[string]bool, parts string) {
 	t.Helper()
 	whole = map[string]bool{}
 	var all strings.Builder
-	err := fs.WalkDir(os.DirFS(repository), "examples/guide", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || path.Ext(name) != ".go" {
-			return err
+	for _, dir := range guideDirs {
+		err := fs.WalkDir(os.DirFS(repository), dir, func(name string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || path.Ext(name) != ".go" && path.Ext(name) != ".html" {
+				return err
+			}
+			text := readFile(t, name)
+			whole[text[strings.Index(text, "\npackage ")+1:]] = true
+			all.WriteString("\n" + unindented(text))
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
-		text := readFile(t, name)
-		whole[text[strings.Index(text, "\npackage ")+1:]] = true
-		all.WriteString(unindented(text))
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	return whole, all.String()
 }

@@ -11,6 +11,9 @@
 //	mux.Tool("seat_map", mcp.ToolFunc(seatMap, apps.Tool(&mcp.Tool{Description: "Shows free seats."}, "ui://airline/seats")))
 //	mux.Tool("reserve_seat", mcp.ToolFunc(reserve, apps.Tool(nil, "ui://airline/seats", apps.ForApp)))
 //
+// The page talks to its host by a script of this package, <script src="psi:app.js">; see
+// [Page] and docs/guide/pages.md.
+//
 // Clients that do not know the extension call the tool like any other and use its text.
 // Tools that are only for apps are in every list; [HideAppTools] hides them from clients
 // that would show them to a model. Call [Check] in a test to find mistakes.

@@ -22,13 +22,7 @@ import (
 // Replicas that share a store pass on each other's sessions, so no load balancer has to know
 // which replica has which session.
 func ExampleOpen() {
-	nc, err := nats.Connect(embedded(), nats.MaxReconnects(-1))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer nc.Close()
-	shared, err := natsstore.Open(context.Background(), nc, nil)
+	shared, err := openNATS(context.Background(), embedded(), 1)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -45,6 +39,15 @@ func ExampleOpen() {
 	version, err := shared.Put(context.Background(), "key", []byte("value"), 0, time.Minute)
 	fmt.Println(version > 0, err)
 	// Output: true <nil>
+}
+
+// openNATS takes the URLs of the servers, separated by commas. In a cluster, replicas is 3.
+func openNATS(ctx context.Context, urls string, replicas int) (*natsstore.Store, error) {
+	nc, err := nats.Connect(urls, nats.MaxReconnects(-1)) // rather than give up after two minutes
+	if err != nil {
+		return nil, err
+	}
+	return natsstore.Open(ctx, nc, &natsstore.Options{Namespace: "shop", Replicas: replicas})
 }
 
 // If a server cannot create its stream, an operator can create it.

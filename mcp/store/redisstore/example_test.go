@@ -5,8 +5,10 @@ package redisstore_test
 
 import (
 	"context"
-	"fmt"
+	"log"
 	"net/http"
+	"testing"
+	"time"
 
 	"github.com/redis/rueidis"
 
@@ -18,15 +20,9 @@ import (
 // Replicas that share a store pass on each other's sessions, so no load balancer has to know
 // which replica has which session.
 func ExampleOpen() { //nolint:testableexamples // it needs a server
-	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{"localhost:6379"}})
+	shared, err := openRedis(context.Background(), "redis:6379")
 	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer client.Close()
-	shared, err := redisstore.Open(context.Background(), client, nil)
-	if err != nil {
-		fmt.Println(err)
+		log.Print(err)
 		return
 	}
 	defer shared.Close()
@@ -37,4 +33,24 @@ func ExampleOpen() { //nolint:testableexamples // it needs a server
 	}})
 	http.Handle("/mcp", endpoint)
 	http.Handle("/peers", endpoint.PeerHandler()) // then http.ListenAndServe
+}
+
+// openRedis takes the address of a server, or of some nodes of a cluster.
+func openRedis(ctx context.Context, addresses ...string) (*redisstore.Store, error) {
+	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: addresses})
+	if err != nil {
+		return nil, err
+	}
+	return redisstore.Open(ctx, client, &redisstore.Options{Namespace: "shop"})
+}
+
+func TestOpenRedis(t *testing.T) {
+	s := start(t)
+	shared, err := openRedis(t.Context(), s.address())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := shared.Put(t.Context(), "key", nil, 0, time.Minute); err != nil {
+		t.Error(err)
+	}
 }
