@@ -102,7 +102,11 @@ func TestFindings(t *testing.T) {
 func TestAnyHandler(t *testing.T) {
 	mux := newMux(t)
 	s := serve(t, mcp.HandlerFunc(mux.ServeMCP), nil)
-	wantIn(t, s.page("?view=registered"), "add", "greet")
+	page := s.page("?view=registered")
+	wantIn(t, page, "add", "greet")
+	if column := "<th>Registered</th>"; strings.Contains(page, column) || !strings.Contains(serve(t, mux, nil).page("?view=registered"), column) {
+		t.Error("the column of sites is not only there if they are known")
+	}
 	s.post(url.Values{"action": {"call"}, "kind": {"tool"}, "name": {"fail"}})
 	o := decode[overview](s, "?format=json")
 	if !slices.ContainsFunc(o.Recent, func(r shownRequest) bool { return r.Name == "fail" && r.Outcome == "isError" }) {

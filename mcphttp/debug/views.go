@@ -228,6 +228,12 @@ type group struct {
 	Items []*item `json:"items"`
 }
 
+// HasSites reports whether it is known where items were registered: at a server in another
+// process, it is not.
+func (g group) HasSites() bool {
+	return slices.ContainsFunc(g.Items, func(it *item) bool { return it.Site != "" })
+}
+
 var groupTitles = map[string]string{
 	"tool": "Tools", "prompt": "Prompts", "resource": "Resources", "template": "Resource templates", "method": "Methods", "mount": "Mounts",
 }

@@ -5,7 +5,8 @@
 #
 # It needs Go, node 20 or newer, npm, and a browser: the one named by PSI_BROWSER, or one of those
 # listed below. If there is none, the script tries to install Chromium with apt-get. With --find,
-# it only does that. Screenshots are saved in internal/test/browser/results.
+# it only does that. Other arguments are passed to go test. Screenshots are saved in
+# internal/test/browser/results.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 exec </dev/null
@@ -37,4 +38,4 @@ fi
 [ "${1:-}" != --find ] || exit 0
 export PSI_BROWSER
 npm ci --no-audit --no-fund --ignore-scripts --loglevel=error
-go test -count=1 -timeout 5m ./...
+go test -count=1 -timeout 5m . "$@"
