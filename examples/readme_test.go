@@ -38,10 +38,13 @@ func readmeCode(t *testing.T) []string {
 }
 
 // programs are the files whose text the README shows whole, from the package clause on.
-var programs = []string{"examples/hello/main.go", "examples/calculator/main.go", "examples/calculator/client/main.go"}
+var programs = []string{"examples/hello/main.go", "examples/hello/client/main.go", "examples/hello/main_test.go"}
+
+// maxReadme is the number of lines of the README.
+const maxReadme = 200
 
 // TestReadmePrograms checks that the README begins with a short program, and that it shows
-// programs which can be pasted into a main.go. Their Examples run them.
+// programs which can be pasted into a file. Their tests run them.
 func TestReadmePrograms(t *testing.T) {
 	var shown []string
 	for _, block := range readmeCode(t) {
@@ -58,8 +61,11 @@ func TestReadmePrograms(t *testing.T) {
 			t.Errorf("the README shows\n%s\nbut %s is\n%s", shown[i], name, want)
 		}
 	}
-	if first := readmeCode(t)[0]; !isProgram(first) || strings.Count(first, "\n") > 40 {
+	if first := readmeCode(t)[0]; !isProgram(first) || strings.Count(first, "\n") > 30 {
 		t.Error("the README does not begin with a short program")
+	}
+	if lines := strings.Count(readFile(t, "README.md"), "\n"); lines > maxReadme {
+		t.Errorf("the README has %d lines; %d are the most", lines, maxReadme)
 	}
 }
 
@@ -75,7 +81,7 @@ func TestJWTIsShort(t *testing.T) {
 func isProgram(block string) bool { return strings.HasPrefix(block, "package main\n") }
 
 // TestReadmeIsTested checks that everything else, but for its indentation, is in the code of
-// an Example, or in the test of a program.
+// an Example.
 func TestReadmeIsTested(t *testing.T) {
 	var tested []string
 	err := fs.WalkDir(os.DirFS(repository), ".", func(name string, d fs.DirEntry, err error) error {
@@ -103,7 +109,7 @@ func TestReadmeIsTested(t *testing.T) {
 
 func isTested(name string) bool {
 	base := path.Base(name)
-	return strings.HasPrefix(base, "example_") && strings.HasSuffix(base, "_test.go") || name == "examples/calculator/main_test.go"
+	return strings.HasPrefix(base, "example_") && strings.HasSuffix(base, "_test.go")
 }
 
 func unindented(text string) string {

@@ -1,7 +1,8 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Command hello is the smallest server: a tool that a host such as Claude starts and calls.
+// Command hello is the first program of the README: an MCP server with one tool, over
+// standard input and output.
 package main
 
 import (
@@ -13,15 +14,19 @@ import (
 )
 
 type person struct {
-	Name string `json:"name"`
+	Name string `json:"name" jsonschema:"description=Whom to greet"`
 }
 
 func greet(_ context.Context, p person) (string, error) { return "Hello, " + p.Name + "!", nil }
 
-func main() {
+func newMux() *mcp.Mux {
 	mux := mcp.NewMux("hello", "v1.0.0", nil)
 	mux.Tool("greet", mcp.ToolFunc(greet, &mcp.Tool{Description: "Greet a person."}))
-	if err := mcpstdio.Serve(context.Background(), mux, nil); err != nil {
+	return mux
+}
+
+func main() {
+	if err := mcpstdio.Serve(context.Background(), newMux(), nil); err != nil {
 		log.Fatal(err)
 	}
 }

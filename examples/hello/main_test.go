@@ -4,29 +4,17 @@
 package main
 
 import (
-	"os"
-	"os/exec"
 	"testing"
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
-	"github.com/go-psi/psi/mcpstdio"
 )
 
-// TestHello starts this test as the server, as a host starts a command.
-func TestHello(t *testing.T) {
-	if os.Getenv("HELLO") != "" {
-		main()
-		os.Exit(0)
-	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), self, "-test.run=^TestHello$")
-	cmd.Env = append(mcpstdio.Environ(), "HELLO=1")
-	conn := mcptest.Dial(t, mcpstdio.NewCommand(cmd, nil), nil)
-	if got, err := mcp.Call[string](t.Context(), conn, "greet", person{"Ada"}); err != nil || got != "Hello, Ada!" {
-		t.Errorf("got %q, %v", got, err)
-	}
+func TestGreet(t *testing.T) {
+	mcptest.Run(t, newMux(), func(t *testing.T, conn *mcp.Conn) {
+		got, err := mcp.Call[string](t.Context(), conn, "greet", person{"Ada"})
+		if err != nil || got != "Hello, Ada!" {
+			t.Errorf("got %q, %v", got, err)
+		}
+	})
 }
