@@ -117,7 +117,7 @@ func (p *docs) code(decl ast.Decl) (string, error) {
 var blankLines = strings.NewReplacer("\n\n", "\n")
 
 // maxComment is the size in bytes from which on further paragraphs of a comment are left out.
-const maxComment = 240
+const maxComment = 150
 
 // text returns the beginning of a doc comment as text, with one line for each paragraph.
 func (p *docs) text(comment string) string {
