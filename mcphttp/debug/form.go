@@ -25,12 +25,25 @@ type field struct {
 	Value       string   `json:"value,omitempty"`
 	Required    bool     `json:"required,omitzero"`
 	InputType   string   `json:"-"` // HTML input type
+	IsConsent   bool     `json:"-"` // must not be left out: it would then be true
 }
 
 // Chosen reports whether one of the choices is the default. If none is, a required field starts
 // without a choice: the form must not answer for the user.
 func (f field) Chosen() bool {
 	return slices.ContainsFunc(f.Choices, func(c choice) bool { return c.Is })
+}
+
+// questionOf returns the inputs for the answer to a question. A boolean that would be true if
+// the user did nothing starts without a choice: consent is an act.
+func questionOf(schema json.RawMessage) []field {
+	fields := fieldsOf(schema)
+	for i, f := range fields {
+		if f.Kind == "choice" && f.Value == "true" && f.Choices[0].Value == "true" {
+			fields[i].Value, fields[i].Choices[0].Is, fields[i].Required, fields[i].IsConsent = "", false, true, true
+		}
+	}
+	return fields
 }
 
 // A choice is a value of an enum, as JSON.
@@ -228,6 +241,9 @@ func objectOf(form url.Values, fields []field) (json.RawMessage, error) {
 		v, err := f.valueOf(form[fieldPrefix+f.Name])
 		if err != nil {
 			return nil, failure{400, fmt.Sprintf("%s: %v", f.Name, err)}
+		}
+		if v == nil && f.IsConsent {
+			return nil, failure{400, f.Name + ": choose true or false"}
 		}
 		if v != nil {
 			object[f.Name] = v

@@ -83,6 +83,33 @@ func TestFindingV4(t *testing.T) {
 		`<select name="f.extra"><option value="">–</option>`)
 }
 
+// A question does not count as answered with yes because its form says so: a boolean whose
+// default is true must be chosen.
+func TestConsentIsChosen(t *testing.T) {
+	mux := mcp.NewMux("m", "v1", &mcp.MuxOptions{Logger: quiet})
+	mux.Tool("delete", mcp.ToolFunc(func(ctx context.Context, _ empty) (string, error) {
+		type form struct {
+			Agreed bool   `json:"agreed" jsonschema:"default=true"`
+			Size   string `json:"size" jsonschema:"enum=s,enum=l,default=l"`
+		}
+		f, err := mcp.Elicit[form](ctx, "sure", "Really?")
+		return fmt.Sprint(f), err
+	}, nil))
+	s := serve(t, mux, nil)
+	r := s.post(url.Values{"action": {"call"}, "kind": {"tool"}, "name": {"delete"}})
+	r = s.wait(r.ID, "asking")
+	wantIn(t, s.page("?view=run&id="+r.ID),
+		`<select name="f.agreed" required><option value="">Choose…</option><option value="true" >true</option>`,
+		`<option value="&#34;l&#34;" selected>l</option>`)
+	answer := url.Values{"action": {"answer"}, "id": {r.ID}, "question": {"1"}, "answer": {"accept"}, "f.agreed": {""}}
+	if res, _ := s.do(s.request(http.MethodPost, "", answer)); res.StatusCode != http.StatusBadRequest {
+		t.Error("accepted without a choice:", res.Status)
+	}
+	answer.Set("f.agreed", "false")
+	s.post(answer)
+	wantIn(t, string(s.wait(r.ID, "ok").Result), "{false l}")
+}
+
 // Schemas that cannot be shown as a form get one field for all arguments.
 func TestFormWithoutFields(t *testing.T) {
 	many := make([]string, 101)

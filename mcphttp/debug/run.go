@@ -216,7 +216,7 @@ func (r *run) log(p *mcp.LoggingMessageParams) {
 }
 
 func (r *run) elicit(ctx context.Context, _ *mcp.Conn, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
-	q := &question{method: mcp.MethodElicit, message: p.Message, url: p.URL, schema: p.RequestedSchema, fields: fieldsOf(p.RequestedSchema)}
+	q := &question{method: mcp.MethodElicit, message: p.Message, url: p.URL, schema: p.RequestedSchema, fields: questionOf(p.RequestedSchema)}
 	a, err := r.ask(ctx, q)
 	if err != nil {
 		return nil, err

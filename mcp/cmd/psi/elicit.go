@@ -61,7 +61,8 @@ func (t *terminal) fill(ctx context.Context, f field) (value json.RawMessage, ac
 	}
 	for {
 		line, action, err := t.ask(ctx)
-		if err != nil || action != mcp.ActionAccept || line == "" && (!f.required || k.Default != nil) {
+		isConsent := k.kind() == "boolean" && string(k.Default) == "true" // it is an act: an empty line is none
+		if err != nil || action != mcp.ActionAccept || line == "" && !isConsent && (!f.required || k.Default != nil) {
 			return nil, action, err
 		}
 		if line == "" {

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -141,6 +142,18 @@ func (device) Mode() fs.FileMode  { return fs.ModeDevice | fs.ModeCharDevice }
 func (device) ModTime() time.Time { return time.Time{} }
 func (device) IsDir() bool        { return false }
 func (device) Sys() any           { return nil }
+
+// A server that presets consent does not get it from an empty line.
+func TestConsentIsTyped(t *testing.T) {
+	schema := `{"properties":{"agreed":{"type":"boolean","default":true},"size":{"type":"string","default":"l"}}}`
+	for answers, want := range map[string]string{"\n\nno\n\n": `{"agreed":false}`, "yes\n\n": `{"agreed":true}`} {
+		term := newTerminal(strings.NewReader(answers), io.Discard)
+		res, err := term.elicit(t.Context(), nil, &mcp.ElicitParams{Message: "Really?", RequestedSchema: []byte(schema)})
+		if err != nil || string(res.Content) != want {
+			t.Errorf("%q: got %s, %v; want %s", answers, res.Content, err, want)
+		}
+	}
+}
 
 // Progress is shown as a bar on a terminal, and not at all elsewhere.
 func TestProgress(t *testing.T) {
