@@ -5,9 +5,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +19,7 @@ import (
 	"github.com/go-psi/psi/mcp/config"
 	"github.com/go-psi/psi/mcp/tasks"
 	"github.com/go-psi/psi/mcp/transport"
+	"github.com/go-psi/psi/mcphttp"
 )
 
 // An env holds what a subcommand works with: its input and outputs, the client flags, and
@@ -34,6 +38,8 @@ type env struct {
 	stdinServes bool
 	// given, if not nil, replaces the server named on the command line.
 	given transport.Transport
+	// bare is the URL that the user gave, if it has no path, as the URLs of endpoints have.
+	bare string
 	// wrap, if not nil, is applied to the transport of every connection.
 	wrap    func(transport.Transport) transport.Transport
 	closers []func() // run by close, last first
@@ -139,6 +145,9 @@ func (e *env) newClient(opts *mcp.ClientOptions) *mcp.Client {
 // dial opens a connection over a transport. It is closed after the command has run.
 func (e *env) dial(ctx context.Context, t transport.Transport, opts *mcp.ClientOptions) (*mcp.Conn, error) {
 	conn, err := e.newClient(opts).Connect(ctx, e.wrapped(t))
+	if status, ok := errors.AsType[*mcphttp.StatusError](err); ok && status.Status == http.StatusNotFound && e.bare != "" {
+		return nil, fmt.Errorf("%w; did you mean %s/mcp?", err, strings.TrimSuffix(e.bare, "/"))
+	}
 	if err != nil {
 		return nil, err
 	}

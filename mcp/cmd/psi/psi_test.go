@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 	"os"
 	"os/exec"
 	"reflect"
@@ -14,7 +15,9 @@ import (
 	"testing"
 
 	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
 	"github.com/go-psi/psi/mcp/tasks"
+	"github.com/go-psi/psi/mcphttp"
 )
 
 var tests = []struct {
@@ -105,6 +108,22 @@ func sameOutput(got, want string) bool {
 		}
 	}
 	return strings.HasSuffix(got, "}\n") && strings.Count(got, "\n") == 1
+}
+
+// A URL without a path that leads to nothing is most likely one without /mcp.
+func TestURLWithoutPath(t *testing.T) {
+	isolate(t)
+	routes := http.NewServeMux()
+	routes.Handle("/mcp", mcphttp.NewHandler(newServer(), nil))
+	origin := mcptest.Serve(t, routes)
+	for _, url := range []string{origin, origin + "/"} {
+		if got := psi(t, "", "list", url); got.code == 0 || !strings.Contains(got.errOut, "did you mean "+origin+"/mcp?") {
+			t.Errorf("%s: %+v", url, got)
+		}
+	}
+	if got := psi(t, "", "list", origin+"/nowhere"); strings.Contains(got.errOut, "did you mean") {
+		t.Errorf("%+v", got)
+	}
 }
 
 // A URL may lack its scheme: plain HTTP is meant for addresses and this machine.

@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"slices"
@@ -56,12 +57,15 @@ func (e *env) commandOptions() *mcpstdio.CommandOptions {
 	return &mcpstdio.CommandOptions{Logger: e.log}
 }
 
-func (e *env) urlTransport(url string) (transport.Transport, error) {
-	opts, err := e.httpOptions(url, nil)
+func (e *env) urlTransport(word string) (transport.Transport, error) {
+	opts, err := e.httpOptions(word, nil)
 	if err != nil {
 		return nil, err
 	}
-	return mcphttp.NewTransport(url, opts), nil
+	if u, err := url.Parse(word); err == nil && (u.Path == "" || u.Path == "/") && u.RawQuery == "" {
+		e.bare = word
+	}
+	return mcphttp.NewTransport(word, opts), nil
 }
 
 // httpOptions returns the options of the transport to a URL. login is what a configuration file
