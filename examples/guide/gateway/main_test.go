@@ -7,6 +7,7 @@ import (
 	"context"
 	"slices"
 	"testing"
+	"testing/synctest"
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
@@ -20,8 +21,11 @@ func newServer(name string) *mcp.Mux {
 	return mux
 }
 
-// TestGateway has two servers and one that is down, which must not disturb the others.
-func TestGateway(t *testing.T) {
+// TestGateway has two servers and one that is down, for which lists wait in vain. In the
+// bubble, that takes no time.
+func TestGateway(t *testing.T) { synctest.Test(t, testGateway) }
+
+func testGateway(t *testing.T) {
 	mux, closeAll := newGateway(t.Context(), map[string]transport.Transport{
 		"a_": mcp.InProcess(newServer("a")), "b_": mcp.InProcess(newServer("b")),
 		"down_": mcphttp.NewTransport("http://127.0.0.1:1/mcp", nil),
