@@ -27,7 +27,7 @@ func newReplica(shared store.Store, url string, keys [][]byte) *mcphttp.Handler 
 		Bus:        shared, // changes reach the subscribers of all replicas
 	})
 	mux.Use(middleware.RateLimit(middleware.ByPrincipal, middleware.NewSharedBucket(shared, 100, time.Minute, nil)))
-	mux.Tool("order", mcp.ToolFunc(order, nil))
+	mux.Tool("order", mcp.ToolFunc(orderItem, nil))
 	return mcphttp.NewHandler(mux, &mcphttp.Options{Sessions: mcphttp.SessionOptions{
 		Shared: &mcphttp.SharedSessions{Values: shared, URL: url, Keys: keys},
 	}})
@@ -37,7 +37,7 @@ type orderIn struct {
 	Item string `json:"item"`
 }
 
-func order(ctx context.Context, in orderIn) (string, error) {
+func orderItem(ctx context.Context, in orderIn) (string, error) {
 	sure, err := mcp.Elicit[struct {
 		Sure bool `json:"sure"`
 	}](ctx, "sure", "Order "+in.Item+"?")
