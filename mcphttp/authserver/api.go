@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/go-psi/psi/internal/printable"
 	"github.com/go-psi/psi/mcp/store"
 )
 
@@ -49,10 +50,13 @@ func (s *Server) problemOf(r *http.Request, err error) *problem {
 		return p
 	}
 	if r.Context().Err() == nil {
-		s.opts.Logger.LogAttrs(r.Context(), slog.LevelWarn, "authserver: request failed", slog.String("path", r.Pattern), slog.Any("error", err))
+		s.opts.Logger.LogAttrs(r.Context(), slog.LevelWarn, "authserver: request failed", slog.String("path", r.Pattern), slog.String("error", oneLine(err)))
 	}
 	return errFailed
 }
+
+// oneLine returns the text of an error for the log: a peer may have chosen parts of it.
+func oneLine(err error) string { return printable.Excerpt(printable.Line(err.Error())) }
 
 // api returns the handler of an endpoint that clients, not browsers, post to. Pages of any
 // origin may, too: nothing depends on cookies.

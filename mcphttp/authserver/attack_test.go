@@ -136,10 +136,12 @@ func TestLoopbackPort(t *testing.T) {
 	}
 }
 
-// Whatever else is wrong is told to the client, with its state and our issuer.
+// Whatever else is wrong is told to the client, with its state and our issuer. But no request
+// sends a user from here to another origin before the user has agreed to anything: everyone
+// can register a client there.
 func TestErrorsAtTheClient(t *testing.T) {
 	w := newWorld(t)
-	id := w.register("app", appURI)
+	id := w.register("app", appURI, "http://127.0.0.1/cb")
 	for name, c := range map[string]struct{ link, code string }{
 		"no PKCE":          {w.link(id, "code_challenge", ""), "invalid_request"},
 		"plain PKCE":       {w.link(id, "code_challenge_method", "plain", "code_challenge", verifier), "invalid_request"},
@@ -151,9 +153,18 @@ func TestErrorsAtTheClient(t *testing.T) {
 		"a request object": {w.link(id, "request", "x"), "request_not_supported"},
 		"silent":           {w.link(id, "prompt", "none"), "interaction_required"},
 	} {
-		back := newBrowser(t).visit(c.link)
-		if back.Get("error") != c.code || back.Get("iss") != w.url || back.Get("state") != "its-state" || back.Get("code") != "" {
-			t.Errorf("%s: %v, want %s", name, back, c.code)
+		b := newBrowser(t)
+		if next := b.step(http.MethodGet, c.link, nil); next != nil || b.status != http.StatusBadRequest || !strings.Contains(b.page, "<strong>app.example</strong>") {
+			t.Errorf("%s: redirect to %v, status %d, page %s", name, next, b.status, b.page)
+		}
+		for _, to := range []*url.URL{b.back(), b.step(http.MethodGet, strings.Replace(c.link, url.QueryEscape(appURI), url.QueryEscape("http://127.0.0.1:7/cb"), 1), nil)} {
+			if to == nil {
+				t.Fatalf("%s: no way back", name)
+			}
+			back := to.Query()
+			if back.Get("error") != c.code || back.Get("iss") != w.url || back.Get("state") != "its-state" || back.Get("error_description") == "" || back.Get("code") != "" {
+				t.Errorf("%s: %v, want %s", name, back, c.code)
+			}
 		}
 	}
 }
@@ -456,10 +467,31 @@ func TestNew(t *testing.T) {
 		"no options": {"https://a.example/mcp", nil}, "no provider": {"https://a.example/mcp", &authserver.Options{}}, "http": {"http://a.example/mcp", &authserver.Options{Provider: provider}},
 		"query": {"https://a.example/mcp?x", &authserver.Options{Provider: provider}}, "short key": {"https://a.example/mcp", &authserver.Options{Provider: provider, Keys: [][]byte{bytes.Repeat([]byte("k"), 31)}}},
 		"scope": {"https://a.example/mcp", &authserver.Options{Provider: provider, Scopes: []string{"a b"}}}, "no client": {"https://a.example/mcp", &authserver.Options{Provider: authserver.GitHub("", "")}},
-		"issuer": {"https://a.example/mcp", &authserver.Options{Provider: authserver.OIDC("http://idp.example", "id", "secret")}},
+		"user": {"https://u@a.example/mcp", &authserver.Options{Provider: provider}}, "fragment": {"https://a.example/mcp#x", &authserver.Options{Provider: provider}}, "no host": {"https:///mcp", &authserver.Options{Provider: provider}},
+		"no URL": {"https://a.example/%zz", &authserver.Options{Provider: provider}}, "another scheme": {"ftp://localhost/mcp", &authserver.Options{Provider: provider}},
+		"endpoint":     {"https://a.example/mcp", &authserver.Options{Provider: &authserver.Provider{ClientID: "id", AuthURL: "https://x.example", TokenURL: "https://x.example", UserInfoURL: "https://u@x.example"}}},
+		"no user info": {"https://a.example/mcp", &authserver.Options{Provider: &authserver.Provider{ClientID: "id", AuthURL: "https://x.example", TokenURL: "https://x.example"}}},
+		"issuer":       {"https://a.example/mcp", &authserver.Options{Provider: authserver.OIDC("http://idp.example", "id", "secret")}},
 	} {
 		if _, err := authserver.New(c.resource, c.opts); err == nil {
 			t.Errorf("%s: no error", name)
 		}
+	}
+}
+
+// A Server that New has not made panics in words.
+func TestZeroServer(t *testing.T) {
+	for name, use := range map[string]func(*authserver.Server){
+		"ServeHTTP": func(s *authserver.Server) { s.ServeHTTP(nil, nil) }, "Verifier": func(s *authserver.Server) { s.Verifier() }, "Metadata": func(s *authserver.Server) { s.Metadata() },
+		"TokenSource": func(s *authserver.Server) { s.TokenSource(t.Context()) },
+	} {
+		func() {
+			defer func() {
+				if text, _ := recover().(string); !strings.Contains(text, "must be made by New") {
+					t.Errorf("%s: %q", name, text)
+				}
+			}()
+			use(new(authserver.Server))
+		}()
 	}
 }

@@ -4,6 +4,7 @@
 package authserver
 
 import (
+	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"net/http"
@@ -49,7 +50,7 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !s.limit.allow(r, costRequest) {
-		s.errorPage(w, http.StatusTooManyRequests, "There were too many requests. Please try again in a minute.")
+		s.busyPage(w)
 		return
 	}
 	c, err := s.client(r, params.Get("client_id"))
@@ -67,7 +68,7 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 	}
 	l := &login{Client: c.ID, Name: c.Name, Host: c.Host, Redirect: redirect, Expires: time.Now().Add(loginAge).Unix()}
 	if err := s.readRequest(l, params); err != nil {
-		s.sendBack(w, l, s.problemOf(r, err))
+		s.offerBack(w, l, s.problemOf(r, err))
 		return
 	}
 	l.Browser = s.browser(w, r)
@@ -83,9 +84,9 @@ func (s *Server) clientPage(w http.ResponseWriter, r *http.Request, err error) {
 	p := &problem{}
 	switch {
 	case errors.As(err, &p) && p.status == http.StatusTooManyRequests:
-		s.errorPage(w, p.status, "There were too many requests. Please try again in a minute.")
+		s.busyPage(w)
 	default:
-		s.opts.Logger.InfoContext(r.Context(), "authserver: unknown client", "error", err)
+		s.opts.Logger.InfoContext(r.Context(), "authserver: unknown client", "error", oneLine(err))
 		s.errorPage(w, http.StatusBadRequest, "The program that sent you here is unknown, or its registration has expired. Remove its connection to this server, and connect again.")
 	}
 }
@@ -104,23 +105,20 @@ func (s *Server) readRequest(l *login, params url.Values) error {
 		return err
 	}
 	l.Challenge = params.Get("code_challenge")
-	sum, err := base64.RawURLEncoding.Strict().DecodeString(l.Challenge)
 	switch {
 	case params.Get("response_type") != "code":
 		return refuse("unsupported_response_type", "only code is supported")
 	case params.Get("response_mode") != "" && params.Get("response_mode") != "query":
 		return refuse("invalid_request", "only the response mode query is supported")
-	case err != nil || len(sum) != 32 || params.Get("code_challenge_method") != "S256":
+	case !isHash(l.Challenge) || params.Get("code_challenge_method") != "S256":
 		return refuse("invalid_request", "PKCE with S256 is required")
 	case params.Has("request") || params.Has("request_uri"):
 		return refuse("request_not_supported", "request objects are not supported")
 	case params.Get("prompt") == "none":
 		return refuse("interaction_required", "the user must be asked")
 	}
-	if l.JKT = params.Get("dpop_jkt"); l.JKT != "" {
-		if sum, err := base64.RawURLEncoding.Strict().DecodeString(l.JKT); err != nil || len(sum) != 32 {
-			return refuse("invalid_request", "dpop_jkt is not a thumbprint")
-		}
+	if l.JKT = params.Get("dpop_jkt"); l.JKT != "" && !isHash(l.JKT) {
+		return refuse("invalid_request", "dpop_jkt is not a thumbprint")
 	}
 	for scope := range strings.FieldsSeq(params.Get("scope")) {
 		if slices.Contains(s.opts.Scopes, scope) && !slices.Contains(l.Scopes, scope) {
@@ -130,20 +128,45 @@ func (s *Server) readRequest(l *login, params url.Values) error {
 	return nil
 }
 
-// sendBack sends the browser to the client with an error. The redirect URI was checked.
-func (s *Server) sendBack(w http.ResponseWriter, l *login, p *problem) {
-	params := url.Values{"error": {p.Code}, "iss": {s.issuer}}
-	if p.Description != "" {
-		params.Set("error_description", p.Description)
-	}
-	s.redirect(w, l, params)
+// isHash reports whether a text is an encoded SHA-256 sum. The decoder skips line breaks.
+func isHash(text string) bool {
+	sum, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	return err == nil && len(sum) == sha256.Size && !strings.ContainsAny(text, "\r\n")
 }
 
-func (s *Server) redirect(w http.ResponseWriter, l *login, params url.Values) {
+// offerBack is sendBack for a user who has not agreed to anything yet. Everyone can register
+// a client, and could use a wrong request of it to send people from this origin to any other
+// (RFC 9700, section 4.11.2), so they see where the link leads before they follow it.
+func (s *Server) offerBack(w http.ResponseWriter, l *login, p *problem) {
+	if !strings.HasPrefix(l.Redirect, "https://") {
+		s.sendBack(w, l, p) // a program on this computer
+		return
+	}
+	s.page(w, p.status, errorTemplate, &errorPage{
+		Text: "The program that sent you here has asked for something that this server does not do.", Place: placeOf(l.Redirect), Link: s.backLink(l, errorParams(p)),
+	})
+}
+
+// sendBack sends the browser to the client with an error. The redirect URI was checked.
+func (s *Server) sendBack(w http.ResponseWriter, l *login, p *problem) {
+	s.redirect(w, l, errorParams(p))
+}
+
+func errorParams(p *problem) url.Values {
+	return url.Values{"error": {p.Code}, "error_description": {p.Description}}
+}
+
+// backLink returns the client's redirect URI with a response in it.
+func (s *Server) backLink(l *login, params url.Values) string {
+	params.Set("iss", s.issuer)
 	if l.State != "" {
 		params.Set("state", l.State)
 	}
+	return withParams(l.Redirect, params)
+}
+
+func (s *Server) redirect(w http.ResponseWriter, l *login, params url.Values) {
 	s.pageHeader(w)
-	w.Header().Set("Location", withParams(l.Redirect, params))
+	w.Header().Set("Location", s.backLink(l, params))
 	w.WriteHeader(http.StatusSeeOther)
 }

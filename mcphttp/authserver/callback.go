@@ -29,8 +29,12 @@ type identity struct {
 // callback receives the user from the provider. It goes on only in the browser in which the
 // login began: otherwise an attacker could begin one, and have a victim finish it.
 func (s *Server) callback(w http.ResponseWriter, r *http.Request) {
+	if !s.limit.allow(r, costRequest) {
+		s.busyPage(w)
+		return
+	}
 	params, err := url.ParseQuery(r.URL.RawQuery)
-	if err != nil || checkOnce(params) != nil || !s.limit.allow(r, costRequest) {
+	if err != nil || checkOnce(params) != nil {
 		s.errorPage(w, http.StatusBadRequest, "The link that brought you here is broken.")
 		return
 	}
@@ -53,7 +57,7 @@ func (s *Server) callback(w http.ResponseWriter, r *http.Request) {
 	}
 	who, err := s.identify(r.Context(), params.Get("code"), l)
 	if err != nil {
-		s.opts.Logger.WarnContext(r.Context(), "authserver: login denied", "error", err)
+		s.opts.Logger.WarnContext(r.Context(), "authserver: login denied", "error", oneLine(err))
 		s.sendBack(w, l, &problem{Code: "access_denied", Description: "the user may not log in"})
 		return
 	}
@@ -151,5 +155,5 @@ func (s *Server) finish(w http.ResponseWriter, r *http.Request, l *login, who *i
 	if user, err := s.sealed(kindUser, who.Subject); err == nil {
 		s.setCookie(w, cookieUser, user, consentAge)
 	}
-	s.redirect(w, l, url.Values{"code": {text}, "iss": {s.issuer}})
+	s.redirect(w, l, url.Values{"code": {text}})
 }

@@ -58,6 +58,10 @@ func (s *Server) ask(w http.ResponseWriter, r *http.Request, l *login) {
 // consent receives the user's answer. It counts only from the browser that was asked, and
 // from a page of this origin.
 func (s *Server) consent(w http.ResponseWriter, r *http.Request) {
+	if !s.limit.allow(r, costRequest) {
+		s.busyPage(w)
+		return
+	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime)) // not all writers support deadlines
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	form, err := formOf(r)
@@ -157,9 +161,20 @@ func (s *Server) page(w http.ResponseWriter, status int, t *template.Template, d
 	_, _ = w.Write(body.Bytes()) // the browser may be gone
 }
 
+// An errorPage is what the template of errors is executed with.
+type errorPage struct {
+	Text  string // of our own words
+	Place string // where Link leads
+	Link  string // to the client; may be empty
+}
+
 // errorPage shows a text of our own.
 func (s *Server) errorPage(w http.ResponseWriter, status int, text string) {
-	s.page(w, status, errorTemplate, text)
+	s.page(w, status, errorTemplate, &errorPage{Text: text})
+}
+
+func (s *Server) busyPage(w http.ResponseWriter) {
+	s.errorPage(w, http.StatusTooManyRequests, "There were too many requests. Please try again in a minute.")
 }
 
 // failurePage shows that a login cannot go on.

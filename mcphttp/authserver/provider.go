@@ -14,12 +14,13 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json"
 	"golang.org/x/oauth2"
 
+	"github.com/go-psi/psi/internal/async"
 	"github.com/go-psi/psi/internal/network"
 	"github.com/go-psi/psi/mcphttp/auth"
 )
@@ -36,8 +37,8 @@ type provider struct {
 	Provider
 	callback string
 
-	mu        sync.Mutex // held during discovery
-	endpoints *endpoints
+	discovery async.Flight[struct{}, *endpoints] // one at a time; logins that come meanwhile share its outcome
+	endpoints atomic.Pointer[endpoints]
 }
 
 // endpoints are what was discovered, once.
@@ -47,7 +48,7 @@ type endpoints struct {
 }
 
 func newProvider(p *Provider, callback string) (*provider, error) {
-	c := &provider{Provider: *p, callback: callback}
+	c := &provider{Provider: *p, callback: callback, discovery: async.Flight[struct{}, *endpoints]{Detached: true}}
 	if c.ClientID == "" || c.Issuer == "" && (c.AuthURL == "" || c.TokenURL == "" || c.UserInfoURL == "") {
 		return nil, errors.New("authserver: Options.Provider needs a ClientID, and an Issuer or AuthURL, TokenURL and UserInfoURL")
 	}
@@ -73,11 +74,13 @@ func isEndpoint(text string) bool {
 
 // discover returns the provider's endpoints. A failure is not kept.
 func (p *provider) discover(ctx context.Context) (*endpoints, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.endpoints != nil {
-		return p.endpoints, nil
+	if e := p.endpoints.Load(); e != nil {
+		return e, nil
 	}
+	return p.discovery.Do(ctx, struct{}{}, p.discoverNow)
+}
+
+func (p *provider) discoverNow(ctx context.Context) (*endpoints, error) {
 	e := &endpoints{config: &oauth2.Config{
 		ClientID: p.ClientID, ClientSecret: p.ClientSecret, RedirectURL: p.callback, Scopes: p.Scopes,
 		Endpoint: oauth2.Endpoint{AuthURL: p.AuthURL, TokenURL: p.TokenURL},
@@ -102,7 +105,7 @@ func (p *provider) discover(ctx context.Context) (*endpoints, error) {
 		}
 		e.ids = ids
 	}
-	p.endpoints = e
+	p.endpoints.Store(e)
 	return e, nil
 }
 
@@ -134,7 +137,7 @@ func (p *provider) getJSON(ctx context.Context, from, token string, doc any) err
 // toProvider stores a login and sends the browser to the provider. The state is its key.
 func (s *Server) toProvider(w http.ResponseWriter, r *http.Request, l *login) {
 	if !s.limit.allow(r, costLogin) {
-		s.errorPage(w, http.StatusTooManyRequests, "There were too many requests. Please try again in a minute.")
+		s.busyPage(w)
 		return
 	}
 	e, err := s.provider.discover(r.Context())

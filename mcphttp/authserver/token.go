@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-psi/psi/internal/printable"
 	"github.com/go-psi/psi/mcphttp/auth"
 )
 
@@ -133,6 +134,7 @@ func (s *Server) refresh(ctx context.Context, form url.Values, client, jkt strin
 	var g grant
 	var scopes []string
 	err := update(ctx, s, kindGrant, text.Grant, grantAge, func(v *grant) error {
+		g = *v
 		switch {
 		case v.Client != client || v.JKT != jkt:
 			return errGrant
@@ -153,7 +155,7 @@ func (s *Server) refresh(ctx context.Context, form url.Values, client, jkt strin
 	})
 	switch {
 	case errors.Is(err, errReplay):
-		s.opts.Logger.WarnContext(ctx, "authserver: a refresh token was used twice; the grant ends", "subject", g.Subject)
+		s.opts.Logger.WarnContext(ctx, "authserver: a refresh token was used twice; the grant ends", "subject", printable.Line(g.Subject))
 		return nil, s.end(ctx, text.Grant)
 	case gone(err):
 		return nil, errGrant

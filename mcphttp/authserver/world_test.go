@@ -44,6 +44,8 @@ type world struct {
 	values   *store.Memory
 	logs     *safeBuffer
 	egress   roundTrip // serves the metadata documents of clients
+
+	transport http.RoundTripper // of browsers, clients and replicas; nil means the network
 }
 
 type roundTrip func(*http.Request) (*http.Response, error)
@@ -69,31 +71,65 @@ func (s *safeBuffer) String() string {
 
 func newWorld(t *testing.T, change ...func(*authserver.Options)) *world {
 	t.Helper()
-	w := &world{t: t, idp: newIDP(t), values: store.NewMemory(nil), logs: &safeBuffer{}}
-	w.egress = func(*http.Request) (*http.Response, error) { return nil, http.ErrServerClosed }
-	w.url = mcptest.ServeFunc(t, func(url string) http.Handler {
-		var handlers []http.Handler
-		for range 2 {
-			opts := &authserver.Options{
-				Provider: authserver.OIDC(w.idp.issuer.URL, "psi", "secret"), Values: w.values, Keys: [][]byte{bytes.Repeat([]byte("k"), 32)}, Scopes: []string{"read", "write"},
-				Egress: roundTrip(func(r *http.Request) (*http.Response, error) { return w.egress(r) }),
-				Logger: slog.New(slog.NewTextHandler(w.logs, nil)),
-			}
-			for _, c := range change {
-				c(opts)
-			}
-			front, err := authserver.New(url+"/mcp", opts)
-			if err != nil {
-				t.Fatal(err)
-			}
-			w.replicas = append(w.replicas, front)
-			handlers = append(handlers, w.serve(front))
-		}
-		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-			handlers[w.turn.Add(1)%2].ServeHTTP(rw, r)
-		})
-	})
+	w := &world{t: t, idp: &idp{t: t}}
+	mcptest.ServeFunc(t, w.idp.serve)
+	w.url = mcptest.ServeFunc(t, func(url string) http.Handler { return w.balancer(url, change) })
 	return w
+}
+
+// newQuietWorld is newWorld without a network, for tests in which time passes.
+func newQuietWorld(t *testing.T, change ...func(*authserver.Options)) *world {
+	t.Helper()
+	w := &world{t: t, idp: &idp{t: t}, url: "http://127.0.0.1:1"}
+	hosts := map[string]http.Handler{}
+	w.transport = roundTrip(func(r *http.Request) (*http.Response, error) {
+		in := r.Clone(r.Context())
+		in.RequestURI, in.RemoteAddr = r.URL.RequestURI(), "192.0.2.1:1"
+		if in.Body == nil {
+			in.Body = http.NoBody
+		}
+		rec := httptest.NewRecorder()
+		hosts[r.URL.Host].ServeHTTP(rec, in)
+		res := rec.Result()
+		res.Request = r
+		return res, nil
+	})
+	hosts["127.0.0.1:2"] = w.idp.serve("http://127.0.0.1:2")
+	hosts["127.0.0.1:1"] = w.balancer(w.url, change)
+	return w
+}
+
+func (w *world) balancer(url string, change []func(*authserver.Options)) http.Handler {
+	w.values, w.logs = store.NewMemory(nil), &safeBuffer{}
+	w.egress = func(*http.Request) (*http.Response, error) { return nil, http.ErrServerClosed }
+	var handlers []http.Handler
+	for range 2 {
+		opts := &authserver.Options{
+			Provider: authserver.OIDC(w.idp.issuer.URL, "psi", "secret"), Values: w.values, Keys: [][]byte{bytes.Repeat([]byte("k"), 32)}, Scopes: []string{"read", "write"},
+			Egress: roundTrip(func(r *http.Request) (*http.Response, error) { return w.egress(r) }),
+			Logger: slog.New(slog.NewTextHandler(w.logs, nil)),
+		}
+		opts.Provider.Client = &http.Client{Transport: w.transport}
+		for _, c := range change {
+			c(opts)
+		}
+		front, err := authserver.New(url+"/mcp", opts)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		w.replicas = append(w.replicas, front)
+		handlers = append(handlers, w.serve(front))
+	}
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		handlers[w.turn.Add(1)%2].ServeHTTP(rw, r)
+	})
+}
+
+// browser returns a new browser in this world.
+func (w *world) browser() *browser {
+	b := newBrowser(w.t)
+	b.client.Transport = w.transport
+	return b
 }
 
 // serve returns the MCP server behind a front door.
@@ -133,23 +169,32 @@ type idp struct {
 	withdrawn bool
 	lifetime  int // of access tokens, in seconds
 	change    func(authtest.Claims)
+	info      map[string]any // of the user
 }
 
-func newIDP(t *testing.T) *idp {
-	p := &idp{t: t, user: "ada", codes: map[string]url.Values{}, lifetime: 3600}
-	mcptest.ServeFunc(t, func(url string) http.Handler {
-		p.issuer = &authtest.Issuer{URL: url, Audience: "psi"}
-		mux := http.NewServeMux()
-		mux.HandleFunc("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
-			writeJSON(w, map[string]string{"issuer": url, "authorization_endpoint": url + "/auth", "token_endpoint": url + "/token", "jwks_uri": url + "/keys"})
-		})
-		mux.HandleFunc("/keys", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(p.issuer.JWKS()) })
-		mux.HandleFunc("/user", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, map[string]any{"id": 4711, "login": "ada"}) })
-		mux.HandleFunc("/auth", p.authorize)
-		mux.HandleFunc("/token", p.token)
-		return mux
+func (p *idp) serve(base string) http.Handler {
+	p.user, p.codes, p.lifetime = "ada", map[string]url.Values{}, 3600
+	p.info = map[string]any{"id": 4711, "login": "ada"}
+	p.issuer = &authtest.Issuer{URL: base, Audience: "psi"}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
+		writeJSON(w, map[string]string{"issuer": base, "authorization_endpoint": base + "/auth", "token_endpoint": base + "/token", "jwks_uri": base + "/keys"})
 	})
-	return p
+	mux.HandleFunc("/keys", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(p.issuer.JWKS()) })
+	mux.HandleFunc("/user", p.userInfo)
+	mux.HandleFunc("/auth", p.authorize)
+	mux.HandleFunc("/token", p.token)
+	return mux
+}
+
+func (p *idp) userInfo(w http.ResponseWriter, _ *http.Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.withdrawn {
+		w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	writeJSON(w, p.info)
 }
 
 func (p *idp) login(user string) {
@@ -256,6 +301,21 @@ func (b *browser) form() string {
 	return ""
 }
 
+var backLink = regexp.MustCompile(`<a href="([^"]*)">Go there`)
+
+// back returns where the page offers to go with an error, or nil.
+func (b *browser) back() *url.URL {
+	m := backLink.FindStringSubmatch(b.page)
+	if m == nil {
+		return nil
+	}
+	u, err := url.Parse(html.UnescapeString(m[1]))
+	if err != nil {
+		b.t.Error(err)
+	}
+	return u
+}
+
 // visit goes on until the browser is sent to a client, whose parameters it returns, or sees
 // a page without a question.
 func (b *browser) visit(to string) url.Values {
@@ -292,11 +352,12 @@ func (w *world) post(path string, body any) (int, map[string]any) {
 	w.t.Helper()
 	var res *http.Response
 	var err error
+	client := &http.Client{Transport: w.transport}
 	if form, ok := body.(url.Values); ok {
-		res, err = http.PostForm(w.url+path, form)
+		res, err = client.PostForm(w.url+path, form)
 	} else {
 		data, _ := json.Marshal(body)
-		res, err = http.Post(w.url+path, "application/json", bytes.NewReader(data))
+		res, err = client.Post(w.url+path, "application/json", bytes.NewReader(data))
 	}
 	if err != nil {
 		w.t.Fatal(err)
@@ -337,7 +398,7 @@ func (w *world) link(client string, changes ...string) string {
 // code logs a new browser in, and returns the code that its client gets.
 func (w *world) code(client string) string {
 	w.t.Helper()
-	b := newBrowser(w.t)
+	b := w.browser()
 	code := b.visit(w.link(client)).Get("code")
 	if code == "" {
 		w.t.Fatalf("no code: %d %s", b.status, b.page)
@@ -367,7 +428,7 @@ func (w *world) status(token any) int {
 	req.Header.Set("Authorization", "Bearer "+token.(string))
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
-	res, err := http.DefaultClient.Do(req)
+	res, err := (&http.Client{Transport: w.transport}).Do(req)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -384,4 +445,19 @@ func (w *world) document(doc func() map[string]any) {
 		res.Request = r
 		return res, nil
 	}
+}
+
+// decode decodes an object, or returns nil.
+func decode(data []byte) (v map[string]any) {
+	_ = json.Unmarshal(data, &v)
+	return v
+}
+
+// reservedClaims is an Identify whose principals have all claims that are not its to set.
+func reservedClaims(_ context.Context, claims map[string]any) (*mcp.Principal, error) {
+	p := &mcp.Principal{Subject: claims["sub"].(string), Claims: map[string]any{"team": "x"}}
+	for _, name := range []string{"iss", "aud", "sub", "client_id", "scope", "scp", "exp", "iat", "nbf", "jti", "cnf", "act", "psi_grant"} {
+		p.Claims[name] = "x"
+	}
+	return p, nil
 }
