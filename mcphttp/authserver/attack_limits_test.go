@@ -92,7 +92,7 @@ func TestBudget(t *testing.T) {
 				t.Fatalf("request %d is refused", i)
 			}
 		}
-		time.Sleep(time.Minute - 1)
+		<-time.After(time.Minute - 1)
 		for from, want := range map[string]int{"192.0.2.1:1": http.StatusTooManyRequests, "192.0.2.2:1": http.StatusUnauthorized, "[2001:db8::1]:1": http.StatusUnauthorized} {
 			if status := post(from); status != want {
 				t.Errorf("%s: status %d, want %d", from, status, want)
@@ -118,7 +118,7 @@ func TestBudget(t *testing.T) {
 		if front.ServeHTTP(rec, r); rec.Code != http.StatusTooManyRequests {
 			t.Errorf("/consent: status %d", rec.Code)
 		}
-		time.Sleep(1)
+		<-time.After(time.Nanosecond)
 		if status := post("192.0.2.1:1"); status != http.StatusUnauthorized {
 			t.Errorf("a minute later: status %d", status)
 		}
@@ -153,36 +153,37 @@ func TestAges(t *testing.T) {
 		for age, ok := range map[time.Duration]bool{10*time.Minute - time.Second: true, 10 * time.Minute: false} {
 			b := w.browser()
 			b.step(http.MethodGet, w.link(id), nil)
-			time.Sleep(age)
+			<-time.After(age)
 			if to := b.step(http.MethodPost, w.url+"/consent", url.Values{"token": {b.form()}, "answer": {"allow"}}); (to != nil) != ok {
 				t.Errorf("the page after %v: %d", age, b.status)
 			}
 			b = w.browser()
 			callback := w.toCallback(b, w.link(id))
-			time.Sleep(age)
+			<-time.After(age)
 			if to := b.step(http.MethodGet, callback.String(), nil); (to != nil) != ok {
 				t.Errorf("the login after %v: %d", age, b.status)
 			}
 		}
 		for age, ok := range map[time.Duration]bool{time.Minute - time.Second: true, time.Minute: false} {
 			code := w.code(id)
-			time.Sleep(age)
+			<-time.After(age)
 			if status, answer := w.redeem(id, code); (status == http.StatusOK) != ok {
 				t.Errorf("the code after %v: %d %v", age, status, answer)
 			}
-			time.Sleep(time.Minute)
+			<-time.After(time.Minute)
 		}
-		status, tokens := w.redeem(id, w.code(id))
+		var status int
+		_, tokens := w.redeem(id, w.code(id))
 		for _, step := range []struct {
 			age time.Duration
 			ok  bool
 		}{{30*24*time.Hour - time.Minute, true}, {30*24*time.Hour - time.Minute, true}, {30*24*time.Hour + time.Minute, false}} {
-			time.Sleep(step.age)
+			<-time.After(step.age)
 			if status, tokens = w.refresh(id, tokens); (status == http.StatusOK) != step.ok {
 				t.Errorf("the grant after %v: status %d %v", step.age, status, tokens)
 			}
 		}
-		time.Sleep(365 * 24 * time.Hour)
+		<-time.After(365 * 24 * time.Hour)
 		if b := w.browser(); b.step(http.MethodGet, w.link(id), nil) != nil || b.status != http.StatusBadRequest || b.form() != "" {
 			t.Errorf("after a year: status %d", b.status)
 		}
@@ -195,25 +196,25 @@ func TestAges(t *testing.T) {
 // An access token is valid for five minutes, and a consent is remembered for ninety days.
 func TestLongAges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, b := newQuietWorld(t), (*browser)(nil)
-		b = w.browser()
+		w := newQuietWorld(t)
+		b := w.browser()
 		id := w.register("app", appURI)
 		_, tokens := w.redeem(id, b.visit(w.link(id)).Get("code"))
 		if tokens["expires_in"] != 300.0 {
 			t.Errorf("%v", tokens["expires_in"])
 		}
-		time.Sleep(5*time.Minute - time.Second)
+		<-time.After(5*time.Minute - time.Second)
 		if status := w.status(tokens["access_token"]); status == http.StatusUnauthorized {
 			t.Error("the token does not last for five minutes")
 		}
-		time.Sleep(time.Minute + 2*time.Second) // of which one minute is for clocks that differ
+		<-time.After(time.Minute + 2*time.Second) // of which one minute is for clocks that differ
 		if status := w.status(tokens["access_token"]); status != http.StatusUnauthorized {
 			t.Errorf("after five minutes: status %d", status)
 		}
 		for _, step := range []struct {
 			days, asked int
 		}{{89, 1}, {2, 2}} {
-			time.Sleep(time.Duration(step.days) * 24 * time.Hour)
+			<-time.After(time.Duration(step.days) * 24 * time.Hour)
 			if b.visit(w.link(id)); b.asked != step.asked {
 				t.Errorf("after %d days: asked %d times, want %d", step.days, b.asked, step.asked)
 			}
@@ -236,7 +237,7 @@ func TestSlowBodies(t *testing.T) {
 		for _, path := range []string{"/register", "/token", "/revoke", "/consent"} {
 			d := &deadlines{ResponseRecorder: httptest.NewRecorder()}
 			w.replicas[0].ServeHTTP(d, httptest.NewRequest(http.MethodPost, path, strings.NewReader("")))
-			if d.read.Sub(time.Now()) != 10*time.Second {
+			if time.Until(d.read) != 10*time.Second {
 				t.Errorf("%s: the deadline is %v", path, d.read)
 			}
 		}

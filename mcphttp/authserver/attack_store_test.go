@@ -147,7 +147,7 @@ func (m *moving) Put(ctx context.Context, key string, value []byte, version uint
 	if strings.HasPrefix(key, "authserver/code/") {
 		m.last = key
 		if m.on {
-			_, _ = m.Values.Take(ctx, m.from)
+			_, _ = m.Take(ctx, m.from)
 			_, _ = m.Values.Put(ctx, m.from, value, 0, ttl)
 		}
 	}

@@ -207,7 +207,7 @@ func TestInjectedLogs(t *testing.T) {
 	logs := &records{}
 	w := newWorld(t, func(o *authserver.Options) { o.Logger = slog.New(logs) })
 	answers := []func(*http.Request) (*http.Response, error){
-		func(*http.Request) (*http.Response, error) { return nil, errText(evil) },
+		func(*http.Request) (*http.Response, error) { return nil, textError(evil) },
 		func(r *http.Request) (*http.Response, error) {
 			rec := httptest.NewRecorder()
 			rec.Header()["Content-Type"] = []string{evil}
@@ -242,9 +242,9 @@ func TestInjectedLogs(t *testing.T) {
 	}
 }
 
-type errText string
+type textError string
 
-func (e errText) Error() string { return string(e) }
+func (e textError) Error() string { return string(e) }
 
 // A stolen grant is logged with its user.
 func TestReplayIsLogged(t *testing.T) {

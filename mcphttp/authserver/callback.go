@@ -4,27 +4,12 @@
 package authserver
 
 import (
-	"context"
-	"errors"
 	"net/http"
 	"net/url"
 	"time"
-
-	"github.com/go-json-experiment/json"
-
-	"github.com/go-psi/psi/mcp"
 )
 
 const codeAge = time.Minute
-
-// An identity is a user who has logged in at the provider.
-type identity struct {
-	Subject  string         `json:"s"`
-	Limited  bool           `json:"l,omitzero"` // only Scopes
-	Scopes   []string       `json:"o,omitzero"`
-	Claims   map[string]any `json:"c,omitzero"`
-	Upstream upstream       `json:"u"`
-}
 
 // callback receives the user from the provider. It goes on only in the browser in which the
 // login began: otherwise an attacker could begin one, and have a victim finish it.
@@ -55,7 +40,10 @@ func (s *Server) callback(w http.ResponseWriter, r *http.Request) {
 		s.sendBack(w, l, &problem{Code: "access_denied", Description: "the login at the identity provider has failed"})
 		return
 	}
-	who, err := s.identify(r.Context(), params.Get("code"), l)
+	who, err := s.provider.exchange(r.Context(), params.Get("code"), l)
+	if err == nil {
+		err = s.identify(r.Context(), who)
+	}
 	if err != nil {
 		s.opts.Logger.WarnContext(r.Context(), "authserver: login denied", "error", oneLine(err))
 		s.sendBack(w, l, &problem{Code: "access_denied", Description: "the user may not log in"})
@@ -64,33 +52,10 @@ func (s *Server) callback(w http.ResponseWriter, r *http.Request) {
 	s.admit(w, r, l, who)
 }
 
-// identify returns the user for the provider's code.
-func (s *Server) identify(ctx context.Context, code string, l *login) (*identity, error) {
-	up, claims, err := s.provider.exchange(ctx, code, l)
-	if err != nil {
-		return nil, err
-	}
-	subject, _ := claims["sub"].(string)
-	p := &mcp.Principal{Subject: subject}
-	if s.opts.Identify != nil {
-		if p, err = s.opts.Identify(ctx, claims); err != nil {
-			return nil, err
-		}
-	}
-	if p == nil || p.Subject == "" {
-		return nil, errors.New("authserver: the user has no Subject")
-	}
-	extra, err := json.Marshal(p.Claims)
-	if err != nil || len(extra) > maxExtraBytes {
-		return nil, errors.New("authserver: the principal's Claims are no JSON, or too long")
-	}
-	return &identity{Subject: p.Subject, Limited: p.Scopes != nil, Scopes: p.Scopes, Claims: p.Claims, Upstream: up}, nil
-}
-
 // admit gives the client its code if this user has agreed: just now, or before. In the second
 // case, the user who has logged in may be another one than who agreed, and is asked.
-func (s *Server) admit(w http.ResponseWriter, r *http.Request, l *login, who *identity) {
-	if l.Asked || l.User == who.Subject && s.remembers(r.Context(), who.Subject, l) {
+func (s *Server) admit(w http.ResponseWriter, r *http.Request, l *login, who *account) {
+	if l.Asked || l.User == who.User.Subject && s.remembers(r.Context(), who.User.Subject, l) {
 		s.finish(w, r, l, who)
 		return
 	}
@@ -104,13 +69,13 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, l *login, who *id
 
 // A grant is what a user has granted to a client. It lasts as long as it is refreshed.
 type grant struct {
-	Client   string         `json:"c"`
-	Subject  string         `json:"s"`
-	Scopes   []string       `json:"o,omitzero"`
-	Claims   map[string]any `json:"x,omitzero"`
-	JKT      string         `json:"j,omitzero"` // the key of the client, if it has proved one
-	Count    int            `json:"n"`          // of refresh tokens so far; only the last one is valid
-	Upstream upstream       `json:"u"`
+	account `json:",inline,embed"`
+
+	Client  string    `json:"c"`
+	Granted []string  `json:"o,omitzero"` // scopes; see scopes
+	JKT     string    `json:"j,omitzero"` // the key of the client, if it has proved one
+	Count   int       `json:"n"`          // of refresh tokens so far; only the last one is valid
+	Renewed time.Time `json:"r,omitzero"` // when it was issued
 }
 
 // A code is what is stored of an authorization code.
@@ -129,14 +94,9 @@ type codeText struct {
 }
 
 // finish stores the grant and sends the browser to the client with a code.
-func (s *Server) finish(w http.ResponseWriter, r *http.Request, l *login, who *identity) {
+func (s *Server) finish(w http.ResponseWriter, r *http.Request, l *login, who *account) {
 	ctx := r.Context()
-	g := &grant{Client: l.Client, Subject: who.Subject, Claims: who.Claims, Upstream: who.Upstream}
-	for _, scope := range l.Scopes {
-		if !who.Limited || contains(who.Scopes, scope) {
-			g.Scopes = append(g.Scopes, scope)
-		}
-	}
+	g := &grant{account: *who, Client: l.Client, Granted: l.Scopes}
 	id := newID()
 	text, err := s.sealed(kindCode, &codeText{id, newID()})
 	if err == nil {
@@ -146,13 +106,13 @@ func (s *Server) finish(w http.ResponseWriter, r *http.Request, l *login, who *i
 		err = s.put(ctx, kindCode, text, &code{l.Client, l.Redirect, l.Challenge, l.JKT}, codeAge)
 	}
 	if err == nil && l.Asked {
-		err = s.remember(ctx, who.Subject, l)
+		err = s.remember(ctx, who.User.Subject, l)
 	}
 	if err != nil {
 		s.failurePage(w, r, err)
 		return
 	}
-	if user, err := s.sealed(kindUser, who.Subject); err == nil {
+	if user, err := s.sealed(kindUser, who.User.Subject); err == nil {
 		s.setCookie(w, cookieUser, user, consentAge)
 	}
 	s.redirect(w, l, url.Values{"code": {text}})

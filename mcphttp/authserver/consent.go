@@ -82,7 +82,7 @@ func (s *Server) consent(w http.ResponseWriter, r *http.Request) {
 		s.toProvider(w, r, l)
 		return
 	}
-	var who identity
+	var who account
 	if err := s.take(r.Context(), kindPending, l.Pending, &who); err != nil {
 		s.failurePage(w, r, err)
 		return

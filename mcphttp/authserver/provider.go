@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"net/http"
 	"net/url"
@@ -29,6 +30,7 @@ const (
 	providerTime  = 10 * time.Second
 	maxProvider   = 1 << 20  // bytes of a response of the provider
 	maxUpstream   = 64 << 10 // bytes of a provider's tokens
+	maxTold       = 32 << 10 // bytes of a provider's claims
 	maxExtraBytes = 4 << 10  // bytes of the claims that Identify adds
 )
 
@@ -51,6 +53,9 @@ func newProvider(p *Provider, callback string) (*provider, error) {
 	c := &provider{Provider: *p, callback: callback, discovery: async.Flight[struct{}, *endpoints]{Detached: true}}
 	if c.ClientID == "" || c.Issuer == "" && (c.AuthURL == "" || c.TokenURL == "" || c.UserInfoURL == "") {
 		return nil, errors.New("authserver: Options.Provider needs a ClientID, and an Issuer or AuthURL, TokenURL and UserInfoURL")
+	}
+	if c.Issuer != "" && c.SubjectClaim != "" {
+		return nil, errors.New("authserver: Options.Provider: a SubjectClaim is for providers without an Issuer")
 	}
 	for _, text := range []string{c.Issuer, c.AuthURL, c.TokenURL, c.UserInfoURL} {
 		if text != "" && !isEndpoint(text) {
@@ -126,12 +131,18 @@ func (p *provider) getJSON(ctx context.Context, from, token string, doc any) err
 	defer res.Body.Close()
 	body, err := io.ReadAll(http.MaxBytesReader(nil, res.Body, maxProvider))
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", errNoAnswer, err)
 	}
-	if res.StatusCode != http.StatusOK {
-		return fmt.Errorf("authserver: %q answered with status %d", from, res.StatusCode)
+	switch {
+	case res.StatusCode == http.StatusUnauthorized:
+		return errors.New("authserver: the provider does not accept its token any more")
+	case res.StatusCode != http.StatusOK:
+		return fmt.Errorf("%w: %q answered with status %d", errNoAnswer, from, res.StatusCode)
 	}
-	return json.Unmarshal(body, doc)
+	if err := json.Unmarshal(body, doc); err != nil {
+		return fmt.Errorf("%w: %q answered with other JSON than expected", errNoAnswer, from)
+	}
+	return nil
 }
 
 // toProvider stores a login and sends the browser to the provider. The state is its key.
@@ -182,41 +193,77 @@ func newUpstream(t *oauth2.Token) (upstream, error) {
 	return upstream{t.AccessToken, t.TokenType, t.RefreshToken, t.Expiry}, nil
 }
 
-// exchange redeems the provider's code, and returns its token and the claims of its user.
-func (p *provider) exchange(ctx context.Context, code string, l *login) (upstream, map[string]any, error) {
+// exchange redeems the provider's code for the account of its user, whom nobody has identified
+// yet.
+func (p *provider) exchange(ctx context.Context, code string, l *login) (*account, error) {
 	e, err := p.discover(ctx)
 	if err != nil {
-		return upstream{}, nil, err
+		return nil, err
 	}
 	t, err := e.config.Exchange(context.WithValue(ctx, oauth2.HTTPClient, p.Client), code, oauth2.VerifierOption(l.Verifier))
 	if err != nil {
-		return upstream{}, nil, withoutBody(err)
+		return nil, withoutBody(err)
 	}
-	up, err := newUpstream(t)
-	if err != nil {
-		return upstream{}, nil, err
+	a := &account{}
+	if a.Upstream, err = newUpstream(t); err != nil {
+		return nil, err
 	}
-	if e.ids == nil {
-		claims, err := p.userInfo(ctx, t)
-		return up, claims, err
+	if e.ids != nil {
+		if a.Told, err = p.idClaims(ctx, e, t); err != nil {
+			return nil, err
+		}
+		if nonce, _ := a.Told["nonce"].(string); !sameText(nonce, l.Nonce) {
+			return nil, errors.New("authserver: the provider's ID token is not of this login")
+		}
 	}
-	raw, _ := t.Extra("id_token").(string)
-	id, err := e.ids.VerifyToken(ctx, raw)
-	if err != nil {
-		return upstream{}, nil, fmt.Errorf("authserver: the provider's ID token: %w", err)
-	}
-	nonce, _ := id.Claims["nonce"].(string)
-	party, ok := id.Claims["azp"].(string)
-	if !sameText(nonce, l.Nonce) || ok && party != p.ClientID {
-		return upstream{}, nil, errors.New("authserver: the provider's ID token is not of this login")
-	}
-	return up, id.Claims, nil
+	return a, p.refreshInfo(ctx, a)
 }
 
-// userInfo returns the claims of a user at a provider without ID tokens.
-func (p *provider) userInfo(ctx context.Context, t *oauth2.Token) (map[string]any, error) {
+// idClaims returns the claims of the ID token that came with a token: nil for a provider
+// without ID tokens, and if none came.
+func (p *provider) idClaims(ctx context.Context, e *endpoints, t *oauth2.Token) (map[string]any, error) {
+	raw, _ := t.Extra("id_token").(string)
+	if e.ids == nil || raw == "" {
+		return nil, nil //nolint:nilnil // documented
+	}
+	id, err := e.ids.VerifyToken(ctx, raw)
+	if err != nil {
+		return nil, fmt.Errorf("authserver: the provider's ID token: %w", err)
+	}
+	if party, ok := id.Claims["azp"].(string); ok && party != p.ClientID {
+		return nil, errors.New("authserver: the provider's ID token is for another client")
+	}
+	return id.Claims, nil
+}
+
+// errNoAnswer means that the provider does not say who a user is. It may later.
+var errNoAnswer = errors.New("authserver: the provider does not say who the user is")
+
+// refreshInfo adds the user info to the claims of an account, at providers that have it.
+func (p *provider) refreshInfo(ctx context.Context, a *account) error {
+	if p.UserInfoURL == "" || a.Told != nil && !a.Upstream.token().Valid() {
+		return nil
+	}
+	info, err := p.userInfo(ctx, a.Upstream.Access)
+	if err != nil {
+		return err
+	}
+	if a.Told != nil && info["sub"] != a.Told["sub"] {
+		return errors.New("authserver: the provider's user info is of another user")
+	}
+	told := maps.Clone(a.Told)
+	if told == nil {
+		told = map[string]any{}
+	}
+	maps.Copy(told, info)
+	a.Told = told
+	return nil
+}
+
+// userInfo returns the user info, with the member sub.
+func (p *provider) userInfo(ctx context.Context, token string) (map[string]any, error) {
 	var claims map[string]any
-	if err := p.getJSON(ctx, p.UserInfoURL, t.AccessToken, &claims); err != nil {
+	if err := p.getJSON(ctx, p.UserInfoURL, token, &claims); err != nil {
 		return nil, err
 	}
 	switch subject := claims[cmp.Or(p.SubjectClaim, "sub")].(type) {
@@ -224,11 +271,11 @@ func (p *provider) userInfo(ctx context.Context, t *oauth2.Token) (map[string]an
 		claims["sub"] = subject
 	case float64:
 		if subject != math.Trunc(subject) || math.Abs(subject) >= 1<<53 {
-			return nil, errors.New("authserver: the provider's user has an ID that is no integer")
+			return nil, fmt.Errorf("%w: the user has an ID that is no integer", errNoAnswer)
 		}
 		claims["sub"] = strconv.FormatInt(int64(subject), 10)
 	default:
-		return nil, errors.New("authserver: the provider's user has no ID")
+		return nil, fmt.Errorf("%w: the user has no ID", errNoAnswer)
 	}
 	return claims, nil
 }

@@ -27,9 +27,11 @@ type Provider struct {
 	AuthParams map[string]string
 
 	// AuthURL, TokenURL and UserInfoURL are the endpoints of a provider without an Issuer.
+	// With an Issuer, they replace those that were discovered; UserInfoURL is used only if it
+	// is set, for providers whose ID tokens contain little more than the subject.
 	AuthURL, TokenURL, UserInfoURL string
-	// SubjectClaim is the member of the user info that identifies a user permanently. Empty
-	// means "sub".
+	// SubjectClaim is the member of the user info that identifies a user permanently, at a
+	// provider without an Issuer. Empty means "sub".
 	SubjectClaim string
 
 	// Client sends requests to the provider. Nil means a client with a timeout of 10
@@ -87,8 +89,8 @@ func Keycloak(base, realm, clientID, clientSecret string) *Provider {
 
 // GitHub returns the provider of GitHub accounts, for an OAuth app or a GitHub app. GitHub
 // has no ID tokens: the claims are those of the user's public profile. Anyone has an
-// account: use Options.Identify to decide who may log in. To look up organizations, add the
-// scope "read:org".
+// account: use Options.Identify to decide who may log in. To look up organizations there, with
+// [TokenFromContext], add the scope "read:org".
 func GitHub(clientID, clientSecret string) *Provider {
 	return &Provider{ //nolint:gosec // no credentials are in it
 		ClientID: clientID, ClientSecret: clientSecret, SubjectClaim: "id",

@@ -31,12 +31,19 @@ type Options struct {
 	Provider *Provider
 	// Scopes are the scopes that clients can get. Others are ignored. Nil means none.
 	Scopes []string
-	// Identify returns the user for the claims of the provider: those of the ID token, or of
-	// the user info if there is no ID token. It decides who may log in, for example by
-	// domain or organization: if it returns an error, the login is denied. The principal
-	// must have a Subject. If its Scopes are not nil, the user gets no others. Its Claims
-	// become claims of the access token, at most 4 KiB of JSON. Nil means that every user of
-	// the provider may log in, and that the provider's subject is the Subject.
+	// Identify returns the user for the claims of the provider: those of the ID token, of
+	// the user info, or of both. It decides who may log in, for example by domain or
+	// organization; an e-mail address counts only if email_verified is true. If it returns an
+	// error, the login is denied. The principal must have a Subject. If its Scopes are not
+	// nil, the user gets no others. Its Claims become claims of the access token, at most 4 KiB
+	// of JSON. [TokenFromContext] returns the provider's token. Nil means that every user of the
+	// provider may log in, and that the provider's subject is the Subject.
+	//
+	// Identify is asked again each time a client refreshes its tokens, about every five
+	// minutes: with the claims that came with the provider's last token, and the user info as
+	// it is now. So a user who has left loses access then, or gets fewer scopes. An error, or
+	// another Subject, ends the grant; an error that wraps a [net.Error] only fails this
+	// refresh, and the client can repeat it.
 	Identify func(ctx context.Context, claims map[string]any) (*mcp.Principal, error)
 
 	// Values keeps logins and grants. All replicas must share it. Nil means the memory of

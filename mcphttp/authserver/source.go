@@ -52,26 +52,6 @@ type source struct {
 // Token implements [oauth2.TokenSource].
 func (t *source) Token() (*oauth2.Token, error) { return t.s.providerToken(t.ctx, t.grant) }
 
-// checkProvider returns an error if the provider has withdrawn a grant. The provider is asked
-// only if its token has expired and can be refreshed.
-func (s *Server) checkProvider(ctx context.Context, id string) error {
-	var g grant
-	if err := s.get(ctx, kindGrant, id, &g); gone(err) {
-		return errGrant
-	} else if err != nil {
-		return err
-	}
-	if isFresh(&g.Upstream) || g.Upstream.Refresh == "" {
-		return nil
-	}
-	if _, err := s.providerToken(ctx, id); errors.Is(err, ErrWithdrawn) {
-		return errGrant
-	} else if err != nil {
-		return err
-	}
-	return nil
-}
-
 func isFresh(u *upstream) bool { return u.Expiry.IsZero() || time.Until(u.Expiry) > ahead }
 
 // providerToken returns the provider's token of a grant. If it has expired, the replica that
@@ -127,10 +107,7 @@ func (s *Server) refreshUpstream(ctx context.Context, id string) (*oauth2.Token,
 	old := &oauth2.Token{RefreshToken: g.Upstream.Refresh}
 	t, err := e.config.TokenSource(context.WithValue(ctx, oauth2.HTTPClient, s.provider.Client), old).Token()
 	if refusal, ok := errors.AsType[*oauth2.RetrieveError](err); ok && refusal.ErrorCode == "invalid_grant" {
-		if err := s.end(ctx, id); !errors.Is(err, errGrant) {
-			return nil, err
-		}
-		return nil, fmt.Errorf("%w: the provider no longer refreshes its token", ErrWithdrawn)
+		return nil, s.withdraw(ctx, id, "the provider no longer refreshes its token")
 	}
 	if err != nil {
 		return nil, withoutBody(err)
@@ -139,12 +116,30 @@ func (s *Server) refreshUpstream(ctx context.Context, id string) (*oauth2.Token,
 	if err != nil {
 		return nil, err
 	}
+	told, err := s.provider.idClaims(ctx, e, t)
+	if err != nil { // the claims of the login are kept
+		s.opts.Logger.WarnContext(ctx, "authserver: the ID token of a refresh is not used", "error", oneLine(err))
+	}
+	if told != nil && told["sub"] != g.Told["sub"] {
+		return nil, s.withdraw(ctx, id, "the provider's token is of another user")
+	}
 	err = update(ctx, s, kindGrant, id, grantAge, func(v *grant) error {
 		v.Upstream = up
+		if told != nil {
+			v.Told = told
+		}
 		return nil
 	})
 	if gone(err) {
 		return nil, ErrWithdrawn
 	}
 	return t, err
+}
+
+// withdraw ends a grant, and returns the error for it.
+func (s *Server) withdraw(ctx context.Context, id, reason string) error {
+	if err := s.end(ctx, id); !errors.Is(err, errGrant) {
+		return err
+	}
+	return fmt.Errorf("%w: %s", ErrWithdrawn, reason)
 }

@@ -101,7 +101,7 @@ func (s *Server) redeem(ctx context.Context, form url.Values, client, jkt string
 	if err != nil {
 		return nil, err
 	}
-	return s.issue(text.Grant, &g, g.Scopes)
+	return s.issue(text.Grant, &g, g.scopes())
 }
 
 // isVerifier reports whether a code verifier is the one of a challenge (RFC 7636, section 4.6).
@@ -121,41 +121,61 @@ func (s *Server) end(ctx context.Context, id string) error {
 
 var errReplay = errors.New("authserver: a refresh token was used twice")
 
-// refresh exchanges a refresh token for the next one. One that was exchanged before was
-// stolen, by the one who sent it first or by the one who sends it now: the grant ends.
+// retryTime is how long a refresh token still works after it was exchanged.
+const retryTime = 30 * time.Second
+
+// check reports whether a refresh token may be exchanged now. One that was exchanged before was
+// stolen, by the one who sent it first or by the one who sends it now, and the grant ends.
+//
+// The last one is excepted for a moment, because honest clients send it twice: when the answer
+// is lost, and when several calls or processes that share a token notice together that it has
+// expired. All of them get the one successor. So a thief who comes in that moment gains one
+// refresh: as soon as either of the two uses the successor later than the other, the grant
+// ends. Clients that want more prove a key (DPoP).
+func (g *grant) check(count int, client, jkt string) error {
+	switch {
+	case g.Client != client || g.JKT != jkt:
+		return errGrant
+	case g.Count == count, g.Count == count+1 && time.Since(g.Renewed) < retryTime:
+		return nil
+	}
+	return errReplay
+}
+
+// refresh exchanges a refresh token for the next one.
 func (s *Server) refresh(ctx context.Context, form url.Values, client, jkt string) (any, error) {
 	var text refreshText
 	if s.open(kindRefresh, form.Get("refresh_token"), &text) != nil {
 		return nil, errGrant
 	}
-	if err := s.checkProvider(ctx, text.Grant); err != nil {
-		return nil, err
-	}
 	var g grant
 	var scopes []string
-	err := update(ctx, s, kindGrant, text.Grant, grantAge, func(v *grant) error {
-		g = *v
-		switch {
-		case v.Client != client || v.JKT != jkt:
-			return errGrant
-		case v.Count != text.Count:
-			return errReplay
-		}
-		if scopes = strings.Fields(form.Get("scope")); len(scopes) == 0 {
-			scopes = v.Scopes
-		}
-		for _, scope := range scopes {
-			if !contains(v.Scopes, scope) {
-				return refuse("invalid_scope", "the user has not granted this scope")
+	err := s.get(ctx, kindGrant, text.Grant, &g)
+	if err == nil {
+		err = g.check(text.Count, client, jkt)
+	}
+	if err == nil {
+		err = s.identifyAgain(ctx, text.Grant, &g)
+	}
+	if err == nil {
+		scopes, err = g.fewer(strings.Fields(form.Get("scope")))
+	}
+	if err == nil {
+		err = update(ctx, s, kindGrant, text.Grant, grantAge, func(v *grant) error {
+			if err := v.check(text.Count, client, jkt); err != nil {
+				return err
 			}
-		}
-		v.Count++
-		g = *v
-		return nil
-	})
+			v.User, v.Told = g.User, g.Told
+			if v.Count == text.Count {
+				v.Count, v.Renewed = v.Count+1, time.Now()
+			}
+			g.Count = v.Count
+			return nil
+		})
+	}
 	switch {
 	case errors.Is(err, errReplay):
-		s.opts.Logger.WarnContext(ctx, "authserver: a refresh token was used twice; the grant ends", "subject", printable.Line(g.Subject))
+		s.opts.Logger.WarnContext(ctx, "authserver: a refresh token was used twice; the grant ends", "subject", printable.Line(g.User.Subject))
 		return nil, s.end(ctx, text.Grant)
 	case gone(err):
 		return nil, errGrant
@@ -163,6 +183,20 @@ func (s *Server) refresh(ctx context.Context, form url.Values, client, jkt strin
 		return nil, err
 	}
 	return s.issue(text.Grant, &g, scopes)
+}
+
+// fewer returns the scopes that a refresh asks for.
+func (g *grant) fewer(asked []string) ([]string, error) {
+	all := g.scopes()
+	if len(asked) == 0 {
+		return all, nil
+	}
+	for _, scope := range asked {
+		if !slices.Contains(all, scope) {
+			return nil, refuse("invalid_scope", "the user has not granted this scope")
+		}
+	}
+	return asked, nil
 }
 
 // reserved are the claims that only this server sets.
@@ -173,7 +207,7 @@ const claimGrant = "psi_grant"
 // issue returns the tokens of a grant.
 func (s *Server) issue(id string, g *grant, scopes []string) (any, error) {
 	now := time.Now()
-	claims := maps.Clone(g.Claims)
+	claims := maps.Clone(g.User.Claims)
 	if claims == nil {
 		claims = map[string]any{}
 	}
@@ -181,7 +215,7 @@ func (s *Server) issue(id string, g *grant, scopes []string) (any, error) {
 		delete(claims, name)
 	}
 	maps.Copy(claims, map[string]any{
-		"iss": s.issuer, "aud": s.resource, "sub": g.Subject, "client_id": g.Client, "scope": strings.Join(scopes, " "),
+		"iss": s.issuer, "aud": s.resource, "sub": g.User.Subject, "client_id": g.Client, "scope": strings.Join(scopes, " "),
 		"iat": now.Unix(), "exp": now.Add(accessAge).Unix(), "jti": newID(), claimGrant: id,
 	})
 	answer := &tokens{Type: "Bearer", Expires: int(accessAge.Seconds()), Scope: strings.Join(scopes, " ")}
@@ -195,5 +229,3 @@ func (s *Server) issue(id string, g *grant, scopes []string) (any, error) {
 	answer.Refresh, err = s.sealed(kindRefresh, &refreshText{id, g.Count})
 	return answer, err
 }
-
-func contains(list []string, s string) bool { return slices.Contains(list, s) }

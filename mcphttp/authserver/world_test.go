@@ -169,7 +169,8 @@ type idp struct {
 	withdrawn bool
 	lifetime  int // of access tokens, in seconds
 	change    func(authtest.Claims)
-	info      map[string]any // of the user
+	info      map[string]any  // of the user
+	fresh     authtest.Claims // of the ID token that comes with a refresh, if not nil
 }
 
 func (p *idp) serve(base string) http.Handler {
@@ -227,6 +228,9 @@ func (p *idp) token(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		answer["expires_in"] = 3600
+		if p.fresh != nil {
+			answer["id_token"] = p.issuer.Token(p.fresh)
+		}
 		writeJSON(w, answer)
 		return
 	}
@@ -460,4 +464,15 @@ func reservedClaims(_ context.Context, claims map[string]any) (*mcp.Principal, e
 		p.Claims[name] = "x"
 	}
 	return p, nil
+}
+
+// claimsOf returns the claims of an access token.
+func claimsOf(tokens map[string]any) map[string]any {
+	text, _ := tokens["access_token"].(string)
+	parts := strings.Split(text, ".")
+	if len(parts) != 3 {
+		return nil
+	}
+	body, _ := base64.RawURLEncoding.DecodeString(parts[1])
+	return decode(body)
 }

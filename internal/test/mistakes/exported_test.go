@@ -127,7 +127,7 @@ var exportedFuncs = []any{
 	middleware.NewCache, middleware.NewTokenBucket, middleware.RateLimit, middleware.Recover, middleware.Rename,
 	middleware.RenameFunc, middleware.RequestID, middleware.RequestIDFrom, middleware.RequireScopes,
 	middleware.RequireScopesFunc, middleware.Retry, middleware.Singleflight, middleware.Timeout, middleware.Visible,
-	authserver.Auth0, authserver.Cognito, authserver.Entra, authserver.GitHub, authserver.Google, authserver.Keycloak, authserver.New, authserver.OIDC, authserver.Okta,
+	authserver.Auth0, authserver.Cognito, authserver.Entra, authserver.GitHub, authserver.Google, authserver.Keycloak, authserver.New, authserver.OIDC, authserver.Okta, authserver.TokenFromContext,
 	openapi.New, openapi.Route[none, none],
 	oauth.NewFileStore, oauth.NewMemoryStore, oauth.NewRedirector, oauth.NewTransport, oauth.OpenBrowser,
 	storetest.Tests,

@@ -1,0 +1,122 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package authserver
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"golang.org/x/oauth2"
+
+	"github.com/go-psi/psi/mcp"
+)
+
+// An account is a user who has logged in at the provider.
+type account struct {
+	User     user           `json:"w"`
+	Told     map[string]any `json:"t"` // the provider's claims
+	Upstream upstream       `json:"u"`
+}
+
+// A user is a principal that Options.Identify has returned.
+type user struct {
+	Subject string         `json:"s"`
+	Limited bool           `json:"l,omitzero"` // only Scopes
+	Scopes  []string       `json:"o,omitzero"`
+	Claims  map[string]any `json:"c,omitzero"`
+}
+
+type tokenKey struct{}
+
+// TokenFromContext returns the provider's token of the user about whom Options.Identify is
+// asked, for example to look up the user's organizations. It returns nil if the token has
+// expired, and for any other context: handlers use [Server.TokenSource].
+func TokenFromContext(ctx context.Context) *oauth2.Token {
+	t, _ := ctx.Value(tokenKey{}).(*oauth2.Token)
+	if !t.Valid() {
+		return nil
+	}
+	return t
+}
+
+// identify sets the user of an account from the provider's claims. Its error denies the user.
+func (s *Server) identify(ctx context.Context, a *account) error {
+	if size, err := json.Marshal(a.Told); err != nil || len(size) > maxTold {
+		return errors.New("authserver: the provider's claims are too long")
+	}
+	subject, _ := a.Told["sub"].(string)
+	p := &mcp.Principal{Subject: subject}
+	if s.opts.Identify != nil {
+		var err error
+		if p, err = s.opts.Identify(context.WithValue(ctx, tokenKey{}, a.Upstream.token()), cloneClaims(a.Told)); err != nil {
+			return err
+		}
+	}
+	if p == nil || p.Subject == "" {
+		return errors.New("authserver: the user has no Subject")
+	}
+	extra, err := json.Marshal(p.Claims)
+	if err != nil || len(extra) > maxExtraBytes {
+		return errors.New("authserver: the principal's Claims are no JSON, or too long")
+	}
+	a.User = user{p.Subject, p.Scopes != nil, p.Scopes, p.Claims}
+	return nil
+}
+
+// identifyAgain asks about the user of a grant, before the client gets new tokens: the
+// provider if it can be asked, and then Options.Identify. A user who may not come in any more
+// loses the grant. What is in g changes accordingly.
+func (s *Server) identifyAgain(ctx context.Context, id string, g *grant) error {
+	if !isFresh(&g.Upstream) && g.Upstream.Refresh != "" {
+		if _, err := s.providerToken(ctx, id); errors.Is(err, ErrWithdrawn) {
+			return errGrant
+		} else if err != nil {
+			return err
+		}
+		var fresh grant
+		if err := s.get(ctx, kindGrant, id, &fresh); err != nil {
+			return err
+		}
+		*g = fresh
+	}
+	before := g.account
+	err := s.provider.refreshInfo(ctx, &g.account)
+	if err == nil {
+		err = s.identify(ctx, &g.account)
+	}
+	if err == nil && g.User.Subject != before.User.Subject {
+		err = errors.New("authserver: the user has another Subject than before")
+	}
+	if err == nil {
+		return nil
+	}
+	if _, ok := errors.AsType[net.Error](err); ok || ctx.Err() != nil || errors.Is(err, errNoAnswer) {
+		return err // it can be tried again
+	}
+	s.opts.Logger.WarnContext(ctx, "authserver: a grant ends: the user may not log in any more", slog.String("error", oneLine(err)))
+	return s.end(ctx, id)
+}
+
+// scopes returns what the client gets: what the user has granted to it, and has.
+func (g *grant) scopes() []string {
+	return slices.DeleteFunc(slices.Clone(g.Granted), func(scope string) bool {
+		return g.User.Limited && !slices.Contains(g.User.Scopes, scope)
+	})
+}
+
+// cloneClaims returns a copy that Identify may change and keep.
+func cloneClaims(claims map[string]any) (c map[string]any) {
+	data, err := json.Marshal(claims)
+	if err == nil {
+		err = json.Unmarshal(data, &c)
+	}
+	if err != nil { // cannot happen: they were JSON
+		panic(err)
+	}
+	return c
+}

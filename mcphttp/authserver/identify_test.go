@@ -1,0 +1,289 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package authserver_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/oauth2"
+
+	"github.com/go-psi/psi/mcp"
+	"github.com/go-psi/psi/mcp/mcptest"
+	"github.com/go-psi/psi/mcphttp/auth/authtest"
+	"github.com/go-psi/psi/mcphttp/authserver"
+)
+
+// byTeam admits the members of a team, by the claim teams, with the scopes that it has.
+func byTeam(_ context.Context, claims map[string]any) (*mcp.Principal, error) {
+	team, _ := claims["team"].(string)
+	p := &mcp.Principal{Subject: claims["sub"].(string), Claims: map[string]any{"team": team}}
+	switch team {
+	case "writers":
+	case "readers":
+		p.Scopes = []string{"read"}
+	case "renamed":
+		p.Subject = "somebody else"
+	case "unreachable":
+		return nil, fmt.Errorf("the directory: %w", &net.DNSError{Err: "no such host"})
+	default:
+		return nil, errors.New("not in a team")
+	}
+	claims["team"] = "changed by Identify" // which must change nothing
+	return p, nil
+}
+
+// gitHubLike makes a provider without ID tokens of the OIDC one.
+func gitHubLike(o *authserver.Options) {
+	base, client := o.Provider.Issuer, o.Provider.Client
+	o.Provider = authserver.GitHub("psi", "secret")
+	o.Provider.AuthURL, o.Provider.TokenURL, o.Provider.UserInfoURL, o.Provider.Client = base+"/auth", base+"/token", base+"/user", client
+}
+
+// With each refresh, Identify is asked about the user as the provider describes it now: by
+// the ID token that comes with the provider's own refresh, or by the user info.
+func TestIdentifyAgain(t *testing.T) {
+	for name, provider := range map[string]func(*authserver.Options){
+		"ID tokens": func(*authserver.Options) {},
+		"user info": gitHubLike,
+		"both":      func(o *authserver.Options) { o.Provider.UserInfoURL = o.Provider.Issuer + "/user" },
+	} {
+		for _, step := range []struct {
+			team, scope string // "" means that the grant ends
+			status      int
+		}{
+			{"writers", "read write", http.StatusOK}, {"readers", "read", http.StatusOK}, {"none", "", http.StatusBadRequest}, {"renamed", "", http.StatusBadRequest}, {"unreachable", "", http.StatusServiceUnavailable},
+		} {
+			t.Run(name+"/"+step.team, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					w := newQuietWorld(t, provider, func(o *authserver.Options) { o.Identify = byTeam })
+					tell := func(team string) {
+						w.idp.mu.Lock()
+						defer w.idp.mu.Unlock()
+						w.idp.info = map[string]any{"sub": "ada", "id": 7, "team": team}
+						w.idp.fresh = authtest.Claims{"sub": "ada", "team": team}
+						w.idp.change = func(c authtest.Claims) { c["team"] = team }
+					}
+					tell("writers")
+					id := w.register("app", appURI)
+					status, tokens := w.redeem(id, w.browser().visit(w.link(id, "scope", "read write")).Get("code"))
+					if status != http.StatusOK || tokens["scope"] != "read write" {
+						t.Fatalf("%d %v", status, tokens)
+					}
+					<-time.After(time.Hour) // the provider's token has expired
+					tell(step.team)
+					status, answer := w.refresh(id, tokens)
+					if scope, _ := answer["scope"].(string); status != step.status || scope != step.scope {
+						t.Errorf("%d %v", status, answer)
+					}
+					tell("writers")
+					switch step.status {
+					case http.StatusOK: // scopes that the user has again come back
+						<-time.After(time.Hour)
+						if status, answer := w.refresh(id, answer); status != http.StatusOK || answer["scope"] != "read write" {
+							t.Errorf("later: %d %v", status, answer)
+						}
+					case http.StatusServiceUnavailable:
+						<-time.After(time.Hour)
+						if status, answer := w.refresh(id, tokens); status != http.StatusOK {
+							t.Errorf("the same token later: %d %v", status, answer)
+						}
+					default:
+						if status, answer := w.refresh(id, tokens); status != http.StatusBadRequest || answer["error"] != "invalid_grant" {
+							t.Errorf("after the end: %d %v", status, answer)
+						}
+					}
+				})
+			})
+		}
+	}
+}
+
+// Between the provider's refreshes, Identify is asked with the claims that were kept: what it
+// decides may change, too.
+func TestIdentifyChangesItsMind(t *testing.T) {
+	asked, allowed := 0, true
+	w := newWorld(t, func(o *authserver.Options) {
+		o.Identify = func(_ context.Context, claims map[string]any) (*mcp.Principal, error) {
+			if asked++; !allowed {
+				return nil, errors.New("closed")
+			}
+			if claims["sub"] != "ada" || claims["email"] != "ada@example.com" {
+				t.Errorf("%v", claims)
+			}
+			return &mcp.Principal{Subject: "ada", Claims: map[string]any{"round": asked}}, nil
+		}
+	})
+	w.idp.change = func(c authtest.Claims) { c["email"] = "ada@example.com" }
+	id := w.register("app", appURI)
+	_, tokens := w.redeem(id, w.code(id))
+	_, tokens = w.refresh(id, tokens)
+	if round := claimsOf(tokens)["round"]; asked != 2 || round != 2.0 || w.idp.refreshes != 0 {
+		t.Errorf("asked %d times, the claims are of round %v, the provider was asked %d times", asked, round, w.idp.refreshes)
+	}
+	allowed = false
+	if status, answer := w.refresh(id, tokens); status != http.StatusBadRequest || answer["error"] != "invalid_grant" {
+		t.Errorf("%d %v", status, answer)
+	}
+	if !strings.Contains(w.logs.String(), "closed") {
+		t.Errorf("log %s", w.logs)
+	}
+}
+
+// A provider that suddenly speaks of another user, or does not accept its token any more,
+// ends the grant; one that does not answer does not.
+func TestChangedProvider(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*idp)
+		status int
+	}{
+		"another user": {func(p *idp) { p.info = map[string]any{"id": 4712} }, http.StatusBadRequest}, "no user": {func(p *idp) { p.info = map[string]any{} }, http.StatusServiceUnavailable},
+		"withdrawn": {func(p *idp) { p.withdrawn = true }, http.StatusBadRequest}, "broken": {func(p *idp) { p.info = nil }, http.StatusServiceUnavailable},
+	} {
+		w := newWorld(t, gitHubLike)
+		id := w.register("app", appURI)
+		_, tokens := w.redeem(id, w.code(id))
+		w.idp.mu.Lock()
+		c.change(w.idp)
+		w.idp.mu.Unlock()
+		if status, answer := w.refresh(id, tokens); status != c.status {
+			t.Errorf("%s: %d %v", name, status, answer)
+		}
+	}
+	for name, c := range map[string]struct {
+		fresh  authtest.Claims
+		status int
+	}{
+		"another user's ID token": {authtest.Claims{"sub": "eve"}, http.StatusBadRequest},
+		"a wrong ID token":        {authtest.Claims{"sub": "ada", "aud": "other"}, http.StatusOK}, // is not used
+		"another party's":         {authtest.Claims{"sub": "ada", "azp": "other"}, http.StatusOK},
+		"no ID token":             {nil, http.StatusOK},
+	} {
+		w := newWorld(t)
+		w.idp.lifetime, w.idp.fresh = 1, c.fresh
+		id := w.register("app", appURI)
+		_, tokens := w.redeem(id, w.code(id))
+		if status, answer := w.refresh(id, tokens); status != c.status {
+			t.Errorf("%s: %d %v", name, status, answer)
+		}
+	}
+}
+
+// The user info is of the user of the ID token, or the login is denied.
+func TestUserInfoOfAnother(t *testing.T) {
+	for subject, ok := range map[string]bool{"ada": true, "eve": false, "": false} {
+		w := newWorld(t, func(o *authserver.Options) { o.Provider.UserInfoURL = o.Provider.Issuer + "/user" })
+		w.idp.info = map[string]any{"sub": subject}
+		if back := newBrowser(t).visit(w.link(w.register("app", appURI))); back.Has("code") != ok {
+			t.Errorf("%q: %v", subject, back)
+		}
+	}
+}
+
+// Identify can use the provider's API while it decides, and nobody else can that way.
+func TestTokenFromContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var seen []string
+		w := newQuietWorld(t, func(o *authserver.Options) {
+			o.Identify = func(ctx context.Context, claims map[string]any) (*mcp.Principal, error) {
+				token := authserver.TokenFromContext(ctx)
+				if token == nil {
+					seen = append(seen, "")
+				} else {
+					seen = append(seen, token.AccessToken)
+				}
+				return &mcp.Principal{Subject: "ada"}, nil
+			}
+		})
+		id := w.register("app", appURI)
+		_, tokens := w.redeem(id, w.code(id))
+		<-time.After(time.Minute)
+		_, tokens = w.refresh(id, tokens)
+		<-time.After(time.Hour)
+		_, _ = w.refresh(id, tokens)
+		if len(seen) != 3 || !strings.HasPrefix(seen[0], "upstream-") || seen[1] != seen[0] || seen[2] == seen[0] || seen[2] == "" {
+			t.Errorf("%q", seen)
+		}
+		if token := authserver.TokenFromContext(t.Context()); token != nil {
+			t.Errorf("%v", token)
+		}
+	})
+}
+
+// A provider's claims are bounded.
+func TestLongClaims(t *testing.T) {
+	for size, ok := range map[int]bool{31 << 10: true, 33 << 10: false} {
+		w := newWorld(t, gitHubLike)
+		w.idp.info["groups"] = strings.Repeat("x", size)
+		if back := newBrowser(t).visit(w.link(w.register("app", appURI))); back.Has("code") != ok {
+			t.Errorf("%d bytes: %v", size, back)
+		}
+	}
+}
+
+// A handler that wants the provider's token learns when there will be none any more.
+func TestTokenSourceEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &failing{}
+		f.fails.Store("")
+		w := newQuietWorld(t, func(o *authserver.Options) { f.Values = o.Values; o.Values = f })
+		token := func(tokens map[string]any) error {
+			source := w.sourceFor(&mcp.Principal{Subject: "ada", Issuer: w.url, Claims: claimsOf(tokens)})
+			if source == nil {
+				t.Fatal("no source")
+			}
+			_, err := source.Token()
+			return err
+		}
+		id := w.register("app", appURI)
+		_, tokens := w.redeem(id, w.code(id))
+		f.fails.Store("Get grant")
+		if err := token(tokens); err == nil || errors.Is(err, authserver.ErrWithdrawn) {
+			t.Errorf("a store that fails: %v", err)
+		}
+		f.fails.Store("")
+		if err := token(tokens); err != nil {
+			t.Error(err)
+		}
+		<-time.After(time.Hour)
+		f.fails.Store("Put lock")
+		if err := token(tokens); err == nil || errors.Is(err, authserver.ErrWithdrawn) {
+			t.Errorf("a lock that fails: %v", err)
+		}
+		f.fails.Store("")
+		w.idp.withdrawn = true
+		for range 2 {
+			if err := token(tokens); !errors.Is(err, authserver.ErrWithdrawn) {
+				t.Errorf("withdrawn: %v", err)
+			}
+		}
+		if status, _ := w.refresh(id, tokens); status != http.StatusBadRequest {
+			t.Errorf("the client goes on: status %d", status)
+		}
+		for name, p := range map[string]*mcp.Principal{"nobody": nil, "another issuer's": {Subject: "ada", Issuer: "https://other.example", Claims: claimsOf(tokens)}, "without a grant": {Subject: "ada", Issuer: w.url}} {
+			if source := w.sourceFor(p); source != nil {
+				t.Errorf("%s: %v", name, source)
+			}
+		}
+	})
+}
+
+// sourceFor returns the source that a handler gets when p calls.
+func (w *world) sourceFor(p *mcp.Principal) (source oauth2.TokenSource) {
+	handler := mcp.HandlerFunc(func(ctx context.Context, _ *mcp.Request) (mcp.Result, error) {
+		source = w.replicas[0].TokenSource(ctx)
+		return &mcp.CallToolResult{}, nil
+	})
+	if _, _, err := mcptest.Do(w.t, mcptest.As(p)(handler), mcptest.NewRequest(mcp.MethodCallTool, &mcp.CallToolParams{Name: "t"})); err != nil {
+		w.t.Error(err)
+	}
+	return source
+}

@@ -1,0 +1,52 @@
+// Copyright 2026 The psi Authors.
+// SPDX-License-Identifier: MIT
+
+package authserver_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/go-psi/psi/mcphttp/authserver"
+)
+
+// Nothing but a valid configuration makes a server.
+func TestNew(t *testing.T) {
+	provider := authserver.GitHub("id", "secret")
+	for name, c := range map[string]struct {
+		resource string
+		opts     *authserver.Options
+	}{
+		"no options": {"https://a.example/mcp", nil}, "no provider": {"https://a.example/mcp", &authserver.Options{}}, "http": {"http://a.example/mcp", &authserver.Options{Provider: provider}},
+		"query": {"https://a.example/mcp?x", &authserver.Options{Provider: provider}}, "short key": {"https://a.example/mcp", &authserver.Options{Provider: provider, Keys: [][]byte{bytes.Repeat([]byte("k"), 31)}}},
+		"scope": {"https://a.example/mcp", &authserver.Options{Provider: provider, Scopes: []string{"a b"}}}, "no client": {"https://a.example/mcp", &authserver.Options{Provider: authserver.GitHub("", "")}},
+		"user": {"https://u@a.example/mcp", &authserver.Options{Provider: provider}}, "fragment": {"https://a.example/mcp#x", &authserver.Options{Provider: provider}}, "no host": {"https:///mcp", &authserver.Options{Provider: provider}},
+		"no URL": {"https://a.example/%zz", &authserver.Options{Provider: provider}}, "another scheme": {"ftp://localhost/mcp", &authserver.Options{Provider: provider}},
+		"endpoint":        {"https://a.example/mcp", &authserver.Options{Provider: &authserver.Provider{ClientID: "id", AuthURL: "https://x.example", TokenURL: "https://x.example", UserInfoURL: "https://u@x.example"}}},
+		"a subject claim": {"https://a.example/mcp", &authserver.Options{Provider: &authserver.Provider{ClientID: "id", Issuer: "https://x.example", SubjectClaim: "id"}}},
+		"no user info":    {"https://a.example/mcp", &authserver.Options{Provider: &authserver.Provider{ClientID: "id", AuthURL: "https://x.example", TokenURL: "https://x.example"}}},
+		"issuer":          {"https://a.example/mcp", &authserver.Options{Provider: authserver.OIDC("http://idp.example", "id", "secret")}},
+	} {
+		if _, err := authserver.New(c.resource, c.opts); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+// A Server that New has not made panics in words.
+func TestZeroServer(t *testing.T) {
+	for name, use := range map[string]func(*authserver.Server){
+		"ServeHTTP": func(s *authserver.Server) { s.ServeHTTP(nil, nil) }, "Verifier": func(s *authserver.Server) { s.Verifier() }, "Metadata": func(s *authserver.Server) { s.Metadata() },
+		"TokenSource": func(s *authserver.Server) { s.TokenSource(t.Context()) },
+	} {
+		func() {
+			defer func() {
+				if text, _ := recover().(string); !strings.Contains(text, "must be made by New") {
+					t.Errorf("%s: %q", name, text)
+				}
+			}()
+			use(new(authserver.Server))
+		}()
+	}
+}
