@@ -5,11 +5,13 @@
 // tests in peers:
 //
 //	node login.mjs login URL ERA             logs in, calls a tool, and once more with another scope
+//	node login.mjs front URL ERA             the same in front of a provider that shows its own pages; and refreshes, and logs out
 //	node login.mjs proof URL ERA TOKEN_URL   proves possession of a key (DPoP), for which there is a token
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { Client, DpopSession, StreamableHTTPClientTransport, UnauthorizedError } from '@modelcontextprotocol/client';
+import { Browser } from './browser.mjs';
 
 const redirectURI = 'http://127.0.0.1/callback';
 
@@ -78,6 +80,51 @@ async function login(url, era) {
 	await client.close();
 }
 
+// A Visitor is a User whose browser goes wherever it is sent, to the provider and back.
+class Visitor extends User {
+	browser = new Browser();
+
+	async redirectToAuthorization(page) {
+		this.asked.push(page.searchParams.get('scope'));
+		this.callback = (await this.browser.visit(page, redirectURI)).searchParams;
+		assert.equal(this.callback.get('error'), null, String(this.callback));
+	}
+
+	invalidateCredentials = () => this.saveTokens(undefined);
+
+	// expire makes the server refuse the access token, as it does when five minutes are over.
+	expire = () => this.saveTokens({ ...this.tokens(), access_token: 'expired' });
+}
+
+async function front(url, era) {
+	const user = new Visitor();
+	const { client } = await withLogin(url, user, () => connect(url, era, user));
+	const call = (name) => client.callTool({ name, arguments: {} }).then((result) => result.content[0].text);
+	assert.equal(await call('whoami'), 'ada@example.com');
+	assert.deepEqual(user.browser.pages, ['Allow access?', 'Sign-in', 'Sign-in']); // the provider asks for consent, too
+	assert.equal(await withLogin(url, user, () => call('write')), 'written');
+	assert.equal(user.asked.length, 2);
+	assert.deepEqual(user.asked[1].split(' ').sort(), ['notes:read', 'notes:write']);
+
+	for (let i = 0; i < 2; i++) {
+		const before = user.tokens().refresh_token;
+		user.expire();
+		assert.equal(await call('write'), 'written');
+		assert.notEqual(user.tokens().refresh_token, before);
+	}
+	user.expire(); // and several calls notice at the same time
+	assert.deepEqual(await Promise.all(['whoami', 'write', 'whoami', 'write'].map(call)), ['ada@example.com', 'written', 'ada@example.com', 'written']);
+	assert.equal(user.asked.length, 2, 'a refresh has asked the user');
+
+	const { token_endpoint } = await (await fetch(new URL('/.well-known/oauth-authorization-server', url))).json();
+	const form = new URLSearchParams({ token: user.tokens().refresh_token, client_id: user.clientInformation().client_id });
+	assert.equal((await fetch(token_endpoint.replace('/token', '/revoke'), { method: 'POST', body: form })).status, 200);
+	user.expire();
+	assert.equal(await withLogin(url, user, () => call('whoami')), 'ada@example.com');
+	assert.equal(user.asked.length, 3, 'the user who has logged out must log in');
+	await client.close();
+}
+
 async function proof(url, era, tokenURL) {
 	const session = await DpopSession.create();
 	const { crv, kty, x, y } = await crypto.subtle.exportKey('jwk', session.keyPair.publicKey);
@@ -94,4 +141,4 @@ async function proof(url, era, tokenURL) {
 }
 
 const [mode, ...args] = process.argv.slice(2);
-await { login, proof }[mode](...args);
+await { login, front, proof }[mode](...args);

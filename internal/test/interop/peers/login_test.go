@@ -15,11 +15,12 @@ import (
 	"github.com/go-psi/psi/mcphttp"
 	"github.com/go-psi/psi/mcphttp/auth"
 	"github.com/go-psi/psi/mcphttp/auth/authtest"
+	front "github.com/go-psi/psi/mcphttp/authserver"
 	"github.com/go-psi/psi/middleware"
 )
 
 // newProtected returns a server that requires tokens of the issuer, verified by v.
-func newProtected(t *testing.T, resource, issuer string, v auth.Verifier) http.Handler {
+func newProtected(t *testing.T, resource, issuer string, v auth.Verifier) *mcphttp.Router {
 	t.Helper()
 	mux := mcp.NewMux("notes", "v1", &mcp.MuxOptions{Logger: logger(t)})
 	mux.Tool("whoami", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
@@ -56,6 +57,41 @@ func TestTypeScriptLogsIn(t *testing.T) {
 		return newProtected(t, url+"/mcp", issuer, must(auth.NewJWT(issuer, url+"/mcp", nil)))
 	}) + "/mcp"
 	runLogin(t, "login", resource)
+}
+
+// The official TypeScript SDK logs in through package authserver, with an OpenID provider behind
+// it that does not know MCP; it refreshes, several calls at a time, and logs out.
+func TestTypeScriptAtTheFrontDoor(t *testing.T) {
+	port := freePort(t)
+	resource := mcptest.ServeFunc(t, func(url string) http.Handler {
+		listening(t, startProvider(t, port, url+"/callback"))
+		return newFront(t, url, "http://127.0.0.1:"+port)
+	}) + "/mcp"
+	runLogin(t, "front", resource)
+}
+
+// startProvider starts npm's oidc-provider, and returns its address.
+func startProvider(t *testing.T, port, redirectURI string) string {
+	t.Helper()
+	start(t, node(t, "oidc.mjs", port, redirectURI))
+	return "127.0.0.1:" + port
+}
+
+// newFront returns a server behind authserver, whose users have an account at the issuer.
+func newFront(t *testing.T, url, issuer string) http.Handler {
+	t.Helper()
+	provider := front.OIDC(issuer, "psi", "a-secret")
+	provider.UserInfoURL = issuer + "/me"
+	door := must(front.New(url+"/mcp", &front.Options{
+		Provider: provider, Scopes: []string{"notes:read", "notes:write"}, Logger: logger(t),
+		Identify: func(_ context.Context, claims map[string]any) (*mcp.Principal, error) {
+			email, _ := claims["email"].(string)
+			return &mcp.Principal{Subject: email}, nil
+		},
+	}))
+	router := newProtected(t, url+"/mcp", url, door.Verifier())
+	router.Handle("/*", door)
+	return router
 }
 
 // The official TypeScript SDK proves possession of its token's key, with a nonce if the
