@@ -50,6 +50,7 @@ prepare() {
 	mkdir -p "$results"
 	go build -o "$results/server" ./internal/test/conformance/server
 	go build -o "$results/client" ./internal/test/conformance/client
+	go build -o "$results/authorization" ./internal/test/conformance/authorization
 	go build -o "$results/report" ./internal/test/conformance/report
 }
 
@@ -106,7 +107,19 @@ client_leg() {
 	legs+=("$name=$scenarios")
 }
 
+# authorization_leg NAME SCENARIOS OPTION... runs a leg of the suite against package authserver.
+authorization_leg() {
+	local name=authorization-$1 scenarios=$2
+	shift 2
+	echo "=== $name"
+	"$results/authorization" node "$suite" authorization --output-dir "$results/$name" "$@" \
+		>"$results/$name.log" 2>&1 || true
+	legs+=("$name=$scenarios")
+}
+
 prepare
+authorization_leg 2025-11-25 2 --spec-version 2025-11-25
+authorization_leg 2026-07-28 2 --spec-version 2026-07-28
 client_leg 2025-03-26 2 --suite all --spec-version 2025-03-26
 client_leg 2025-06-18 5 --suite all --spec-version 2025-06-18
 client_leg 2025-11-25 25 --requirements 2025-11-25

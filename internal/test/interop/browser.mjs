@@ -23,8 +23,9 @@ export class Browser {
 			const html = await response.text();
 			assert.ok(response.ok && html.includes('<form'), `${url}: status ${response.status}\n${html}`);
 			this.pages.push(html.match(/<title>([^<]*)/)[1]);
-			url = new URL(unescape(html.match(/<form[^>]*action="([^"]*)"/)[1]), url);
-			form = new URLSearchParams({ login: 'ada', password: 'test', answer: 'allow' });
+			const action = html.match(/<form[^>]*action="([^"]*)"/);
+			if (action) url = new URL(unescape(action[1]), url);
+			form = new URLSearchParams({ login: 'ada', user: 'ada', password: 'test', answer: 'allow' });
 			for (const [, name, value] of html.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)"/g)) form.set(name, unescape(value));
 		}
 		throw new Error('the login does not end');
