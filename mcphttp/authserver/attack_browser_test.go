@@ -81,6 +81,9 @@ func TestHeadersOfPages(t *testing.T) {
 				t.Errorf("%s %s: %s is %q", r.Method, r.URL.Path, name, got)
 			}
 		}
+		if got := res.Header.Get("Content-Type"); res.StatusCode != http.StatusSeeOther && got != "text/html; charset=utf-8" {
+			t.Errorf("%s %s: the type is %q", r.Method, r.URL.Path, got)
+		}
 		return res, err
 	})
 	if b.visit(w.link(id)).Get("code") == "" {

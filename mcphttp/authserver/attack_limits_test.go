@@ -118,6 +118,13 @@ func TestBudget(t *testing.T) {
 		if front.ServeHTTP(rec, r); rec.Code != http.StatusTooManyRequests {
 			t.Errorf("/consent: status %d", rec.Code)
 		}
+		long := strings.Repeat("x", 64) // what middleware took for an address
+		for i := range 300 {
+			post(long + strconv.Itoa(i))
+		}
+		if status := post(long + "y"); status != http.StatusTooManyRequests {
+			t.Errorf("long addresses that begin alike: status %d", status)
+		}
 		<-time.After(time.Nanosecond)
 		if status := post("192.0.2.1:1"); status != http.StatusUnauthorized {
 			t.Errorf("a minute later: status %d", status)

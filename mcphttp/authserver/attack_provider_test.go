@@ -278,3 +278,24 @@ func TestProviders(t *testing.T) {
 		}
 	}
 }
+
+// Only a URL without anything that could be read in two ways is a document's.
+func TestDocumentIDs(t *testing.T) {
+	w := newWorld(t)
+	var fetched []string
+	w.egress = func(r *http.Request) (*http.Response, error) {
+		fetched = append(fetched, r.URL.String())
+		return nil, http.ErrServerClosed
+	}
+	base := "https://client.example/"
+	for id, ok := range map[string]bool{
+		base + "a": true, base + "a/b.json": true, "https://client.example:8443/a": true, base + "%20": true, base + strings.Repeat("x", 512-len(base)): true,
+		base: false, "https://client.example": false, base + "a?b": false, base + "a#b": false, base + "a/./b": false, base + "a/../b": false, base + "a//b": false, base + strings.Repeat("x", 513-len(base)): false,
+		"http://client.example/a": false, "https://u@client.example/a": false, "https://localhost/a": false, "https://x.localhost/a": false, "https://127.0.0.1/a": false, "https://0x7f000001/a": false, "https://client.example./a": false, "HTTPS://client.example/a": false,
+	} {
+		fetched = nil
+		if newBrowser(t).step(http.MethodGet, w.link(id), nil); (len(fetched) == 1 && fetched[0] == id) != ok {
+			t.Errorf("%q: fetched %q", id, fetched)
+		}
+	}
+}

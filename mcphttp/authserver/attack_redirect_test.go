@@ -141,7 +141,7 @@ func TestBrokenLinks(t *testing.T) {
 	w := newWorld(t)
 	id := w.register("app", appURI)
 	for name, link := range map[string]string{
-		"no client": w.link(id, "client_id", ""), "two clients": w.link(id) + "&client_id=x", "too long": w.link(id, "state", strings.Repeat("x", 9<<10)),
+		"no client": w.link(id, "client_id", ""), "two clients": w.link(id) + "&client_id=x", "two redirect URIs": w.link(id) + "&redirect_uri=" + url.QueryEscape(appURI), "too long": w.link(id, "state", strings.Repeat("x", 9<<10)),
 		"no query": w.link(id) + "&%zz", "semicolons": w.link(id) + ";x=y",
 	} {
 		b := newBrowser(t)

@@ -151,6 +151,7 @@ func TestErrorsAtTheClient(t *testing.T) {
 		"another resource": {w.link(id, "resource", "https://other.example/mcp"), "invalid_target"},
 		"two resources":    {w.link(id) + "&resource=https://other.example/mcp", "invalid_target"},
 		"implicit":         {w.link(id, "response_type", "token"), "unsupported_response_type"},
+		"a fragment":       {w.link(id, "response_mode", "fragment"), "invalid_request"},
 		"two states":       {w.link(id) + "&state=x", "invalid_request"},
 		"a request object": {w.link(id, "request", "x"), "request_not_supported"},
 		"silent":           {w.link(id, "prompt", "none"), "interaction_required"},

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -286,4 +287,28 @@ func (w *world) sourceFor(p *mcp.Principal) (source oauth2.TokenSource) {
 		w.t.Error(err)
 	}
 	return source
+}
+
+// A token that cannot be refreshed ends, but not the grant: the client goes on with the
+// claims of its login.
+func TestTokenWithoutRefresh(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newQuietWorld(t)
+		w.idp.once = true
+		id := w.register("app", appURI)
+		_, tokens := w.redeem(id, w.code(id))
+		<-time.After(time.Hour)
+		source := w.sourceFor(&mcp.Principal{Subject: "ada", Issuer: w.url, Claims: claimsOf(tokens)})
+		if _, err := source.Token(); !errors.Is(err, authserver.ErrWithdrawn) {
+			t.Errorf("%v", err)
+		}
+		status, answer := w.refresh(id, tokens)
+		if status != http.StatusOK {
+			t.Errorf("%d %v", status, answer)
+		}
+		_, _ = w.post("/revoke", url.Values{"token": {answer["refresh_token"].(string)}, "client_id": {id}})
+		if _, err := source.Token(); !errors.Is(err, authserver.ErrWithdrawn) {
+			t.Errorf("revoked: %v", err)
+		}
+	})
 }

@@ -5,6 +5,8 @@ package authserver_test
 
 import (
 	"bytes"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -48,5 +50,27 @@ func TestZeroServer(t *testing.T) {
 			}()
 			use(new(authserver.Server))
 		}()
+	}
+}
+
+// Without keys, each server has its own, which nobody else knows.
+func TestOwnKeys(t *testing.T) {
+	var fronts []*authserver.Server
+	for _, keys := range [][][]byte{nil, nil, {make([]byte, 32)}} {
+		front, err := authserver.New("https://mcp.example.com/mcp", &authserver.Options{Provider: authserver.GitHub("id", "secret"), Keys: keys})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fronts = append(fronts, front)
+	}
+	rec := httptest.NewRecorder()
+	fronts[0].ServeHTTP(rec, httptest.NewRequest(http.MethodPost, "/register", strings.NewReader(`{"redirect_uris":["`+appURI+`"]}`)))
+	id, _ := decode(rec.Body.Bytes())["client_id"].(string)
+	for i, want := range []int{http.StatusOK, http.StatusBadRequest, http.StatusBadRequest} {
+		rec := httptest.NewRecorder()
+		fronts[i].ServeHTTP(rec, httptest.NewRequest(http.MethodGet, (&world{url: "https://mcp.example.com"}).link(id), nil))
+		if rec.Code != want {
+			t.Errorf("server %d: status %d, want %d", i, rec.Code, want)
+		}
 	}
 }

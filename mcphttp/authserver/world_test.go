@@ -167,7 +167,8 @@ type idp struct {
 	codes     map[string]url.Values
 	refreshes int
 	withdrawn bool
-	lifetime  int // of access tokens, in seconds
+	once      bool // it issues no refresh tokens
+	lifetime  int  // of access tokens, in seconds
 	change    func(authtest.Claims)
 	info      map[string]any  // of the user
 	fresh     authtest.Claims // of the ID token that comes with a refresh, if not nil
@@ -218,6 +219,9 @@ func (p *idp) token(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	answer := map[string]any{"access_token": "upstream-" + rand.Text(), "token_type": "Bearer", "refresh_token": "upstream-refresh", "expires_in": p.lifetime}
+	if p.once {
+		delete(answer, "refresh_token")
+	}
 	if r.FormValue("grant_type") == "refresh_token" {
 		p.refreshes++
 		p.lifetime = 3600
