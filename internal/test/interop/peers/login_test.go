@@ -4,9 +4,13 @@
 package peers_test
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"net/http"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/go-psi/psi/examples/auth/authserver"
@@ -16,6 +20,7 @@ import (
 	"github.com/go-psi/psi/mcphttp/auth"
 	"github.com/go-psi/psi/mcphttp/auth/authtest"
 	front "github.com/go-psi/psi/mcphttp/authserver"
+	"github.com/go-psi/psi/mcpstdio"
 	"github.com/go-psi/psi/middleware"
 )
 
@@ -68,6 +73,69 @@ func TestTypeScriptAtTheFrontDoor(t *testing.T) {
 		return newFront(t, url, "http://127.0.0.1:"+port)
 	}) + "/mcp"
 	runLogin(t, "front", resource)
+}
+
+// mcp-remote, which connects hosts that speak standard input and output only, logs in at the
+// front door when its user opens the page that it names, and keeps what it gets: the second time
+// there is no page.
+func TestMCPRemoteAtTheFrontDoor(t *testing.T) {
+	port := freePort(t)
+	resource := mcptest.ServeFunc(t, func(url string) http.Handler {
+		listening(t, startProvider(t, port, url+"/callback"))
+		return newFront(t, url, "http://127.0.0.1:"+port)
+	}) + "/mcp"
+	kept := t.TempDir()
+	for _, logins := range []int{1, 0} {
+		cmd := node(t, "node_modules/mcp-remote/dist/proxy.js", resource, "--allow-http")
+		cmd.Env = append(cmd.Environ(), "MCP_REMOTE_CONFIG_DIR="+kept, "PATH="+filepath.Dir(must(exec.LookPath("node")))) // no browser is there
+		pages := make(chan string, 10)
+		ended := make(chan struct{})
+		go func() { // ends with the channel
+			defer close(ended)
+			for page := range pages {
+				if out, err := node(t, "visit.mjs", page).CombinedOutput(); err != nil {
+					t.Errorf("%v\n%s", err, out)
+				}
+			}
+		}()
+		opts := &mcpstdio.CommandOptions{Logger: logger(t), Stderr: &pageFinder{pages: pages, prefix: strings.TrimSuffix(resource, "/mcp") + "/authorize?"}}
+		conn, err := mcp.NewClient("test", "v1", &mcp.ClientOptions{Logger: logger(t)}).Connect(limited(t), mcpstdio.NewCommand(cmd, opts))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := mcp.Call[string](t.Context(), conn, "whoami", nil); got != "ada@example.com" || err != nil {
+			t.Errorf("%q, %v", got, err)
+		}
+		_ = conn.Close()
+		if got := opts.Stderr.(*pageFinder).found; got != logins {
+			t.Errorf("%d logins, want %d", got, logins)
+		}
+		close(pages)
+		<-ended
+	}
+}
+
+// A pageFinder sends the lines with a prefix that are written to it.
+type pageFinder struct {
+	pages  chan string
+	prefix string
+	line   []byte
+	found  int
+}
+
+func (f *pageFinder) Write(p []byte) (int, error) {
+	f.line = append(f.line, p...)
+	for {
+		line, rest, ok := bytes.Cut(f.line, []byte("\n"))
+		if !ok {
+			return len(p), nil
+		}
+		f.line = rest
+		if text := strings.TrimSpace(string(line)); strings.HasPrefix(text, f.prefix) {
+			f.found++
+			put(f.pages, text)
+		}
+	}
 }
 
 // startProvider starts npm's oidc-provider, and returns its address.
