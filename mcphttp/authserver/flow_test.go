@@ -9,7 +9,10 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcphttp"
@@ -20,6 +23,7 @@ import (
 // connect connects psi's own client, whose user has a browser.
 func (w *world) connect(b *browser, opts *oauth.Options) (*mcp.Conn, *oauth.Transport) {
 	w.t.Helper()
+	opts.Base, opts.Egress = w.transport, w.transport
 	opts.Grant = &oauth.AuthorizationCode{Redirector: oauth.NewRedirector("http://127.0.0.1:7/cb", func(_ context.Context, to string) (url.Values, error) {
 		if back := b.visit(to); back != nil {
 			return back, nil
@@ -51,6 +55,44 @@ func TestClient(t *testing.T) {
 			if b.asked != 2 {
 				t.Errorf("the user was asked %d times, want once for each scope", b.asked)
 			}
+		})
+	}
+}
+
+// psi's client refreshes its tokens without its user, with a key of its own or without, many calls
+// at a time; and asks the user again when the grant has ended.
+func TestClientRefreshes(t *testing.T) {
+	for name, key := range map[string]*oauth.Key{"bearer": nil, "DPoP": {}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newQuietWorld(t)
+				b := w.browser()
+				conn, _ := w.connect(b, &oauth.Options{DPoP: key, Scopes: []string{"read"}})
+				call := func() {
+					t.Helper()
+					var calls sync.WaitGroup
+					for range 8 {
+						calls.Go(func() {
+							if got, err := mcp.Call[string](t.Context(), conn, "me", nil); got != "ada" || err != nil {
+								t.Errorf("%q, %v", got, err)
+							}
+						})
+					}
+					calls.Wait()
+				}
+				for range 3 {
+					<-time.After(7 * time.Minute)
+					call()
+				}
+				if b.asked != 1 || b.logins != 1 {
+					t.Errorf("the user was asked %d times, and logged in %d times", b.asked, b.logins)
+				}
+				<-time.After(31 * 24 * time.Hour)
+				call()
+				if b.logins != 2 {
+					t.Errorf("after the grant has ended, the user logged in %d times", b.logins)
+				}
+			})
 		})
 	}
 }

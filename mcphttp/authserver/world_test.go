@@ -264,7 +264,8 @@ type browser struct {
 	t      *testing.T
 	client *http.Client
 	answer string // to the question for consent
-	asked  int
+	asked  int    // for consent
+	logins int
 	page   string // the last one
 	status int
 }
@@ -328,6 +329,7 @@ func (b *browser) back() *url.URL {
 // a page without a question.
 func (b *browser) visit(to string) url.Values {
 	b.t.Helper()
+	b.logins++
 	next := b.step(http.MethodGet, to, nil)
 	for {
 		switch {
