@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"errors"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -48,9 +49,7 @@ func TestVerifyProof(t *testing.T) {
 	weak := must(rsa.GenerateKey(rand.Reader, 1024))
 	p := func(header, changes claims) []string {
 		c := claims{"htu": tokenURL, "ath": nil}
-		for name, value := range changes {
-			c[name] = value
-		}
+		maps.Copy(c, changes)
 		return []string{prove(otherKey(), "", header, c)}
 	}
 	for name, proofs := range map[string][]string{
