@@ -6,7 +6,7 @@
 //	node oidc.mjs PORT REDIRECT_URI
 //
 // It prints a line when it listens. Its ID tokens contain the subject only; the rest is user
-// info. Its access tokens live for two minutes, and refresh tokens rotate.
+// info. Its access tokens live for a minute, and refresh tokens rotate.
 
 import Provider from 'oidc-provider';
 
