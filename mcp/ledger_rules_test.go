@@ -224,6 +224,7 @@ func TestQuestionsThatMustNotGoOut(t *testing.T) {
 		"a result among other blocks":   {"2026-07-28", sample(says(mcp.RoleAssistant, use), says(mcp.RoleUser, mcp.Text("a"), result)), ""},
 		"a use without its result":      {"2026-07-28", sample(says(mcp.RoleAssistant, use), says(mcp.RoleUser, mcp.Text("a"))), ""},
 		"several blocks in 2025-06-18":  {"2025-06-18", sample(says(mcp.RoleUser, mcp.Text("a"), mcp.Text("b"))), "several blocks"},
+		"audio in 2024-11-05":           {"2024-11-05", sample(says(mcp.RoleUser, &mcp.AudioContent{Data: []byte("a"), MIMEType: "audio/wav"})), "with audio"},
 	} {
 		mux := mcp.NewMux("m", "v1", quiet())
 		mux.Tool("ask", mcp.ToolFunc(func(ctx context.Context, _ none) (string, error) { return "", mcp.Ask(ctx, test.question) }, nil))

@@ -274,7 +274,7 @@ func (t translation) clientCapabilities(declared json.RawMessage) json.RawMessag
 func (t translation) question(q mcp.InputRequest, id string) (mcp.InputRequest, error) {
 	switch {
 	case q.Method == mcp.MethodCreateMessage && t.rev < revision.R202511:
-		return q, t.singleBlocks(q)
+		return q, t.canSample(q)
 	case q.Method != mcp.MethodElicit:
 		return q, nil
 	}
@@ -300,16 +300,23 @@ func (t translation) cannotAsk(what string) error {
 	return mcp.Errorf(mcp.CodeInvalidRequest, "a client of %s cannot be asked %s", t.rev, what)
 }
 
-// singleBlocks returns an error unless each message has exactly one block, as revisions
-// before 2025-11-25 require.
-func (t translation) singleBlocks(q mcp.InputRequest) error {
+// canSample returns an error unless each message has exactly one block, as revisions before
+// 2025-11-25 require, of a type that the revision has. Text in the place of a block, as in
+// results, would be another question.
+func (t translation) canSample(q mcp.InputRequest) error {
 	var p mcp.CreateMessageParams
 	if strictjson.Unmarshal(q.Params, &p) != nil {
 		return nil //nolint:nilerr // the client may say what is wrong with it
 	}
 	for _, m := range p.Messages {
-		if m != nil && len(m.Content) != 1 {
+		if m == nil {
+			continue
+		}
+		if len(m.Content) != 1 {
 			return t.cannotAsk("with several blocks in a message")
+		}
+		if _, ok := m.Content[0].(*mcp.AudioContent); ok && t.rev < revision.R202503 {
+			return t.cannotAsk("with audio")
 		}
 	}
 	return nil
