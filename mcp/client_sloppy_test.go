@@ -128,10 +128,10 @@ func TestFindingY8OneOddMemberHidesNothing(t *testing.T) {
 func TestFindingY8OddMembersDoNotFillTheLog(t *testing.T) {
 	var log bytes.Buffer
 	odd := `{"name":"t","inputSchema":{},"annotations":{"readOnlyHint":"` + strings.Repeat("x", 1000) + `"}}`
-	c := connectTo(t, responding("2026-07-28", func() string { return `"result":{"tools":[` + odd + strings.Repeat(","+odd, 999) + `]}` }),
+	c := connectTo(t, responding("2026-07-28", func() string { return `"result":{"tools":[` + odd + strings.Repeat(","+odd, 99) + `]}` }),
 		&mcp.ClientOptions{Version: "2026-07-28", Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	for range 100 {
-		if page, err := c.ListTools(t.Context(), nil); err != nil || len(page.Tools) != 1000 {
+		if page, err := c.ListTools(t.Context(), nil); err != nil || len(page.Tools) != 100 {
 			t.Fatal(page, err)
 		}
 	}

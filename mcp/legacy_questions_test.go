@@ -17,7 +17,7 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-const many = 2_000 // questions
+const many = 600 // questions
 
 // An inquirer is a server of an older revision that asks questions.
 type inquirer struct {

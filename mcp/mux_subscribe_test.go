@@ -58,7 +58,7 @@ func open() *mcp.Resource {
 // An open subscription keeps neither the message that opened it nor what the message contains
 // beside the filter, directly and through a gateway.
 func TestFindingX5OpenSubscriptionKeepsOnlyItsFilter(t *testing.T) {
-	const size, streams, most = 2 << 20, 20, 8 << 20
+	const size, streams, most = 1 << 20, 10, 4 << 20
 	long := strings.Repeat("x", size)
 	mux := diary(quiet(), open(), func() {})
 	local, remote := mcp.NewMux("g", "v1", quiet()), mcp.NewMux("g", "v1", quiet())
