@@ -5,7 +5,6 @@ package guide_test
 
 import (
 	"context"
-	"encoding/json"
 	"log"
 	"net/http"
 	"net/http/httptest"
@@ -58,21 +57,27 @@ func TestClientEnvironment(t *testing.T) {
 	}
 }
 
-func askUser(_ context.Context, message string, _ json.RawMessage) (*mcp.ElicitResult, error) {
-	return mcptest.Accept(map[string]string{"name": "Ada, who read " + message}), nil
+func askUser(_ context.Context, message string) (name string, ok bool) {
+	return "Ada, who read " + message, message != "Who else?"
 }
 
 func TestClientElicit(t *testing.T) {
 	client := mcp.NewClient("host", "v1.0.0", &mcp.ClientOptions{
 		Elicit: func(ctx context.Context, _ *mcp.Conn, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
-			return askUser(ctx, p.Message, p.RequestedSchema)
+			name, ok := askUser(ctx, p.Message) // p.RequestedSchema describes the form
+			if !ok {
+				return mcp.DeclineElicit(), nil
+			}
+			return mcp.AcceptElicit(map[string]string{"name": name})
 		},
 	})
 	mux := mcp.NewMux("greeter", "v1.0.0", nil)
-	mux.Tool("greet", mcp.ToolFunc(func(ctx context.Context, _ struct{}) (string, error) {
+	mux.Tool("greet", mcp.ToolFunc(func(ctx context.Context, in struct {
+		Question string `json:"question"`
+	}) (string, error) {
 		user, err := mcp.Elicit[struct {
 			Name string `json:"name"`
-		}](ctx, "name", "Who are you?")
+		}](ctx, "name", in.Question)
 		return user.Name, err
 	}, nil))
 	conn, err := client.Connect(t.Context(), mcp.InProcess(mux))
@@ -80,8 +85,13 @@ func TestClientElicit(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if got, err := mcp.Call[string](t.Context(), conn, "greet", nil); err != nil || got != "Ada, who read Who are you?" {
+	got, err := mcp.Call[string](t.Context(), conn, "greet", map[string]string{"question": "Who are you?"})
+	if err != nil || got != "Ada, who read Who are you?" {
 		t.Errorf("got %q, %v", got, err)
+	}
+	_, err = mcp.Call[string](t.Context(), conn, "greet", map[string]string{"question": "Who else?"})
+	if err == nil || !strings.Contains(err.Error(), "declined") {
+		t.Errorf("got %v", err)
 	}
 }
 
