@@ -12,6 +12,7 @@ import (
 	"go/parser"
 	"go/token"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -51,6 +52,26 @@ func (r *repository) load(dir string) (*docs, error) {
 // name of a method is "Type.Method". The comments of fields, and the ends of long comments,
 // are left out.
 func (r *repository) doc(dir string, names ...string) (string, error) {
+	return r.declarations(dir, names, func(p *docs, code, comment string) string {
+		return fmt.Sprintf("```go\n%s\n```\n\n%s\n", code, shortened(p.text(comment)))
+	})
+}
+
+// whole is like doc, with all of the comments.
+func (r *repository) whole(dir string, names ...string) (string, error) {
+	return r.declarations(dir, names, func(p *docs, code, comment string) string {
+		return fmt.Sprintf("```go\n%s\n```\n\n%s\n", code, p.text(comment))
+	})
+}
+
+// code is like doc, in one block and without the comments.
+func (r *repository) code(dir string, names ...string) (string, error) {
+	code, err := r.declarations(dir, names, func(_ *docs, code, _ string) string { return code + "\n" })
+	return "```go\n" + code + "\n```", err
+}
+
+// declarations returns the named declarations of a package, each as format writes it.
+func (r *repository) declarations(dir string, names []string, format func(p *docs, code, comment string) string) (string, error) {
 	p, err := r.load(dir)
 	if err != nil {
 		return "", err
@@ -65,7 +86,7 @@ func (r *repository) doc(dir string, names ...string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		fmt.Fprintf(&out, "```go\n%s\n```\n\n%s\n", code, p.text(comment))
+		out.WriteString(format(p, code, comment))
 	}
 	return strings.TrimRight(out.String(), "\n"), nil
 }
@@ -74,6 +95,11 @@ func (r *repository) doc(dir string, names ...string) (string, error) {
 func (p *docs) find(name string) (ast.Decl, string) {
 	receiver, method, isMethod := strings.Cut(name, ".")
 	functions := p.Funcs
+	for _, c := range p.Consts {
+		if slices.Contains(c.Names, name) {
+			return c.Decl, c.Doc
+		}
+	}
 	for _, t := range p.Types {
 		switch {
 		case isMethod && t.Name == receiver:
@@ -119,11 +145,15 @@ var blankLines = strings.NewReplacer("\n\n", "\n")
 // maxComment is the size in bytes from which on further paragraphs of a comment are left out.
 const maxComment = 150
 
-// text returns the beginning of a doc comment as text, with one line for each paragraph.
+// text returns a doc comment as text, with one line for each paragraph.
 func (p *docs) text(comment string) string {
 	printer := p.Printer()
 	printer.TextWidth = -1
-	text := string(printer.Text(p.Parser().Parse(comment)))
+	return string(printer.Text(p.Parser().Parse(comment)))
+}
+
+// shortened returns the beginning of a text.
+func shortened(text string) string {
 	if len(text) <= maxComment {
 		return text
 	}

@@ -43,7 +43,7 @@ func main() {
 func generate(dir string) ([]byte, error) {
 	r := &repository{dir: dir, packages: map[string]*docs{}}
 	t, err := template.New("llms.tmpl").Funcs(template.FuncMap{
-		"program": r.program, "section": r.section, "doc": r.doc, "links": r.links,
+		"program": r.program, "section": r.section, "doc": r.doc, "whole": r.whole, "code": r.code, "links": r.links,
 	}).Parse(page)
 	if err != nil {
 		return nil, err
@@ -97,8 +97,15 @@ func (r *repository) section(name, heading string) (string, error) {
 
 var link = regexp.MustCompile(`\[([^]\n]+)\]\([^)\n]+\)`)
 
-// plain replaces links by their texts: they are relative to a page that is elsewhere.
-func plain(text string) string { return link.ReplaceAllString(text, "$1") }
+// plain replaces links by their texts, except in code: they are relative to a page that is
+// elsewhere.
+func plain(text string) string {
+	parts := strings.Split(text, "```")
+	for i := 0; i < len(parts); i += 2 {
+		parts[i] = link.ReplaceAllString(parts[i], "$1")
+	}
+	return strings.Join(parts, "```")
+}
 
 var row = regexp.MustCompile(`(?m)^\| \[([^]]+)\]\(([^)]+)\) \| (.*) \|$`)
 
