@@ -82,7 +82,7 @@ var running = []mistake{
 	{"a name in another case", calls(`{"City":"Rome"}`, func(context.Context, place) (string, error) { return "", nil }), []string{`did you mean "city"?`}},
 	{"a number that is none", calls(`{}`, func(context.Context, none) (map[string]float64, error) {
 		return map[string]float64{"x": math.NaN()}, nil
-	}), []string{`cannot marshal from Go float64 within "/x": unsupported value: NaN`}},
+	}), []string{`marshal from Go float64 within "/x": unsupported value: NaN`}},
 	{"a nil image", calls(`{}`, func(context.Context, none) (mcp.Content, error) { var c *mcp.ImageContent; return c, nil }), []string{"the result could not be encoded", "a content is nil"}},
 	{"a nil result", calls(`{}`, func(context.Context, none) (*mcp.CallToolResult, error) { return nil, nil }), []string{"the tool returned neither a result nor an error"}},
 	{"a form that is a string", calls(`{}`, func(ctx context.Context, _ none) (string, error) { return mcp.Elicit[string](ctx, "k", "Name?") }), []string{`a form's schema must have "type":"object" at its root`}},
