@@ -48,3 +48,11 @@ func TestNamesWhatIsMissing(t *testing.T) {
 		}
 	}
 }
+
+// Links become texts. Code that looks like a link stays as it is.
+func TestPlain(t *testing.T) {
+	got := plain("see [below](#below)\n```go\nCall[string](ctx)\n```\nand [psi](psi.md)")
+	if want := "see below\n```go\nCall[string](ctx)\n```\nand psi"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
