@@ -142,7 +142,7 @@ func TestNoComments(t *testing.T) {
 // Line numbers in errors are those of the file, including comments.
 func TestLines(t *testing.T) {
 	for _, text := range []string{"{// one\n/* two\n*/ \"servers\": {\n]}", "{\n// two\n// three\n]}"} {
-		if _, err := config.Parse("f", []byte(text)); err == nil || !strings.HasPrefix(err.Error(), "config: f: line 4: ") {
+		if _, err := config.Parse("f", []byte(text)); err == nil || !strings.HasPrefix(err.Error(), "config: f: line 4, column 1: ") {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

@@ -112,15 +112,15 @@ func TestSelection(t *testing.T) {
 // If a file cannot be parsed, the error says where.
 func TestMalformedFiles(t *testing.T) {
 	for text, want := range map[string]string{
-		``:                                 "config: mcp.json: line 1: ",
+		``:                                 "config: mcp.json: line 1, column ",
 		`[]`:                               "config: mcp.json: must not be a JSON array",
 		`{}`:                               `config: mcp.json: there are no servers: want them below "mcpServers" or "servers"`,
-		"{\n\"mcpServers\": {\n]":          "config: mcp.json: line 3: ",
+		"{\n\"mcpServers\": {\n]":          "config: mcp.json: line 3, column 1: ",
 		`{"mcpServers": []}`:               "config: mcp.json: mcpServers: must not be a JSON array",
 		`{"servers": []}`:                  "config: mcp.json: servers: must not be a JSON array",
 		`{"mcpServers": {"command": "x"}}`: "config: mcp.json: mcpServers: want servers by name, not a server",
-		"{/ \"mcpServers\": {}}":           "config: mcp.json: line 1: ",
-		"{/* \"mcpServers\": {}}":          "config: mcp.json: line 1: ",
+		"{/ \"mcpServers\": {}}":           "config: mcp.json: line 1, column ",
+		"{/* \"mcpServers\": {}}":          "config: mcp.json: line 1, column ",
 	} {
 		if _, err := config.Parse("mcp.json", []byte(text)); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: the error is %v, want %s", text, err, want)

@@ -208,7 +208,7 @@ func TestFindingR5UTF16(t *testing.T) {
 // An error about the syntax says in which member it is.
 func TestFindingR5ErrorsNameTheMember(t *testing.T) {
 	_, err := config.Parse("f", []byte("{\"mcpServers\": {\n\"a\": {\"args\": [\"x\" \"y\"]}}}"))
-	if err == nil || !strings.HasPrefix(err.Error(), "config: f: line 2: ") || !strings.Contains(err.Error(), `(in "/mcpServers/a/args`) {
+	if err == nil || !strings.HasPrefix(err.Error(), "config: f: line 2, column 20: ") || !strings.Contains(err.Error(), `(in "/mcpServers/a/args`) {
 		t.Error(err)
 	}
 }

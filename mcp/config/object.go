@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -108,15 +109,16 @@ func scalarText(raw jsontext.Value) (string, error) {
 	return "", errors.New("want a string")
 }
 
-// problem describes why the text of a file could not be parsed: the line, and the member in
-// which it is.
+// problem describes why the text of a file could not be parsed: the line and the character in
+// it, and the member in which it is.
 func problem(text []byte, err error) string {
 	var syntax *jsontext.SyntacticError
 	if !errors.As(err, &syntax) {
 		return strictjson.Problem(err)
 	}
 	before := text[:min(max(int(syntax.ByteOffset), 0), len(text))]
-	why := fmt.Sprintf("line %d: %v", 1+strings.Count(string(before), "\n"), cmp.Or(syntax.Err, errMalformed))
+	column := 1 + utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:])
+	why := fmt.Sprintf("line %d, column %d: %v", 1+bytes.Count(before, []byte("\n")), column, cmp.Or(syntax.Err, errMalformed))
 	if syntax.JSONPointer != "" {
 		why += fmt.Sprintf(" (in %.200q)", string(syntax.JSONPointer))
 	}
