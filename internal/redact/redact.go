@@ -180,6 +180,10 @@ var (
 	secretEnds  = []string{"password", "passwd", "passphrase", "secret", "token", "apikey", "accesskey", "privatekey", "secretkey", "credential", "cookie", "authorization"}
 )
 
+// IsSecret reports whether a name is that of a secret, such as "apiKey", "--token" or
+// "SERVICE_PASSWORD".
+func IsSecret(name string) bool { return isSecret(name, '"') }
+
 // isSecret reports whether to redact a member. kind is the first byte of its value.
 func isSecret(name string, kind byte) bool {
 	plain := plainName(name)

@@ -40,9 +40,6 @@ func (l Location) Set(data []byte, s *Server) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("config: %s: %w", l.Path, err)
 	}
-	if len(bytes.TrimSpace(data)) == 0 {
-		data = []byte("{}\n")
-	}
 	t, err := newEditor(data)
 	if err == nil {
 		err = t.setServer(l.names(), s.Name, set)
@@ -153,8 +150,11 @@ type editor struct {
 	newline string
 }
 
-// newEditor reads a file, which must be a JSON object.
+// newEditor reads a file, which must be a JSON object or empty.
 func newEditor(data []byte) (*editor, error) {
+	if len(bytes.TrimSpace(data)) == 0 {
+		data = []byte("{}\n")
+	}
 	raw := bytes.TrimPrefix(data, []byte("\ufeff"))
 	if !bytes.Equal(decodeText(data), raw) {
 		return nil, errors.New("the file is UTF-16: save it as UTF-8 first")
@@ -243,15 +243,14 @@ func (o objectSpan) find(name string) (int, error) {
 // at returns the object at a path. It makes the objects that are missing.
 func (t *editor) at(names ...string) (objectSpan, error) {
 	o, err := t.object(t.skip(0))
+	if err != nil {
+		return o, err
+	}
 	for i, name := range names {
-		if err != nil {
-			return o, err
-		}
-		at := -1
-		if at, err = o.find(name); err != nil {
-			return o, err
-		}
+		at, err := o.find(name)
 		switch {
+		case err != nil:
+			return o, err
 		case at < 0:
 			t.insert(o, name, json.RawMessage("{}"))
 			return t.at(names...)
@@ -260,10 +259,10 @@ func (t *editor) at(names ...string) (objectSpan, error) {
 			return t.at(names...)
 		}
 		if o, err = t.object(o.members[at].value); err != nil {
-			err = fmt.Errorf("%s: %w", strings.Join(names[:i+1], "."), err)
+			return o, fmt.Errorf("%s: %w", strings.Join(names[:i+1], "."), err)
 		}
 	}
-	return o, err
+	return o, nil
 }
 
 // setServer sets the members of a server in the list at a path.

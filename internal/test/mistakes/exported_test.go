@@ -117,7 +117,7 @@ var exportedFuncs = []any{
 	mcp.Heartbeat, mcp.SessionFromContext, mcp.StringID, mcp.Text, mcp.TextResult, mcp.ToolFunc[none, none], mcp.UserMessage, mcp.WithContent[none], mcptrace.WithClientTrace, mcp.WithLog, mcp.WithProgress,
 	mcphttp.CORS, mcphttp.CloseStream, mcphttp.NewHandler, mcphttp.NewRouter, mcphttp.NewSSEHandler, mcphttp.NewSSETransport,
 	mcphttp.NewTransport, mcphttp.PrincipalOf, mcphttp.RequestFromContext, mcphttp.WithChallenge, mcphttp.WithPrincipal,
-	config.Load, config.Locations, config.Parse,
+	config.Load, config.Locations, config.Parse, config.Redact,
 	mcpstdio.Environ, mcpstdio.NewCommand, mcpstdio.NewSocket, mcpstdio.NewStream, mcpstdio.Serve, mcpstdio.ServeListener,
 	mcpstdio.ServeStream,
 	mcptest.Accept, mcptest.As, mcptest.Check, mcptest.Connect, mcptest.Dial, mcptest.Do, mcptest.Faulty, mcptest.NewRequest,

@@ -27,10 +27,13 @@ type command struct {
 	// connects reports whether the command talks to a server. If so, it has the flags of
 	// [clientFlags] and accepts the command of a server after --.
 	connects bool
-	noResult bool                  // has no flags for a result, such as -json
-	hidden   bool                  // not shown to users
-	raw      bool                  // takes all arguments as words, including flags and --
-	flags    func(f *flag.FlagSet) // adds the command's own flags; may be nil
+	// takesCommand reports whether the command accepts a command after -- without connecting
+	// to it in that way.
+	takesCommand bool
+	noResult     bool                  // has no flags for a result, such as -json
+	hidden       bool                  // not shown to users
+	raw          bool                  // takes all arguments as words, including flags and --
+	flags        func(f *flag.FlagSet) // adds the command's own flags; may be nil
 	// run runs the command. Words are the arguments that are not flags.
 	run func(ctx context.Context, e *env, words []string) error
 }
@@ -49,6 +52,8 @@ func commands() []*command {
 		recordCommand(),
 		replayCommand(),
 		serversCommand(),
+		installCommand(),
+		uninstallCommand(),
 		completionCommand(),
 		lintCommand(),
 		genCommand(),
@@ -103,7 +108,7 @@ func (e *env) run(ctx context.Context, c *command, args []string) error {
 		return writeHelp(e.stdout, c)
 	case err != nil:
 		return err
-	case e.server != nil && !c.connects:
+	case e.server != nil && !c.connects && !c.takesCommand:
 		return usagef("%s takes no command after --", c.name)
 	}
 	if level := mcp.LoggingLevel(e.client.log); level != "" {

@@ -152,10 +152,17 @@ func quoted(message string) string {
 }
 
 func (t *terminal) consent(ctx context.Context) (*mcp.ElicitResult, error) {
-	t.printf("Do you agree? (y, or anything else to decline)\n")
+	action, err := t.confirm(ctx, "Do you agree?")
+	return &mcp.ElicitResult{Action: action, Content: json.RawMessage("{}")}, err
+}
+
+// confirm asks a question. The action is accept if the answer is yes. The caller holds asking
+// if others may ask, too.
+func (t *terminal) confirm(ctx context.Context, question string) (action string, err error) {
+	t.printf("%s (y, or anything else to decline)\n", question)
 	line, action, err := t.ask(ctx)
 	if answer := strings.ToLower(line); action == mcp.ActionAccept && answer != "y" && answer != "yes" {
 		action = mcp.ActionDecline
 	}
-	return &mcp.ElicitResult{Action: action, Content: json.RawMessage("{}")}, err
+	return action, err
 }

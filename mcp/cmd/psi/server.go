@@ -71,7 +71,7 @@ func (e *env) urlTransport(word string) (transport.Transport, error) {
 // httpOptions returns the options of the transport to a URL. login is what a configuration file
 // says about the login, or nil.
 func (e *env) httpOptions(url string, login *config.OAuth) (*mcphttp.TransportOptions, error) {
-	header, err := e.header()
+	header, err := parseHeaders(e.client.headers)
 	if err != nil {
 		return nil, err
 	}
@@ -82,10 +82,10 @@ func (e *env) httpOptions(url string, login *config.OAuth) (*mcphttp.TransportOp
 	return &mcphttp.TransportOptions{Header: header, Client: client, Logger: e.log}, nil
 }
 
-// header returns the headers set by -header.
-func (e *env) header() (http.Header, error) {
+// parseHeaders returns the headers of -header flags.
+func parseHeaders(lines []string) (http.Header, error) {
 	header := http.Header{}
-	for _, line := range e.client.headers {
+	for _, line := range lines {
 		name, value, ok := strings.Cut(line, ":")
 		if name = strings.TrimSpace(name); !ok || name == "" || strings.ContainsAny(name, " \t") {
 			return nil, usagef("-header %q is not of the form \"Name: value\"", line)
