@@ -51,6 +51,7 @@ func commands() []*command {
 		inspectCommand(),
 		recordCommand(),
 		replayCommand(),
+		newCommand(),
 		serversCommand(),
 		installCommand(),
 		uninstallCommand(),
