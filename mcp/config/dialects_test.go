@@ -230,7 +230,7 @@ func TestFindingR8Members(t *testing.T) {
 		`{"command": "x", "tools": ["*"], "autoApprove": ["y"], "author": "z", "timeout": 1}`: {Type: "stdio", Command: "x"},
 	} {
 		got := parse(t, `{"mcpServers": {"a": `+text+`}}`).Servers[0]
-		want.Name, want.Members = "a", got.Members
+		want.Name, want.Place, want.Members = "a", "mcpServers", got.Members
 		if warnings, err := use(t, got, nil); err != nil || warnings != "" {
 			t.Errorf("%s: %v, warned %s", text, err, warnings)
 		}

@@ -4,6 +4,7 @@
 package config
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -14,7 +15,8 @@ import (
 type Location struct {
 	Host string // such as "Claude Desktop"
 	Path string
-	// Place is the path of the member that lists the servers. "" means "mcpServers".
+	// Place is the path of the member that lists the servers, such as "mcpServers", which ""
+	// means, too.
 	Place string
 }
 
@@ -47,7 +49,7 @@ func Locations() []Location {
 	var all []Location
 	add := func(host, dir string, err error, path ...string) {
 		if err == nil {
-			all = append(all, Location{host, filepath.Join(append([]string{dir}, path...)...), dialects[host].place})
+			all = append(all, Location{host, filepath.Join(append([]string{dir}, path...)...), cmp.Or(dialects[host].place, "mcpServers")})
 		}
 	}
 	settings, noSettings := os.UserConfigDir() // on macOS ~/Library/Application Support, on Windows %AppData%

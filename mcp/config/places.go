@@ -51,7 +51,7 @@ func (f *File) readPlaces(root object) (found bool) {
 			continue
 		}
 		found = true
-		for _, s := range f.parseServers(list) {
+		for _, s := range f.parseServers(list, p.path) {
 			if other := first[s.Name]; other != nil {
 				other.warnf("", "%q has another server of this name, which is left out", p.path)
 				continue
@@ -158,14 +158,15 @@ func (f *File) readInputs(parent object) {
 	}
 }
 
-// parseServers parses the members of a list of servers.
-func (f *File) parseServers(list object) []*Server {
+// parseServers parses the members of a list of servers, which is at a path of the file.
+func (f *File) parseServers(list object, path string) []*Server {
 	var servers []*Server
 	for _, name := range list.names {
 		if name == "$schema" {
 			continue
 		}
 		s := f.parseServer(name, list.values[name])
+		s.Place = path
 		if slices.Contains(list.twice, name) {
 			s.warnf("", "the file has a server of this name more than once, and the last one is used")
 		}
@@ -188,7 +189,7 @@ func (f *File) readProjects(root object) bool {
 			continue
 		}
 		if list, _, err := project.at("mcpServers"); err == nil {
-			f.projects[filepath.Clean(dir)] = f.parseServers(list)
+			f.projects[filepath.Clean(dir)] = f.parseServers(list, "mcpServers")
 		}
 	}
 	return true

@@ -40,6 +40,9 @@ type Server struct {
 
 	// OAuth configures the login at a URL. Nil means that the file says nothing about it.
 	OAuth *OAuth
+	// Place is the path of the member that lists the server in its file, such as "mcpServers".
+	// See [Location].
+	Place string
 	// Members are all members of the server in its file, so that a host can read its own
 	// settings, with their variables. Nil if the Server was not parsed from a file.
 	Members map[string]json.RawMessage

@@ -55,6 +55,7 @@ func commands() []*command {
 		serversCommand(),
 		installCommand(),
 		uninstallCommand(),
+		doctorCommand(),
 		completionCommand(),
 		lintCommand(),
 		genCommand(),

@@ -37,7 +37,7 @@ $ psi lint -json -- ./server
 		if err != nil {
 			return err
 		}
-		return e.writeFindings(slices.Concat(lint.Instructions(l.Instructions), lint.Tools(l.Tools, prefix),
+		return e.writeFindings("the server has", slices.Concat(lint.Instructions(l.Instructions), lint.Tools(l.Tools, prefix),
 			lint.Prompts(l.Prompts), lint.Resources(l.Resources, l.ResourceTemplates)))
 	}
 	return c
@@ -63,8 +63,9 @@ func (e *env) listServer(ctx context.Context, c *command, words []string) (*list
 	return l, nil
 }
 
-// writeFindings writes the findings. It returns an error if any of them is an error.
-func (e *env) writeFindings(found []lint.Finding) error {
+// writeFindings writes the findings. It returns an error if any of them is an error, which
+// begins with what, such as "the server has".
+func (e *env) writeFindings(what string, found []lint.Finding) error {
 	count := map[lint.Severity]int{}
 	var text strings.Builder
 	for _, f := range found {
@@ -79,7 +80,7 @@ func (e *env) writeFindings(found []lint.Finding) error {
 		_, err = fmt.Fprintln(e.stdout, text.String()+summary)
 	}
 	if err == nil && count[lint.Error] > 0 {
-		err = fmt.Errorf("the server has %s", plural(count[lint.Error], "error"))
+		err = fmt.Errorf("%s %s", what, plural(count[lint.Error], "error"))
 	}
 	return err
 }
