@@ -48,6 +48,7 @@ func commands() []*command {
 		completeCommand(),
 		watchCommand(),
 		gatewayCommand(),
+		serveCommand(),
 		inspectCommand(),
 		recordCommand(),
 		replayCommand(),

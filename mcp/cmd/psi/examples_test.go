@@ -33,6 +33,7 @@ func TestExamples(t *testing.T) {
 	if err := os.WriteFile("servers.json", []byte(servers), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	writeFile(t, "openapi.yaml", ordersDocument)
 	words := strings.NewReplacer("http://127.0.0.1:8080/mcp", url, "./server", self)
 	for _, c := range commands() {
 		if c.example == "" {

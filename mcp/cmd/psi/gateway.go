@@ -4,29 +4,19 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
-	"net"
-	"net/http"
-	"os"
-	"path"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/go-psi/psi/internal/network"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/config"
 	"github.com/go-psi/psi/mcp/transport"
-	"github.com/go-psi/psi/mcphttp"
-	"github.com/go-psi/psi/mcphttp/auth"
-	"github.com/go-psi/psi/mcpstdio"
 	"github.com/go-psi/psi/middleware"
 )
-
-// tokenVariable is the environment variable with the token that callers of a gateway need.
-const tokenVariable = "PSI_GATEWAY_TOKEN"
 
 func gatewayCommand() *command {
 	g := &gateway{}
@@ -55,7 +45,7 @@ $ psi gateway -stdio http://127.0.0.1:8080/mcp
 		},
 	}
 	c.run = func(ctx context.Context, e *env, words []string) error {
-		if err := g.check(); err != nil {
+		if err := g.check(c.name); err != nil {
 			return err
 		}
 		e.stdinServes = g.stdio
@@ -64,19 +54,15 @@ $ psi gateway -stdio http://127.0.0.1:8080/mcp
 		if err != nil {
 			return err
 		}
-		if g.stdio {
-			opts := &mcpstdio.StreamOptions{Principal: gatewayUser()}
-			return ignoreEnd(ctx, mcpstdio.Serve(ctx, handler, &mcpstdio.Options{In: e.stdin, Out: e.stdout, Stream: opts}))
-		}
-		return g.serveHTTP(ctx, e, handler)
+		return g.serve(ctx, e, handler)
 	}
 	return c
 }
 
 // A gateway serves several servers as one.
 type gateway struct {
-	addr   string
-	stdio  bool
+	serving
+
 	hidden listFlag
 
 	upstreams []*mcp.Upstream
@@ -93,20 +79,8 @@ func (g *gateway) close() {
 }
 
 // check validates the flags and the token.
-func (g *gateway) check() error {
-	for _, pattern := range g.hidden {
-		if _, err := path.Match(withoutSlashes(pattern), ""); err != nil {
-			return usagef("gateway: -hide %q is not a pattern", pattern)
-		}
-	}
-	token := os.Getenv(tokenVariable)
-	if host, _, err := net.SplitHostPort(g.addr); !g.stdio && token == "" && (err != nil || !network.IsLoopback(host)) {
-		return usagef("gateway: other machines can reach %q: set %s to a token that callers need, or serve at 127.0.0.1", g.addr, tokenVariable)
-	}
-	if token != "" && len(token) < 16 {
-		return usagef("gateway: %s has %d bytes, want at least 16, made at random", tokenVariable, len(token))
-	}
-	return nil
+func (g *gateway) check(command string) error {
+	return cmp.Or(checkPatterns(command, "-hide", g.hidden), g.serving.check(command))
 }
 
 // handler returns a handler for the servers named by the words, and starts connecting to
@@ -130,17 +104,9 @@ func (g *gateway) handler(ctx context.Context, e *env, c *command, words []strin
 		handler = g.upstream(ctx, e, "server", t)
 	}
 	return middleware.Visible(func(_ context.Context, _ mcp.Kind, name string) bool {
-		return !slices.ContainsFunc(g.hidden, func(pattern string) bool {
-			// check has validated the pattern.
-			matches, _ := path.Match(withoutSlashes(pattern), withoutSlashes(name))
-			return matches
-		})
+		return !matchesAny(g.hidden, name)
 	})(handler), nil
 }
-
-// withoutSlashes replaces the slashes of URIs and patterns, because * and ? do not match
-// them.
-func withoutSlashes(text string) string { return strings.ReplaceAll(text, "/", "\x00") }
 
 // mount mounts the servers of a file: the named ones, or all enabled ones if there are no
 // names. A server that cannot be used is left out, unless it is named.
@@ -242,28 +208,4 @@ func (g *gateway) upstream(ctx context.Context, e *env, name string, t transport
 	up := client.Maintain(context.WithoutCancel(ctx), e.wrapped(t), &mcp.UpstreamOptions{Logger: e.log.With("server", name), MaxDowntime: -1})
 	g.upstreams = append(g.upstreams, up)
 	return up
-}
-
-// gatewayUser returns the principal of all callers. Without one, a caller without a session
-// would count as another caller with each request, and get no question while an earlier call
-// of its own is unfinished.
-func gatewayUser() *mcp.Principal { return &mcp.Principal{Issuer: "psi gateway", Subject: "user"} }
-
-// serveHTTP serves a handler at /mcp of the address until ctx is done.
-func (g *gateway) serveHTTP(ctx context.Context, e *env, h mcp.Handler) error {
-	endpoint := mcphttp.NewHandler(h, &mcphttp.Options{Logger: e.log})
-	var verifier auth.Verifier = auth.VerifierFunc(func(*http.Request) (*mcp.Principal, error) { return gatewayUser(), nil })
-	if token := os.Getenv(tokenVariable); token != "" {
-		verifier = auth.APIKeys(map[string]*mcp.Principal{token: gatewayUser()}, nil)
-	}
-	return e.serveHTTP(ctx, g.addr, "/mcp", auth.Require(verifier, nil)(endpoint), endpoint.Shutdown)
-}
-
-// ignoreEnd returns the error of a server, or nil if it was interrupted, which is its
-// normal end.
-func ignoreEnd(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil //nolint:nilerr // as said
-	}
-	return err
 }
