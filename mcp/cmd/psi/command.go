@@ -53,6 +53,7 @@ func commands() []*command {
 		recordCommand(),
 		replayCommand(),
 		newCommand(),
+		devCommand(),
 		serversCommand(),
 		installCommand(),
 		uninstallCommand(),

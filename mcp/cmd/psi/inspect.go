@@ -13,6 +13,7 @@ import (
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/apps"
 	"github.com/go-psi/psi/mcp/apps/host"
+	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcphttp/debug"
 )
 
@@ -37,35 +38,40 @@ Only this machine can reach it. It ends with the connection to the server.`,
 		case len(rest) > 0:
 			return c.wrongWords("want one server")
 		}
-		conn, err := e.dial(ctx, t, &mcp.ClientOptions{
-			Forward: true, // questions go to the page
-			Capabilities: &mcp.ClientCapabilities{ // servers may hide their apps otherwise
-				Extensions: mcp.Extensions{apps.Extension: apps.Client().Settings},
-			},
-		})
-		if err != nil {
-			return err
-		}
-		serving, stop := context.WithCancel(ctx)
-		defer stop()
-		go func() { // runs until one of them is done
-			select {
-			case <-conn.Done():
-				stop()
-			case <-serving.Done():
-			}
-		}()
-		origin, err := e.serveApps(serving, conn, addr)
-		if err != nil {
-			return err
-		}
-		page := debug.NewHandler(conn, &debug.Options{Always: true, Apps: origin, Logger: e.log})
-		if err := e.serveHTTP(serving, addr, "/", page); err != nil {
-			return err
-		}
-		return conn.Err() // nil if psi was interrupted
+		return e.inspect(ctx, t, addr)
 	}
 	return c
+}
+
+// inspect serves a page about a server until ctx is done or the connection ends.
+func (e *env) inspect(ctx context.Context, t transport.Transport, addr string) error {
+	conn, err := e.dial(ctx, t, &mcp.ClientOptions{
+		Forward: true, // questions go to the page
+		Capabilities: &mcp.ClientCapabilities{ // servers may hide their apps otherwise
+			Extensions: mcp.Extensions{apps.Extension: apps.Client().Settings},
+		},
+	})
+	if err != nil {
+		return err
+	}
+	serving, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() { // runs until one of them is done
+		select {
+		case <-conn.Done():
+			stop()
+		case <-serving.Done():
+		}
+	}()
+	origin, err := e.serveApps(serving, conn, addr)
+	if err != nil {
+		return err
+	}
+	page := debug.NewHandler(conn, &debug.Options{Always: true, Apps: origin, Logger: e.log})
+	if err := e.serveHTTP(serving, addr, "/", page); err != nil {
+		return err
+	}
+	return conn.Err() // nil if psi was interrupted
 }
 
 // serveApps serves a host for the apps of a server until ctx is done, and returns its

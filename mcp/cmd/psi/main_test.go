@@ -19,7 +19,7 @@ import (
 )
 
 // isServer is the environment variable that turns the test binary into a server on standard
-// input and output.
+// input and output. With the value "more", it has more tools.
 const isServer = "PSI_TEST_SERVER"
 
 // isPsi is the environment variable that turns the test binary into psi.
@@ -32,7 +32,11 @@ func TestMain(m *testing.M) {
 	case os.Getenv(isServer) == "":
 		os.Exit(m.Run())
 	}
-	if err := mcpstdio.Serve(context.Background(), newServer(), nil); err != nil {
+	mux := newServer()
+	if os.Getenv(isServer) == "more" {
+		addAsker(mux)
+	}
+	if err := mcpstdio.Serve(context.Background(), mux, nil); err != nil {
 		os.Exit(1)
 	}
 }

@@ -48,9 +48,14 @@ func (e *env) commandTransport() (transport.Transport, error) {
 	if len(e.server) == 0 {
 		return nil, usagef("no command follows the --")
 	}
-	cmd := exec.Command(e.server[0], e.server[1:]...) //nolint:gosec,noctx // the user's own words; Close ends it
+	return mcpstdio.NewCommand(serverCommand(e.server), e.commandOptions()), nil
+}
+
+// serverCommand returns the command of a server that the user has given.
+func serverCommand(words []string) *exec.Cmd {
+	cmd := exec.Command(words[0], words[1:]...) //nolint:gosec,noctx // the user's own words; Close ends it
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(pair string) bool { return strings.HasPrefix(pair, tokenVariable+"=") })
-	return mcpstdio.NewCommand(cmd, e.commandOptions()), nil
+	return cmd
 }
 
 func (e *env) commandOptions() *mcpstdio.CommandOptions {
