@@ -149,7 +149,7 @@ func (e *env) change(ctx context.Context, f *hostFile, yes bool, edit func(data 
 	if err != nil {
 		return err
 	}
-	e.term.printf("%s: wrote %s\n", f.Host, printable.Line(f.target))
+	e.term.printf("%s: wrote %s; restart the host, or reload its servers\n", f.Host, printable.Line(f.target))
 	if backup != "" {
 		e.term.printf("The file as it was is in %s\n", printable.Line(backup))
 	}

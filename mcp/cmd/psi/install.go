@@ -86,7 +86,7 @@ func (e *env) install(ctx context.Context, l config.Location, s *config.Server, 
 	if err != nil {
 		return err
 	}
-	return e.change(ctx, f, yes, func(data []byte) ([]byte, error) {
+	err = e.change(ctx, f, yes, func(data []byte) ([]byte, error) {
 		after, err := l.Set(data, s)
 		if errors.Is(err, config.ErrNoURLs) {
 			err = fmt.Errorf("install: %s can only start commands; this one connects to the URL:\npsi install %s -host %s -- psi gateway -stdio %s",
@@ -94,6 +94,19 @@ func (e *env) install(ctx context.Context, l config.Location, s *config.Server, 
 		}
 		return after, err
 	})
+	if err == nil {
+		e.examine(ctx, l, s.Name)
+	}
+	return err
+}
+
+// examine shows what psi doctor finds about a server without starting it.
+func (e *env) examine(ctx context.Context, l config.Location, name string) {
+	d := &doctor{env: e, static: true}
+	d.checkAll(ctx, []config.Location{l}, name)
+	for _, f := range d.found {
+		e.term.printf("%s\n", f)
+	}
 }
 
 // serverName matches the names that all hosts accept.

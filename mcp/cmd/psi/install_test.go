@@ -242,6 +242,20 @@ func TestInstallChoosesHost(t *testing.T) {
 	refused("there is no server \"counter\"", "uninstall", "counter", "-host", "windsurf")
 }
 
+// A server that the host would not see is installed, but the user learns why it would not.
+func TestInstallExamines(t *testing.T) {
+	isolate(t)
+	t.Chdir(t.TempDir())
+	program := writeProgram(t, "counter")
+	hostPath(t, "Cursor")
+	got := psi(t, "", "install", "counter", "-yes", "-env", "KEY=YOUR_API_KEY", "--", program, "--port 80")
+	for _, want := range []string{`error: Cursor "counter": env.KEY still has the text of an example`, `warning: Cursor "counter": args[0] is one argument`, "restart the host"} {
+		if got.code != exitOK || !strings.Contains(got.errOut, want) {
+			t.Errorf("exit code %d, wrote %q, want %s", got.code, got.errOut, want)
+		}
+	}
+}
+
 // The files of projects have the dialect of their host.
 func TestInstallIntoProjects(t *testing.T) {
 	isolate(t)
