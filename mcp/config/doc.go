@@ -1,7 +1,7 @@
 // Copyright 2026 The psi Authors.
 // SPDX-License-Identifier: MIT
 
-// Package config reads the configuration files in which hosts such as Claude Desktop, VS Code
+// Package config reads and edits the configuration files in which hosts such as Claude Desktop, VS Code
 // and Cursor list their servers, so that other hosts, gateways and tools can use them:
 //
 //	{
@@ -18,7 +18,9 @@
 //	transport, err := server.Transport(ctx, nil)
 //	conn, err := mcp.NewClient("host", "v1.0.0", nil).Connect(ctx, transport)
 //
-// [Locations] returns the paths of the current user's configuration files.
+// [Locations] returns the paths of the current user's configuration files. [Location.Set] and
+// [Location.Remove] edit the contents of such a file and leave everything else in it alone,
+// comments included; [Redact] removes its secrets, to show it.
 //
 // # Dialects
 //

@@ -204,6 +204,7 @@ func (d *devServer) servePage(ctx context.Context, started <-chan struct{}) {
 	case <-ctx.Done():
 		return
 	}
+	d.env.term.printf("a live page about the server: ")
 	err := d.env.inspect(ctx, mcp.InProcess(d.up), "127.0.0.1:0")
 	if err != nil && ctx.Err() == nil {
 		d.env.log.Warn("there is no page about the server", "error", err)

@@ -336,8 +336,12 @@ func (p patient) explain(ctx context.Context, s *config.Server, err error) {
 	}
 }
 
-// lastWords returns the last lines that a server wrote.
+// lastWords returns what a server wrote before it ended: the first line, in which Go and npm say
+// what is wrong, and the last ones, in which others do.
 func lastWords(text string) string {
 	lines := textLines([]byte(strings.TrimSpace(text)))
-	return oneLine(strings.Join(lines[max(len(lines)-3, 0):], " / "))
+	if n := len(lines); n > 4 {
+		lines = []string{lines[0], "…", lines[n-2], lines[n-1]}
+	}
+	return oneLine(strings.Join(lines, " / "))
 }
