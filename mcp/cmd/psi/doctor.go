@@ -190,6 +190,7 @@ func (p patient) check(ctx context.Context, s *config.Server) {
 	hasErrors := func() bool {
 		return slices.ContainsFunc(p.found[before:], func(f lint.Finding) bool { return f.Severity == lint.Error })
 	}
+	p.checkLog()
 	p.checkValues(s)
 	if err != nil && !hasErrors() {
 		p.report(lint.Error, "server", trimConfig(err), "correct the member that is named")

@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -128,6 +129,26 @@ func TestDoctorOfFiles(t *testing.T) {
 	}
 	if got := psi(t, "", "doctor", "a", "b"); got.code != exitUsage {
 		t.Errorf("two names: exit code %d", got.code)
+	}
+}
+
+// What the host has written into its log about the server is shown, without secrets.
+func TestDoctorReadsLogs(t *testing.T) {
+	isolate(t)
+	if runtime.GOOS == "darwin" {
+		t.Skip("the log is elsewhere")
+	}
+	log := filepath.Join(filepath.Dir(hostPath(t, "Claude Desktop")), "logs", "mcp-server-s.log")
+	text := strings.Repeat("2026-11-27 [s] [info] older\n", 5000) + "2026-11-27 [s] [error] spawn npx ENOENT \x1b[2J token=secret-1\n2026-11-27 [s] [info] Initializing server...\n"
+	writeScript(t, log, text)
+	got, code := diagnose(t, "Claude Desktop", `{"command": "/bin/cat"}`, "-static")
+	want := `note: Claude Desktop "s": the host's log says at last: 2026-11-27 [s] [error] spawn npx ENOENT \x1b[2J token=(redacted); see ` + log
+	if !strings.HasPrefix(got, want) || code != exitOK {
+		t.Errorf("exit code %d, wrote\n%swant\n%s", code, got, want)
+	}
+	writeScript(t, log, "2026-11-27 [s] [info] fine\n")
+	if got, _ := diagnose(t, "Claude Desktop", `{"command": "/bin/cat"}`, "-static"); strings.Contains(got, "log") {
+		t.Errorf("without complaints, wrote\n%s", got)
 	}
 }
 

@@ -18,7 +18,7 @@ const zedSettings = `// Zed settings
 {
     "theme": "One Dark", // dark
     "context_servers": {
-        /* finds things */
+        /* finds` + "\x1b[2J\u202e" + ` things */
         "search": {"command": "npx", "args": ["--token", "secret-1"], "env": {"KEY": "secret-2"}},
     },
     "vim_mode": true,
@@ -101,12 +101,12 @@ func TestInstall(t *testing.T) {
 		t.Errorf("without consent, the file became %s", got)
 	}
 	got := psi(t, "y\n", install...)
-	for _, want := range []string{"+        \"counter\": {\n", `+                "KEY": "(redacted)"`, `"args": ["--token", "(redacted)"]`, "Write this?", "Zed: wrote " + path} {
+	for _, want := range []string{"+        \"counter\": {\n", `+                "KEY": "(redacted)"`, `"args": ["--token", "(redacted)"]`, `/* finds\x1b[2J\u202e things */`, "Write this?", "Zed: wrote " + path} {
 		if !strings.Contains(got.errOut, want) {
 			t.Errorf("it wrote %s, want %s", got.errOut, want)
 		}
 	}
-	if got.code != exitOK || strings.Contains(got.errOut, "secret-") || strings.Contains(got.errOut, "theme") {
+	if got.code != exitOK || strings.Contains(got.errOut, "secret-") || strings.ContainsAny(got.errOut, "\x1b\u202e") {
 		t.Errorf("exit code %d, wrote %s", got.code, got.errOut)
 	}
 	file, err := config.Load(path)
