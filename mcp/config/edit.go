@@ -386,15 +386,15 @@ func (t *editor) remove(o objectSpan, at int) {
 		t.replace(comma, comma+1, "")
 		start, end = start-1, end-1
 	}
-	// The white space around it goes with it, up to the end of the line.
+	// The white space around it, which is between braces, goes with it, up to the end of the line.
 	lineStart, lineEnd := start, end
-	for lineStart > 0 && isSpace(t.raw[lineStart-1]) {
+	for isSpace(t.raw[lineStart-1]) {
 		lineStart--
 	}
-	for lineEnd < len(t.raw) && isSpace(t.raw[lineEnd]) {
+	for isSpace(t.raw[lineEnd]) {
 		lineEnd++
 	}
-	switch startsLine := lineStart == 0 || t.raw[lineStart-1] == '\n'; {
+	switch startsLine := t.raw[lineStart-1] == '\n'; {
 	case startsLine && bytes.HasPrefix(t.raw[lineEnd:], []byte("\r\n")):
 		t.replace(lineStart, lineEnd+2, "")
 	case startsLine && bytes.HasPrefix(t.raw[lineEnd:], []byte("\n")):

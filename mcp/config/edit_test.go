@@ -149,6 +149,15 @@ func TestEdit(t *testing.T) {
 	}
 }
 
+// The tools that the user has selected in the host stay selected.
+func TestSetKeepsSelection(t *testing.T) {
+	const before = `{"mcpServers": {"counter": {"type": "local", "command": "old", "tools": ["count"]}}}`
+	got, err := location(t, "Copilot CLI").Set([]byte(before), counter)
+	if err != nil || !strings.Contains(string(got), `"tools": ["count"]`) || !strings.Contains(string(got), counter.Command) {
+		t.Errorf("got %s, %v", got, err)
+	}
+}
+
 // A file that cannot be edited safely is rejected, with the place of the mistake.
 func TestEditMistakes(t *testing.T) {
 	l := config.Location{Path: "f.json"}
