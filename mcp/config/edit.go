@@ -12,6 +12,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -104,9 +105,15 @@ func (l Location) settings(s *Server) ([]setting, error) {
 			add(name, value)
 		}
 	}
+	texts := slices.Concat([]string{s.Name, s.Command, s.Dir, s.URL}, s.Args)
+	for _, pairs := range []map[string]string{s.Env, s.Headers} {
+		texts = slices.AppendSeq(slices.AppendSeq(texts, maps.Keys(pairs)), maps.Values(pairs))
+	}
 	switch {
 	case s.Name == "":
 		return nil, errors.New("the server has no name")
+	case !utf8.ValidString(strings.Join(texts, "\n")):
+		return nil, fmt.Errorf("server %q: a name or a value is not valid UTF-8, and cannot be written as JSON", s.Name)
 	case (s.Command == "") == (s.URL == ""):
 		return nil, fmt.Errorf("server %q: want either a command or a url", s.Name)
 	case s.URL != "" && d.noURLs:
@@ -428,9 +435,9 @@ func encode(v any) json.RawMessage {
 		}
 		return json.RawMessage("{" + strings.TrimPrefix(out.String(), ",") + "}")
 	}
-	out, err := jsonv2.Marshal(v, jsontext.AllowInvalidUTF8(true))
+	out, err := jsonv2.Marshal(v)
 	if err != nil {
-		panic(fmt.Sprintf("config: %T: %v", v, err)) // strings and lists of strings can be encoded
+		panic(fmt.Sprintf("config: %T: %v", v, err)) // settings has checked the strings
 	}
 	return out
 }

@@ -158,6 +158,23 @@ func TestSetKeepsSelection(t *testing.T) {
 	}
 }
 
+// A command that becomes a URL has no environment, and a URL that becomes a command no headers.
+func TestSetChangesKind(t *testing.T) {
+	l := location(t, "Cursor")
+	command, err := l.Set(nil, counter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	url, err := l.Set(command, &config.Server{Name: "counter", URL: "https://example.com", Headers: map[string]string{"X-Key": "1"}})
+	if err != nil || strings.Contains(string(url), "env") || strings.Contains(string(url), "command") || strings.Contains(string(url), "args") {
+		t.Errorf("as a URL, it is %s, %v", url, err)
+	}
+	again, err := l.Set(url, counter)
+	if err != nil || strings.Contains(string(again), "headers") || strings.Contains(string(again), "url") {
+		t.Errorf("as a command again, it is %s, %v", again, err)
+	}
+}
+
 // A file that cannot be edited safely is rejected, with the place of the mistake.
 func TestEditMistakes(t *testing.T) {
 	l := config.Location{Path: "f.json"}
@@ -176,10 +193,11 @@ func TestEditMistakes(t *testing.T) {
 		}
 	}
 	for name, s := range map[string]*config.Server{
-		"config: the server is nil":                                       nil,
-		"config: f.json: the server has no name":                          {Command: "x"},
-		`config: f.json: server "a": want either a command or a url`:      {Name: "a"},
-		`config: f.json: another list of the file has a server "counter"`: counter,
+		"config: the server is nil":                                        nil,
+		"config: f.json: the server has no name":                           {Command: "x"},
+		`config: f.json: server "b": a name or a value is not valid UTF-8`: {Name: "b", Command: "x", Env: map[string]string{"A": "\xff"}},
+		`config: f.json: server "a": want either a command or a url`:       {Name: "a"},
+		`config: f.json: another list of the file has a server "counter"`:  counter,
 	} {
 		if _, err := (config.Location{Path: "f.json", Place: "servers"}).Set([]byte(`{"mcpServers": {"counter": {"command": "other"}}}`), s); err == nil || !strings.HasPrefix(err.Error(), name) {
 			t.Errorf("got %v, want %s", err, name)
