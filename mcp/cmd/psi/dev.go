@@ -19,6 +19,7 @@ import (
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcpstdio"
+	"github.com/go-psi/psi/middleware"
 )
 
 // A devServer runs a server that is being written. It is the transport to that server.
@@ -100,17 +101,26 @@ func (d *devServer) run(ctx context.Context) (err error) {
 		StateChanged: d.report(started), Logger: slog.New(slog.DiscardHandler),
 	})
 	d.env.onClose(func() { _ = d.up.Close() })
+	// A restart ends what is in flight. What changes nothing is sent again.
+	handler := middleware.Retry(&middleware.RetryOptions{Tools: true, Transient: endedWithServer})(d.up)
 	var background sync.WaitGroup
 	defer background.Wait()
 	defer cancel()
 	background.Go(func() { d.watch(ctx, w) })
 	if d.inspect {
-		background.Go(func() { d.servePage(ctx, started) })
+		background.Go(func() { d.servePage(ctx, handler, started) })
 	}
 	if d.stdio {
 		d.env.term.printf("serving on standard input and output\n")
 	}
-	return d.serve(ctx, d.env, d.up)
+	return d.serve(ctx, d.env, handler)
+}
+
+// endedWithServer reports whether a call failed because the server was ended, or has ended by
+// itself.
+func endedWithServer(err error) bool {
+	_, hasExited := errors.AsType[*mcpstdio.ExitError](err)
+	return !errors.Is(err, mcp.ErrNotConnected) && (hasExited || errors.Is(err, mcp.ErrClosed))
 }
 
 // Connect implements [transport.Transport]. It starts the server.
@@ -198,14 +208,14 @@ func serverTitle(c *mcp.Conn) string {
 }
 
 // servePage serves a live page about the server once it runs, until ctx is done.
-func (d *devServer) servePage(ctx context.Context, started <-chan struct{}) {
+func (d *devServer) servePage(ctx context.Context, h mcp.Handler, started <-chan struct{}) {
 	select {
 	case <-started:
 	case <-ctx.Done():
 		return
 	}
 	d.env.term.printf("a live page about the server: ")
-	err := d.env.inspect(ctx, mcp.InProcess(d.up), "127.0.0.1:0")
+	err := d.env.inspect(ctx, mcp.InProcess(h), "127.0.0.1:0")
 	if err != nil && ctx.Err() == nil {
 		d.env.log.Warn("there is no page about the server", "error", err)
 	}

@@ -125,8 +125,17 @@ func TestDevRestarts(t *testing.T) {
 			}
 			s.hears("the server does not run: ")
 			s.hears("exit status 3")
+			script("stuck")
+			// What is in flight when the server is replaced is asked of the next one, if it
+			// changes nothing.
+			found := make(chan int, 1)
+			s.hears("the server runs")
+			go func() { found <- s.tools() }()
+			s.hears("| stuck\n")
 			script("yes")
-			s.toolsBecome(2)
+			if n := <-found; n != 2 {
+				t.Errorf("%d tools", n)
+			}
 		})
 	}
 }
@@ -200,6 +209,44 @@ func TestDevInspect(t *testing.T) {
 	}
 }
 
+// Sources are watched, but neither data nor what tools have put there.
+func TestWatcher(t *testing.T) {
+	dir := t.TempDir()
+	w := &watcher{dir: dir}
+	look := func() uint64 {
+		t.Helper()
+		if err := w.look(); err != nil {
+			t.Fatal(err)
+		}
+		return w.seen
+	}
+	for name, isWatched := range map[string]bool{
+		"a.go": true, "go.mod": true, "sub/a.html": true, ".env": true, "a.txt": false, "a_test.go": false, "data.json": false,
+		"node_modules/a.js": false, "vendor/a.go": false, ".git/a.go": false, "sub/.cache/a.go": false,
+	} {
+		writeScript(t, filepath.Join(dir, name), "1")
+		before := look()
+		writeScript(t, filepath.Join(dir, name), "22")
+		if isChanged := look() != before; isChanged != isWatched {
+			t.Errorf("%s: %t, want %t", name, isChanged, isWatched)
+		}
+	}
+}
+
+// What the server writes is shown line by line, and a line that does not end in pieces.
+func TestServerOutput(t *testing.T) {
+	var out strings.Builder
+	w := &lineWriter{term: newTerminal(nil, &out)}
+	for _, text := range []string{"one\ntw", "o\x1b[2J\n", strings.Repeat("x", maxOutputLine+1), "y\nend"} {
+		if n, err := io.WriteString(w, text); n != len(text) || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	if want := "| one\n| two\\x1b[2J\n| " + strings.Repeat("x", maxOutputLine) + "\n| y\n"; out.String() != want {
+		t.Errorf("got %q, want %q", out.String(), want)
+	}
+}
+
 func TestDevMistakes(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for args, want := range map[string]string{
@@ -228,6 +275,11 @@ func TestGoBuild(t *testing.T) {
 		build, args, ok := goBuild(strings.Fields(line))
 		if got := strings.TrimSpace(strings.Join(build, " ") + " | " + strings.Join(args, " ")); got != want || !ok {
 			t.Errorf("%s: got %q, %t, want %q", line, got, ok, want)
+		}
+	}
+	for flag := range takesValue {
+		if build, args, ok := goBuild([]string{"go", "run", flag, "value", ".", "x"}); !ok || len(build) != 3 || len(args) != 1 {
+			t.Errorf("%s: got %q, %q, %t", flag, build, args, ok)
 		}
 	}
 	for _, line := range []string{"go run", "go test .", "python go run .", "go run -exec x .", "go run -tags", "go run -v", filepath.Join("a", "server")} {

@@ -53,6 +53,8 @@ func TestDoctorWithoutStarting(t *testing.T) {
 	writeScript(t, nvm+"/nodelike", "#!/bin/sh\n")
 	writeScript(t, home+"/server", "#!/usr/bin/env nodelike\n")
 	writeScript(t, home+"/bin/shelled", "#!/bin/sh\n")
+	writeScript(t, home+"/bin/direct", "#!/bin/sh none-such\n")
+	writeScript(t, home+"/bin/binary", "env none-such\n")
 	writeFile(t, home+"/plain", "#!/bin/sh\n")
 	t.Setenv("PATH", home+"/bin:/usr/bin:/bin")
 	for _, test := range []struct{ host, server, want string }{
@@ -66,6 +68,8 @@ func TestDoctorWithoutStarting(t *testing.T) {
 		{"Cursor", `{"command": "` + home + `/server"}`,
 			`/server is a script for "nodelike", which is not in the PATH; add "env": {"PATH": "` + nvm + `:/usr/local/bin:`},
 		{"Cursor", `{"command": "` + home + `/server", "env": {"PATH": "` + nvm + `"}}`, ""},
+		{"Cursor", `{"command": "direct"}`, ""},
+		{"Cursor", `{"command": "binary"}`, ""},
 		{"Cursor", `{"command": "` + home + `/none"}`, "error: Cursor \"s\": there is no file " + home + "/none; build or install it"},
 		{"Cursor", `{"command": "` + home + `/plain"}`, "/plain is not executable; chmod +x"},
 		{"Cursor", `{"command": "` + home + `/bin"}`, "/bin is a directory; "},

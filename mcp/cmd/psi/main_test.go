@@ -19,7 +19,7 @@ import (
 )
 
 // isServer is the environment variable that turns the test binary into a server on standard
-// input and output. With the value "more", it has more tools.
+// input and output. With the value "more", it has more tools; with "stuck", it does not list them.
 const isServer = "PSI_TEST_SERVER"
 
 // isPsi is the environment variable that turns the test binary into psi.
@@ -33,12 +33,26 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	mux := newServer()
-	if os.Getenv(isServer) == "more" {
+	switch os.Getenv(isServer) {
+	case "more":
 		addAsker(mux)
+	case "stuck":
+		mux.Use(neverLists)
 	}
 	if err := mcpstdio.Serve(context.Background(), mux, nil); err != nil {
 		os.Exit(1)
 	}
+}
+
+// neverLists is middleware that tells when tools are to be listed, and does not answer.
+func neverLists(next mcp.Handler) mcp.Handler {
+	return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+		if req.Method == mcp.MethodListTools {
+			fmt.Fprintln(os.Stderr, "stuck")
+			<-ctx.Done()
+		}
+		return next.ServeMCP(ctx, req)
+	})
 }
 
 type sum struct {
