@@ -60,6 +60,7 @@ func commands() []*command {
 		doctorCommand(),
 		completionCommand(),
 		lintCommand(),
+		cardCommand(),
 		genCommand(),
 		helpCommand(),
 		versionCommand(),

@@ -34,6 +34,7 @@ func TestExamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	writeFile(t, "openapi.yaml", ordersDocument)
+	writeFile(t, "server.json", kitchenCard)
 	words := strings.NewReplacer("http://127.0.0.1:8080/mcp", url, "./server", self)
 	for _, c := range commands() {
 		if c.example == "" {

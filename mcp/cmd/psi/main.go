@@ -4,7 +4,8 @@
 // Command psi talks to MCP servers of any revision: it lists what a server has, calls its
 // tools, reads its resources and gets its prompts, and serves several servers at one
 // endpoint. It also writes servers to start from, restarts them while they are written, adds
-// them to the configuration of hosts, and says why a host does not see them.
+// them to the configuration of hosts, says why a host does not see them, and writes what
+// registries read.
 //
 //	go install github.com/go-psi/psi/mcp/cmd/psi@latest
 //	psi list http://127.0.0.1:8080/mcp

@@ -38,6 +38,9 @@ func TestNew(t *testing.T) {
 			t.Fatalf("%q: %v\n%s", words, err, out)
 		}
 	}
+	if got := psi(t, "", "card", "-check", "server.json", "--", "."+string(filepath.Separator)+"server.exe"); got.code != exitOK || got.out != "0 errors, 0 warnings, 0 notes\n" {
+		t.Errorf("the card: exit code %d, wrote %q and %q", got.code, got.out, got.errOut)
+	}
 	got := psi(t, "", "call", "count_words", "text=to be or not to be", "--", "."+string(filepath.Separator)+"server.exe")
 	if want := `{"words":6,"different":4}` + "\n"; got.out != want {
 		t.Errorf("wrote %q and %q, want %q", got.out, got.errOut, want)
@@ -66,6 +69,10 @@ func TestNewNames(t *testing.T) {
 		}
 		if card.Name != want[0] || card.Packages[0].Identifier != want[1] {
 			t.Errorf("%s: the card is %+v, want %q", module, card, want)
+		}
+		// The check finds what is to be replaced.
+		if got := psi(t, "", "card", "-check", filepath.Join(dir, "server.json")); (got.code == exitOK) == strings.Contains(want[1], "OWNER") {
+			t.Errorf("%s: exit code %d, wrote %s", module, got.code, got.out)
 		}
 		docker := readFile(t, filepath.Join(dir, "Dockerfile"))
 		if !strings.Contains(docker, `LABEL io.modelcontextprotocol.server.name="`+want[0]+`"`) {
