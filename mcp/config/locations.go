@@ -31,15 +31,16 @@ type dialect struct {
 
 // dialects are the dialects of hosts that need more than a command or a URL.
 var dialects = map[string]dialect{
-	"Claude Desktop": {noURLs: true},
-	"Claude Code":    {typeOfCommands: "stdio", typeOfURLs: "http"},
-	"VS Code":        {place: "servers", typeOfCommands: "stdio", typeOfURLs: "http"},
-	"Windsurf":       {url: "serverUrl"},
-	"Zed":            {place: "context_servers"},
-	"Gemini CLI":     {url: "httpUrl"},
-	"Copilot CLI":    {typeOfCommands: "local", typeOfURLs: "http", tools: []string{"*"}},
-	"Amazon Q":       {typeOfURLs: "http"},
-	"Cline":          {typeOfURLs: "streamableHttp"},
+	"Claude Desktop":   {noURLs: true},
+	"Claude Code":      {typeOfCommands: "stdio", typeOfURLs: "http"},
+	"VS Code":          {place: "servers", typeOfCommands: "stdio", typeOfURLs: "http"},
+	"VS Code Insiders": {place: "servers", typeOfCommands: "stdio", typeOfURLs: "http"},
+	"Windsurf":         {url: "serverUrl"},
+	"Zed":              {place: "context_servers"},
+	"Gemini CLI":       {url: "httpUrl"},
+	"Copilot CLI":      {typeOfCommands: "local", typeOfURLs: "http", tools: []string{"*"}},
+	"Amazon Q":         {typeOfURLs: "http"},
+	"Cline":            {typeOfURLs: "streamableHttp"},
 }
 
 // Locations returns the configuration files of well-known hosts for the current user on this
@@ -57,6 +58,7 @@ func Locations() []Location {
 	add("Claude Desktop", settings, noSettings, "Claude", "claude_desktop_config.json")
 	add("Claude Code", home, noHome, ".claude.json")
 	add("VS Code", settings, noSettings, "Code", "User", "mcp.json")
+	add("VS Code Insiders", settings, noSettings, "Code - Insiders", "User", "mcp.json")
 	add("Cursor", home, noHome, ".cursor", "mcp.json")
 	add("Windsurf", home, noHome, ".codeium", "windsurf", "mcp_config.json")
 	zed, noZed := zedDir()

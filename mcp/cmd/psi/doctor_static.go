@@ -35,11 +35,12 @@ type hostTrait struct {
 
 // hostTraits are the traits of the hosts for which they are known.
 var hostTraits = map[string]hostTrait{
-	"Claude Desktop": {isDesktop: true, isStrict: true},
-	"Claude Code":    {variables: "${NAME}", isStrict: true},
-	"Cursor":         {variables: "${env:NAME}"},
-	"VS Code":        {variables: "${env:NAME}"},
-	"Windsurf":       {variables: "${env:NAME}"},
+	"Claude Desktop":   {isDesktop: true, isStrict: true},
+	"Claude Code":      {variables: "${NAME}", isStrict: true},
+	"Cursor":           {variables: "${env:NAME}"},
+	"VS Code":          {variables: "${env:NAME}"},
+	"VS Code Insiders": {variables: "${env:NAME}"},
+	"Windsurf":         {variables: "${env:NAME}"},
 }
 
 var (
@@ -201,6 +202,12 @@ func (p patient) checkPath(s *config.Server, path string, isSet bool) {
 
 // checkInterpreter checks that the interpreter of a script exists, which it looks for by itself.
 func (p patient) checkInterpreter(program, path string, isSet bool) {
+	if ext := strings.ToLower(filepath.Ext(program)); ext == ".cmd" || ext == ".bat" {
+		// Node refuses to start them without a shell, and so do hosts that are written in it.
+		p.report(lint.Warning, "batch", program+" is a batch file, which some hosts cannot start by themselves",
+			fmt.Sprintf(`write "command": "cmd" and "args": ["/c", %q, …]`, strings.TrimSuffix(filepath.Base(program), filepath.Ext(program))))
+		return
+	}
 	name := interpreter(program)
 	if name == "" {
 		return

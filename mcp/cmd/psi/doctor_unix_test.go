@@ -38,7 +38,7 @@ func diagnose(t *testing.T, host, server string, flags ...string) (lines string,
 	t.Helper()
 	path := hostPath(t, host)
 	list := "mcpServers"
-	if host == "VS Code" {
+	if strings.HasPrefix(host, "VS Code") {
 		list = "servers"
 	}
 	writeFile(t, path, fmt.Sprintf(`{%q: {"s": %s}}`, list, server))
@@ -55,6 +55,7 @@ func TestDoctorWithoutStarting(t *testing.T) {
 	writeScript(t, home+"/bin/shelled", "#!/bin/sh\n")
 	writeScript(t, home+"/bin/direct", "#!/bin/sh none-such\n")
 	writeScript(t, home+"/bin/binary", "env none-such\n")
+	writeScript(t, home+"/bin/npx.CMD", "@echo off\n")
 	writeFile(t, home+"/plain", "#!/bin/sh\n")
 	t.Setenv("PATH", home+"/bin:/usr/bin:/bin")
 	for _, test := range []struct{ host, server, want string }{
@@ -73,6 +74,9 @@ func TestDoctorWithoutStarting(t *testing.T) {
 		{"Cursor", `{"command": "` + home + `/none"}`, "error: Cursor \"s\": there is no file " + home + "/none; build or install it"},
 		{"Cursor", `{"command": "` + home + `/plain"}`, "/plain is not executable; chmod +x"},
 		{"Cursor", `{"command": "` + home + `/bin"}`, "/bin is a directory; "},
+		{"Cursor", `{"command": "npx.CMD"}`,
+			`warning: Cursor "s": ` + home + `/bin/npx.CMD is a batch file, which some hosts cannot start by themselves; write "command": "cmd" and "args": ["/c", "npx", …] [batch]`},
+		{"Cursor", `{"command": "` + home + `/bin/npx.CMD"}`, "[batch]"},
 		{"Cursor", `{"command": "bin/shelled"}`, "the command is relative to a directory that the host chooses; write the whole path [relative]"},
 		{"Cursor", `{"command": "bin/shelled", "cwd": "` + home + `"}`, ""},
 		{"Cursor", `{"command": "/bin/sh", "cwd": "/none/such"}`, "the directory in which it is to run does not exist"},
@@ -97,6 +101,7 @@ func TestDoctorWithoutStarting(t *testing.T) {
 		{"Claude Desktop", `{"url": "https://example.com/mcp"}`, "the host can only start commands; psi install s -host claude-desktop -- psi gateway -stdio URL"},
 		{"Claude Code", `{"url": "https://example.com/mcp"}`, `takes a server without a type for a command; add "type": "http" [type]`},
 		{"VS Code", `{"type": "stdio", "command": "/bin/cat", "env": {"K": "${input:key}"}}`, `the file has no input "key"`},
+		{"VS Code Insiders", `{"command": "/bin/cat", "env": {"KEY": "${HOME}"}}`, "write ${env:HOME} [variable]"},
 		{"Cursor", `{"command": "/bin/\u001b[2J\u202ecat"}`, `there is no file /bin/\x1b[2J\u202ecat`},
 	} {
 		got, code := diagnose(t, test.host, test.server, "-static")
