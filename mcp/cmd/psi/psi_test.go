@@ -235,7 +235,7 @@ func TestSuggestions(t *testing.T) {
 		t.Fatal(err)
 	}
 	for args, want := range map[string]string{
-		"ca":            "call\n",
+		"cal":           "call\n",
 		"call ":         "kitchen\n",
 		"call -prot":    "-protocol\n",
 		"help pro":      "prompt\n",
