@@ -231,6 +231,13 @@ func TestWatcher(t *testing.T) {
 			t.Errorf("%s: %t, want %t", name, isChanged, isWatched)
 		}
 	}
+	before := look()
+	if err := os.Rename(filepath.Join(dir, "a.go"), filepath.Join(dir, "b.go")); err != nil {
+		t.Fatal(err)
+	}
+	if look() == before {
+		t.Error("another name is no change")
+	}
 }
 
 // What the server writes is shown line by line, and a line that does not end in pieces.

@@ -53,6 +53,7 @@ func TestDoctorWithoutStarting(t *testing.T) {
 	writeScript(t, nvm+"/nodelike", "#!/bin/sh\n")
 	writeScript(t, home+"/server", "#!/usr/bin/env nodelike\n")
 	writeScript(t, home+"/bin/shelled", "#!/bin/sh\n")
+	writeScript(t, home+"/script", "#!/usr/bin/env shelled\n")
 	writeScript(t, home+"/bin/direct", "#!/bin/sh none-such\n")
 	writeScript(t, home+"/bin/binary", "env none-such\n")
 	writeScript(t, home+"/bin/npx.CMD", "@echo off\n")
@@ -64,6 +65,9 @@ func TestDoctorWithoutStarting(t *testing.T) {
 		{"Claude Desktop", `{"command": "shelled"}`,
 			`warning: Claude Desktop "s": "shelled" is in ` + home + `/bin, which is in the PATH of your shell but not in that of the host; write "command": "` + home + `/bin/shelled"`},
 		{"Claude Code", `{"command": "shelled"}`, ""},
+		{"Claude Desktop", `{"command": "` + home + `/script"}`,
+			`/script is a script for "shelled", which is in the PATH of your shell but not in that of the host; add "env": {"PATH": "` + home + `/bin:/usr/local/bin:`},
+		{"Claude Code", `{"command": "` + home + `/script"}`, ""},
 		{"Claude Desktop", `{"command": "shelled", "env": {"PATH": "` + home + `/bin"}}`, ""},
 		{"Claude Desktop", `{"command": "none-such-program"}`, `error: Claude Desktop "s": there is no program "none-such-program"; install it`},
 		{"Cursor", `{"command": "` + home + `/server"}`,
@@ -117,11 +121,22 @@ func TestDoctorWithoutStarting(t *testing.T) {
 // What is wrong with a file concerns all of its servers.
 func TestDoctorOfFiles(t *testing.T) {
 	home := isolate(t)
+	const nothing = "No host on this machine has a server; psi install adds one.\n"
+	if got := psi(t, "", "doctor", "-static"); got.code != exitOK || got.errOut != nothing {
+		t.Errorf("without hosts: exit code %d, wrote %q", got.code, got.errOut)
+	}
+	writeFile(t, hostPath(t, "Cursor"), "{")
+	if got := psi(t, "", "doctor", "-static"); got.code != exitFailed || strings.Contains(got.errOut, nothing) {
+		t.Errorf("with a file that is not valid: exit code %d, wrote %q", got.code, got.errOut)
+	}
 	for _, test := range []struct{ host, text, want string }{
 		{"Cursor", "{\n\"mcpServers\": {\n  \"a\": {} \"b\": {}\n}}", `error: Cursor: ` + home + `/.cursor/mcp.json: line 3, column 11: `},
 		{"Cursor", `{"servers": {"s": {"command": "/bin/cat"}}}`, `error: Cursor "s": it is listed in "servers", where the host does not look; move it into "mcpServers" [place]`},
 		{"Cursor", "{\"mcpServers\": {\n// mine\n}}", "0 errors, 0 warnings, 0 notes\n"},
 		{"Claude Desktop", "{\"mcpServers\": {\n  // mine\n}}", "claude_desktop_config.json: line 2, column 3: "},
+		{"Claude Code", "{\"mcpServers\": {\n  // mine\n}}", ".claude.json: line 2, column 3: "},
+		{"VS Code", `{"inputs": [{"id": "key", "type": "promptString"}], "servers": {"s": {"type": "stdio", "command": "/bin/cat", "args": ["${input:key}"]}}}`,
+			`note: VS Code "s": the host asks for a value of it, so it was not started`},
 		{"Cursor", `{"theme": "dark"}`, "there are no servers"},
 	} {
 		writeFile(t, hostPath(t, test.host), test.text)
@@ -168,7 +183,9 @@ func TestDoctorStartsCommands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	writeScript(t, home+"/quits", "#!/bin/sh\necho starting; echo oops >&2; echo API_TOKEN=secret-1 is invalid >&2; exit 3\n")
+	writeScript(t, home+"/quits", "#!/bin/sh\necho oops >&2; echo API_TOKEN=secret-1 is invalid >&2; exit 3\n")
+	// What a server writes to its standard output is only seen for certain if it reads, too.
+	writeScript(t, home+"/chats", "#!/bin/sh\necho starting; read line; echo oops >&2; exit 3\n")
 	writeScript(t, home+"/noisy", "#!/bin/sh\necho Listening; exec "+self+"\n")
 	serving := map[string]string{isServer: "yes"}
 	for _, test := range []struct {
@@ -178,6 +195,9 @@ func TestDoctorStartsCommands(t *testing.T) {
 	}{
 		{home + "/quits", nil, []string{
 			`error: Cursor "s": it ends at once: exit status 3; it wrote: oops / API_TOKEN=(redacted) is invalid; run the command in a terminal`,
+		}},
+		{home + "/chats", nil, []string{
+			`error: Cursor "s": it ends at once: exit status 3; it wrote: oops; run`,
 			`warning: Cursor "s": it writes other text than messages to its standard output: "starting"; write logs to standard error`,
 		}},
 		{"/bin/cat", []string{"-timeout", "200ms"}, []string{`error: Cursor "s": it runs, but does not answer within 200ms;`}},
@@ -195,7 +215,7 @@ func TestDoctorStartsCommands(t *testing.T) {
 			t.Errorf("%s: exit code %d", test.command, code)
 		}
 	}
-	got, _ := diagnose(t, "Cursor", fmt.Sprintf(`{"command": %q}`, home+"/quits"), "-json")
+	got, _ := diagnose(t, "Cursor", fmt.Sprintf(`{"command": %q}`, home+"/chats"), "-json")
 	var found []lint.Finding
 	if err := json.Unmarshal([]byte(got), &found); err != nil || len(found) != 2 || found[0].Rule != "exit" || found[0].Kind != "Cursor" || found[0].Name != "s" {
 		t.Errorf("as JSON: %s, %v", got, err)

@@ -6,9 +6,11 @@ package card_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/go-psi/psi/internal/lint"
 	"github.com/go-psi/psi/mcp/cmd/psi/internal/card"
 )
 
@@ -67,6 +69,7 @@ func TestCheck(t *testing.T) {
 		{"an old format", func(s *card.Server) { s.Schema = strings.Replace(s.Schema, card.Date, "2025-09-16", 1) }, "warning /$schema format"},
 		{"a new format", func(s *card.Server) { s.Schema = strings.Replace(s.Schema, card.Date, "2026-12-01", 1) }, "note /$schema format"},
 		{"a draft", func(s *card.Server) { s.Schema = strings.Replace(s.Schema, card.Date, "draft", 1) }, "note /$schema format"},
+		{"another file of the format", func(s *card.Server) { s.Schema = strings.Replace(s.Schema, "server.schema", "other.schema", 1) }, "error /$schema format"},
 		{"a short name", func(s *card.Server) { s.Name = "a/" }, "error /name schema"},
 		{"a long name", func(s *card.Server) { s.Name = "a.b/" + strings.Repeat("c", 200) }, "error /name schema"},
 		{"no namespace", func(s *card.Server) { s.Name = "counter" }, "error /name name"},
@@ -232,6 +235,22 @@ func TestShape(t *testing.T) {
 	} {
 		if got := strings.Join(check(t, []byte(data)), ", "); got != want {
 			t.Errorf("%.300s: got %q, want %q", data, got, want)
+		}
+	}
+}
+
+// The remedy names what was probably meant.
+func TestAdvice(t *testing.T) {
+	for member, want := range map[string]string{
+		`"registry_type": "npm"`:                         `did you mean "registryType"?`,
+		`"quantity": 1`:                                  "remove it",
+		`"transport": {"type": "stdi"}`:                  `did you mean "stdio"?`,
+		`"transport": {"type": "websocket"}`:             `write one of "stdio", "streamable-http", "sse"`,
+		`"transport": {"type": "stdio"}, "version": "x"`: "add it",
+	} {
+		_, found := card.Check(t.Context(), "server.json", []byte(`{"packages": [{`+member+`}]}`))
+		if !slices.ContainsFunc(found, func(f lint.Finding) bool { return f.Advice == want }) {
+			t.Errorf("%s: found %v, want %s", member, found, want)
 		}
 	}
 }
