@@ -6,6 +6,7 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"iter"
 	"log/slog"
 
 	"github.com/go-psi/psi/internal/seam"
@@ -176,3 +177,24 @@ func (internals) Subscriptions(m *Mux) []seam.Subscription { return m.hub.subscr
 
 // Sender returns the [Implementation] that the sender of req claims to be, as JSON, or nil.
 func (internals) Sender(req *Request) json.RawMessage { return req.peer.info }
+
+// Reshape returns middleware that reshapes the tools of a server, by their own names. It
+// returns an error if the shapes contradict each other.
+func (internals) Reshape(shapes map[string]Shape) (Middleware, error) {
+	s, err := newShapes(shapes)
+	if err != nil {
+		return nil, err
+	}
+	return s.around, nil
+}
+
+// ReshapeFunc is like Reshape, with functions that return the shape of a tool with an own name,
+// and its own name.
+func (internals) ReshapeFunc(shape func(name string) Shape, own func(name string) string) Middleware {
+	return newShapeFuncs(shape, own).around
+}
+
+// Tools iterates over all tools that h lists for the sender of req.
+func (internals) Tools(ctx context.Context, h Handler, req *Request) iter.Seq2[*Tool, error] {
+	return eachTool(ctx, h, req)
+}

@@ -202,7 +202,7 @@ func (m *Mux) wrapEntry(e *entry, h Handler, inside []Middleware) error {
 	for _, mw := range slices.Backward(around) {
 		h = mw(h)
 		if _, hides := h.(seam.ListFilter); hides && e.kind != "method" && e.template == nil {
-			return e.errorf("the middleware hides it from calls, but lists do not pass the middleware of a single %s; add middleware such as Visible, Allow and Deny to the whole mux with Use, or to a mount", e.kind)
+			return e.errorf("the middleware hides it from calls, but lists do not pass the middleware of a single %s; add middleware such as Visible, Allow, Deny and Reshape to the whole mux with Use, or to a mount", e.kind)
 		}
 	}
 	if canMend && m.opts.Lenient {

@@ -40,7 +40,9 @@ type Request struct {
 	spelled spellings // the URIs in params, as its sender spelled them
 	mounts  string    // the prefixes of the mounts that it has passed
 	outer   *Request  // the request that the mux sent to the mount; nil before it has passed one
-	call    *call
+
+	unmirrored []string // arguments that the client did not send, as middleware has set them
+	call       *call
 }
 
 // A peer describes the sender of a request, as given by the metadata of the request or, in

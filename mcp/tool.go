@@ -5,10 +5,6 @@ package mcp
 
 import (
 	"encoding/json"
-	"fmt"
-
-	"github.com/go-psi/psi/internal/jsonscan"
-	"github.com/go-psi/psi/internal/nearest"
 )
 
 // A Tool describes a tool. A struct that embeds a Tool, or another type of this package that
@@ -26,12 +22,6 @@ type Tool struct {
 	Icons        []Icon           `json:"icons,omitempty"`
 	Meta         Meta             `json:"_meta,omitempty"`
 	Extra        Extra            `json:",inline,embed"`
-
-	// ArgumentDescriptions replace descriptions in the InputSchema of a tool made by
-	// [ToolFunc], by argument name, so that several tools can share an argument type. The
-	// field "city" of the argument "to" is "to.city"; the field "city" of the elements of the
-	// list "stops" is "stops[].city". ToolFunc panics if there is no such argument.
-	ArgumentDescriptions map[string]string `json:"-"`
 
 	encodings *toolEncodings
 }
@@ -105,77 +95,4 @@ type ListToolsResult struct {
 	Cacheable
 	Page
 	Tools []*Tool `json:"tools"`
-}
-
-// describeArguments returns schema with the descriptions of the arguments in texts replaced.
-// It returns an error if an argument does not exist.
-func describeArguments(schema json.RawMessage, texts map[string]string) (json.RawMessage, error) {
-	if len(texts) == 0 || jsonscan.Valid(schema, 0) != nil {
-		return schema, nil
-	}
-	d := argumentDescriber{texts: texts, known: map[string]bool{}, scan: jsonscan.Get(schema, 0)}
-	defer d.scan.Release()
-	described := d.schema(nil, "")
-	for _, name := range sortedKeys(texts) {
-		if !d.known[name] {
-			return nil, fmt.Errorf("Tool.ArgumentDescriptions has %q, which is not an argument%s", name, nearest.Hint(name, sortedKeys(d.known)))
-		}
-	}
-	return described, nil
-}
-
-// An argumentDescriber copies a schema and replaces descriptions.
-type argumentDescriber struct {
-	texts map[string]string
-	known map[string]bool // arguments found in the schema
-	scan  *jsonscan.Scanner
-}
-
-// schema appends the next schema in scan: the root if path is "", otherwise the schema of the
-// argument at path.
-func (d *argumentDescriber) schema(dst []byte, path string) []byte {
-	if d.scan.Kind() != '{' {
-		return append(dst, d.scan.Value()...)
-	}
-	text, replaced := d.texts[path]
-	object := []byte{'{'}
-	for d.scan.Object(); d.scan.Member(); {
-		name := string(d.scan.Name())
-		switch {
-		case name == "description" && replaced:
-			d.scan.Skip()
-		case name == "properties" && d.scan.Kind() == '{':
-			object = d.properties(appendMember(object, name), path)
-		case name == "items":
-			object = d.schema(appendMember(object, name), path+"[]")
-		default:
-			object = append(appendMember(object, name), d.scan.Value()...)
-		}
-	}
-	if replaced {
-		object = jsonscan.AppendString(appendMember(object, "description"), text)
-	}
-	return append(append(dst, object...), '}')
-}
-
-func (d *argumentDescriber) properties(dst []byte, path string) []byte {
-	object := []byte{'{'}
-	for d.scan.Object(); d.scan.Member(); {
-		name := string(d.scan.Name())
-		inner := name
-		if path != "" {
-			inner = path + "." + name
-		}
-		d.known[inner] = true
-		object = d.schema(appendMember(object, name), inner)
-	}
-	return append(append(dst, object...), '}')
-}
-
-// appendMember appends the name of an object member, after a comma if necessary.
-func appendMember(dst []byte, name string) []byte {
-	if dst[len(dst)-1] != '{' {
-		dst = append(dst, ',')
-	}
-	return append(jsonscan.AppendString(dst, name), ':')
 }

@@ -101,6 +101,9 @@ func (f *toolFunc[In, Out]) Describe() Description { return &f.tool }
 // compiled marks a handler whose schemas have been compiled.
 func (*toolFunc[In, Out]) compiled() {}
 
+// inputOptions are the options of schemas that arguments are validated against.
+var inputOptions = &jsonschema.Options{OptionalNull: true, AssertFormats: true, MaxInputBytes: -1}
+
 func (f *toolFunc[In, Out]) prepareInput() (err error) {
 	if err := checkDecodable(reflect.TypeFor[In](), reflect.TypeFor[In]().String(), map[reflect.Type]bool{}); err != nil {
 		return err
@@ -119,10 +122,7 @@ func (f *toolFunc[In, Out]) prepareInput() (err error) {
 	default:
 		return fmt.Errorf("they must be a struct or a map with string keys, not %v", reflect.TypeFor[In]())
 	}
-	if f.tool.InputSchema, err = describeArguments(f.tool.InputSchema, f.tool.ArgumentDescriptions); err != nil {
-		return err
-	}
-	f.in, err = jsonschema.Compile(f.tool.InputSchema, &jsonschema.Options{OptionalNull: true, AssertFormats: true, MaxInputBytes: -1})
+	f.in, err = jsonschema.Compile(f.tool.InputSchema, inputOptions)
 	if err != nil || !given {
 		return err
 	}
@@ -168,12 +168,17 @@ func (f *toolFunc[In, Out]) decode(ctx context.Context, args json.RawMessage, in
 }
 
 func (f *toolFunc[In, Out]) mend(ctx context.Context, args json.RawMessage) (json.RawMessage, []string) {
-	if args == nil || f.in.Validate(ctx, args) == nil {
+	return mendWith(ctx, f.in, args)
+}
+
+// mendWith mends arguments to match a schema, if it can.
+func mendWith(ctx context.Context, schema *jsonschema.Schema, args json.RawMessage) (json.RawMessage, []string) {
+	if args == nil || schema.Validate(ctx, args) == nil {
 		return args, nil
 	}
-	changed, mended, err := f.in.Mend(ctx, args)
+	changed, mended, err := schema.Mend(ctx, args)
 	if err != nil {
-		return args, nil // decode reports what is wrong
+		return args, nil // the tool reports what is wrong
 	}
 	return changed, mended
 }

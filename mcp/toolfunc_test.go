@@ -469,8 +469,8 @@ func TestFindingI10DescriptionsOfATool(t *testing.T) {
 	book := func(context.Context, args) (string, error) { return "", nil }
 	mux := mcp.NewMux("m", "v1", quiet())
 	mux.Tool("shared", mcp.ToolFunc(book, nil))
-	mux.Tool("own", mcp.ToolFunc(book, &mcp.Tool{ArgumentDescriptions: map[string]string{
-		"when": "the day, of departure", "to.city": "where to", "stops[].city": "where to stop",
+	mux.Tool("own", mcp.Reshape(mcp.ToolFunc(book, nil), mcp.Shape{Args: map[string]mcp.Arg{
+		"when": {Description: "the day, of departure"}, "to.city": {Description: "where to"}, "stops[].city": {Description: "where to stop"},
 	}}))
 	c := connect(t, mux, nil)
 	list, err := c.ListTools(t.Context(), nil)
@@ -487,8 +487,8 @@ func TestFindingI10DescriptionsOfATool(t *testing.T) {
 		}
 	}
 	wantPanic(t, func() {
-		mcp.ToolFunc(book, &mcp.Tool{ArgumentDescriptions: map[string]string{"wen": "x"}})
-	}, "toolfunc_test.go:", `Tool.ArgumentDescriptions has "wen", which is not an argument; did you mean "when"?`)
+		mcp.Reshape(mcp.ToolFunc(book, nil), mcp.Shape{Args: map[string]mcp.Arg{"wen": {Description: "x"}}})
+	}, "toolfunc_test.go:", `the tool has no argument "wen"; did you mean "when"?`)
 }
 
 // respondingWith returns a server with a tool t that has an output schema and returns

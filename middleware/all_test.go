@@ -19,7 +19,8 @@ import (
 func everything() []mcp.Middleware {
 	return append(aroundOne(),
 		middleware.Visible(func(context.Context, mcp.Kind, string) bool { return true }),
-		middleware.Allow(mcp.KindTool, "*"), middleware.Deny(mcp.KindResource, "secret:*"))
+		middleware.Allow(mcp.KindTool, "*"), middleware.Deny(mcp.KindResource, "secret:*"),
+		middleware.Reshape(map[string]mcp.Shape{"never": {Name: "ever"}}))
 }
 
 // aroundOne returns the middleware that may be around a single tool.
@@ -31,7 +32,6 @@ func aroundOne() []mcp.Middleware {
 		middleware.RequireScopes("a"), middleware.Concurrency(10, 10),
 		middleware.Timeout(time.Minute), middleware.Heartbeat(time.Millisecond), middleware.MaxResult(1 << 20),
 		middleware.Audit(func(context.Context, middleware.AuditRecord) {}, nil),
-		middleware.Rename(map[string]string{"never": "ever"}),
 	}
 }
 

@@ -5,6 +5,8 @@ package guide_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -50,7 +52,7 @@ func TestChooseWhatPasses(t *testing.T) {
 	mux := mcp.NewMux("gateway", "v1.0.0", nil)
 	mux.Use(middleware.Audit(middleware.AuditLog(logger), nil))
 	mux.With(
-		middleware.Rename(map[string]string{"search": "search_issues"}),
+		middleware.Reshape(map[string]mcp.Shape{"search": {Name: "search_issues"}}),
 		middleware.Allow(mcp.KindTool, "get_*", "search"),
 	).Mount("github_", github)
 	conn := mcptest.Connect(t, mux)
@@ -69,5 +71,54 @@ func TestChooseWhatPasses(t *testing.T) {
 	}
 	if !strings.Contains(logged.String(), "github_search_issues") {
 		t.Errorf("the audit log is %s", &logged)
+	}
+}
+
+func tenantOf(ctx context.Context) (any, error) {
+	caller := mcp.PrincipalFromContext(ctx)
+	if caller == nil {
+		return nil, errors.New("sign in first")
+	}
+	return caller.Claims["tenant"], nil
+}
+
+// firstBlock spares the model all but the first block of a result.
+func firstBlock(_ context.Context, r *mcp.CallToolResult) (*mcp.CallToolResult, error) {
+	short := *r
+	short.Content = r.Content[:min(1, len(r.Content))]
+	return &short, nil
+}
+
+// TestReshapedTools has a gateway decide what the model need not.
+func TestReshapedTools(t *testing.T) {
+	type query struct {
+		Q      string `json:"q"`
+		Tenant string `json:"tenant"`
+		Limit  int    `json:"limit"`
+	}
+	documents := mcp.NewMux("documents", "v1.0.0", nil)
+	documents.Tool("search", mcp.ToolFunc(func(_ context.Context, in query) (mcp.Contents, error) {
+		return mcp.Contents{mcp.Text(fmt.Sprintf("%+v", in)), mcp.Text("more")}, nil
+	}, nil))
+	mux := mcp.NewMux("gateway", "v1.0.0", nil)
+	mux.With(middleware.Reshape(map[string]mcp.Shape{
+		"search": {
+			Name: "search_documents",
+			Args: map[string]mcp.Arg{
+				"q":      {Name: "query", Description: "Words that the document contains"},
+				"limit":  {Default: 10},
+				"tenant": {Preset: tenantOf}, // the model neither sees nor sets it
+			},
+			Result: firstBlock,
+		},
+	})).Mount("docs_", documents)
+
+	client := &mcptest.Client{Principal: &mcp.Principal{Subject: "ada", Claims: map[string]any{"tenant": "acme"}}}
+	got, err := mcp.Call[string](t.Context(), client.Connect(t, mux), "docs_search_documents", map[string]any{"query": "tea"})
+	if err != nil || got != "{Q:tea Tenant:acme Limit:10}" {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if _, err := mcp.Call[string](t.Context(), mcptest.Connect(t, mux), "docs_search_documents", map[string]any{"query": "tea"}); err == nil {
+		t.Error("nobody has signed in")
 	}
 }

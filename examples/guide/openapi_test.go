@@ -95,6 +95,7 @@ func newRemoteOrders(document []byte, url string) (*openapi.API, error) {
 		Select: func(op *openapi.Operation) bool {
 			if op.ID == "getOrder" {
 				op.Tool.Description = "Get an order of the user. Ask for the id if you do not know it."
+				op.Shape = &mcp.Shape{Args: map[string]mcp.Arg{"id": {Name: "order"}}}
 			}
 			return op.HasTag("public")
 		},
@@ -119,7 +120,8 @@ func TestOrders(t *testing.T) {
 	}
 	client := &mcptest.Client{Principal: &mcp.Principal{Subject: "ada"}}
 	for name, h := range map[string]mcp.Handler{"in process": mux, "remote": remote} {
-		got, err := mcp.Call[order](t.Context(), client.Connect(t, h), "getOrder", map[string]any{"id": "A 7/1"})
+		id := map[string]string{"in process": "id", "remote": "order"}[name]
+		got, err := mcp.Call[order](t.Context(), client.Connect(t, h), "getOrder", map[string]any{id: "A 7/1"})
 		if want := (order{"A%207%2F1", "ada"}); err != nil || got != want {
 			t.Errorf("%s: got %v, %v, want %v", name, got, err, want)
 		}

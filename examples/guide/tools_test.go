@@ -61,9 +61,9 @@ func trip(_ context.Context, in route) (route, error) { return in, nil }
 
 func TestTrip(t *testing.T) {
 	mux := mcp.NewMux("trips", "v1.0.0", &mcp.MuxOptions{Lenient: true, NoLint: true})
-	mux.Tool("trip", mcp.ToolFunc(trip, &mcp.Tool{ArgumentDescriptions: map[string]string{
-		"city":         "Where the trip begins",
-		"stops[].city": "A city on the way",
+	mux.Tool("trip", mcp.Reshape(mcp.ToolFunc(trip, nil), mcp.Shape{Args: map[string]mcp.Arg{
+		"city":         {Description: "Where the trip begins"},
+		"stops[].city": {Description: "A city on the way"},
 	}}))
 	conn := mcptest.Connect(t, mux)
 	list, err := conn.ListTools(t.Context(), nil)

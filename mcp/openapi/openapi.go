@@ -38,8 +38,8 @@ type Options struct {
 	// another scheme, host or port are not followed with any client.
 	Client *http.Client
 
-	// Select is called for each operation, and returns whether to serve it. It may change Tool
-	// and Resource. Nil selects every operation.
+	// Select is called for each operation, and returns whether to serve it. It may change Tool,
+	// Shape and Resource. Nil selects every operation.
 	Select func(op *Operation) bool
 
 	// Authorize is called before each request is sent, to add the credentials of the service or
@@ -94,12 +94,12 @@ func New(doc []byte, opts *Options) (*API, error) {
 		if opts.Select != nil && !opts.Select(op) {
 			continue
 		}
-		if op.Tool == nil || names[op.Tool.Name] {
+		if op.Tool == nil || names[op.name()] {
 			omit(op, errors.New("another operation has the same name"))
 		} else if err := a.add(op); err != nil {
 			omit(op, err)
 		} else {
-			names[op.Tool.Name] = true
+			names[op.name()] = true
 		}
 	}
 	return a, nil
@@ -198,8 +198,11 @@ func (a *API) add(op *Operation) (err error) {
 			defer r.Body.Close()
 			return op.result(r, out)
 		}, &tool)
-		m.Tool(op.Tool.Name, h)
-		a.tools = append(a.tools, registration{op.Tool.Name, h})
+		if op.Shape != nil {
+			h = mcp.Reshape(h, *op.Shape)
+		}
+		m.Tool(op.name(), h)
+		a.tools = append(a.tools, registration{op.name(), h})
 	})
 }
 

@@ -204,6 +204,27 @@ func TestSelectResource(t *testing.T) {
 	}
 }
 
+// The arguments of an operation are those of a tool, so a shape can change them.
+func TestSelectShape(t *testing.T) {
+	mux := serve(t, pets, &openapi.Options{Handler: petAPI(), Select: func(op *openapi.Operation) bool {
+		op.Shape = &mcp.Shape{Name: "pets", Args: map[string]mcp.Arg{"limit": {Name: "most", Default: 5}}}
+		return op.ID == "listPets"
+	}})
+	if got := textOf(call(t, mux, "pets", `{}`)); got != `{"pets":[{"name":"Rex","tag":"5"}]}` {
+		t.Errorf("got %s", got)
+	}
+	if got := textOf(call(t, mux, "pets", `{"most":101}`)); !strings.Contains(got, "/most: expected number of at most 100") {
+		t.Errorf("got %s", got)
+	}
+	api, err := openapi.New([]byte(pets), &openapi.Options{Handler: petAPI(), Select: func(op *openapi.Operation) bool {
+		op.Shape = &mcp.Shape{Args: map[string]mcp.Arg{"limits": {Name: "most"}}}
+		return op.ID == "listPets"
+	}})
+	if err != nil || len(api.Omitted()) != 1 || !strings.Contains(api.Omitted()[0].Reason, `no argument "limits"; did you mean "limit"?`) {
+		t.Errorf("got %v, %v", api.Omitted(), err)
+	}
+}
+
 func TestMistakes(t *testing.T) {
 	for _, test := range []struct {
 		doc  string

@@ -18,8 +18,8 @@ import (
 	"github.com/go-psi/psi/mcp"
 )
 
-// An Operation is a method of a path of the document. [Options.Select] may change Tool and
-// Resource.
+// An Operation is a method of a path of the document. [Options.Select] may change Tool, Shape
+// and Resource.
 type Operation struct {
 	ID     string // operationId, or ""
 	Method string // in upper case
@@ -32,6 +32,10 @@ type Operation struct {
 	// Tool is what the operation becomes: its name, title, description and annotations. The
 	// schemas are set after Select has returned.
 	Tool *mcp.Tool
+
+	// Shape hides, presets, renames or describes arguments of the tool, and changes its results.
+	// Nil changes nothing. Arguments have the names that the tool has without it.
+	Shape *mcp.Shape
 
 	// Resource makes a GET operation a resource, or a template if it has parameters, instead of
 	// a tool. Its URI is "api://" and the path, with the parameters of the query.
@@ -46,6 +50,14 @@ type Operation struct {
 
 // HasTag reports whether the operation has a tag.
 func (op *Operation) HasTag(tag string) bool { return slices.Contains(op.Tags, tag) }
+
+// name returns the name of the tool.
+func (op *Operation) name() string {
+	if op.Shape != nil && op.Shape.Name != "" {
+		return op.Shape.Name
+	}
+	return op.Tool.Name
+}
 
 func (op *Operation) String() string {
 	return printable.Line(excerpt(op.Method + " " + op.Path))

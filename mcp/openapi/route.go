@@ -35,9 +35,10 @@ import (
 // the response, from which the output schema is inferred; any means that it is not known.
 //
 // Requests, responses and errors are those of a tool that [New] makes, with the same options,
-// but for Select. Title, Description, Icons, Meta and ArgumentDescriptions of t describe the tool;
-// its Annotations replace those that follow from the method, and its schemas must be empty. A nil
-// t means the zero Tool. Route panics if the route, a type, a tag or an option is wrong.
+// but for Select. Title, Description, Icons and Meta of t describe the tool; its Annotations
+// replace those that follow from the method, and its schemas must be empty. A nil t means the
+// zero Tool. To change arguments, pass the result to [mcp.Reshape]. Route panics if the route, a
+// type, a tag or an option is wrong.
 func Route[In, Out any](opts *Options, route string, t *mcp.Tool) mcp.Handler {
 	h, err := newRoute[In, Out](opts, route, t)
 	if err != nil {
