@@ -194,6 +194,13 @@ func (internals) ReshapeFunc(shape func(name string) Shape, own func(name string
 	return newShapeFuncs(shape, own).around
 }
 
+// CallOf returns a tools/call with another name and other arguments. No headers mirror them.
+func (internals) CallOf(req *Request, name string, args json.RawMessage) (*Request, error) {
+	var unmirrored []string
+	eachMember(args, func(name string, _ json.RawMessage) { unmirrored = append(unmirrored, name) })
+	return req.withCall(name, args, unmirrored)
+}
+
 // Tools iterates over all tools that h lists for the sender of req.
 func (internals) Tools(ctx context.Context, h Handler, req *Request) iter.Seq2[*Tool, error] {
 	return eachTool(ctx, h, req)
