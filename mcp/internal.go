@@ -9,6 +9,7 @@ import (
 	"iter"
 	"log/slog"
 
+	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/internal/seam"
 	"github.com/go-psi/psi/mcp/transport"
 )
@@ -199,6 +200,36 @@ func (internals) CallOf(req *Request, name string, args json.RawMessage) (*Reque
 	var unmirrored []string
 	eachMember(args, func(name string, _ json.RawMessage) { unmirrored = append(unmirrored, name) })
 	return req.withCall(name, args, unmirrored)
+}
+
+// Instead returns a request that serves the same call as req with another method and params, an
+// encoded object. It keeps the metadata, the answers and the state of req, and its URIs are in
+// normal form, as those of a request that a mux has received.
+func (internals) Instead(req *Request, method string, params json.RawMessage) (*Request, error) {
+	whole := jsonscan.AppendMembers([]byte{'{'}, params)
+	whole = whole[:len(whole)-1]
+	for _, name := range []string{"_meta", "inputResponses", "requestState"} {
+		if value := jsonscan.Member(req.Params(), name); value != nil {
+			whole = append(jsonscan.AppendKey(whole, name), value...)
+		}
+	}
+	c := req.Clone()
+	c.Method = method
+	if err := c.setParams(append(whole, '}')); err != nil {
+		return nil, err
+	}
+	return c.withNormalURIs(0), nil
+}
+
+// CheckArguments returns the result of a call whose arguments are invalid, or nil. h was made
+// by ToolFunc.
+func (internals) CheckArguments(ctx context.Context, h Handler, req *Request) *CallToolResult {
+	if c, ok := h.(interface {
+		checkArguments(ctx context.Context, args json.RawMessage) *CallToolResult
+	}); ok {
+		return c.checkArguments(ctx, req.Arguments())
+	}
+	return nil
 }
 
 // Tools iterates over all tools that h lists for the sender of req.

@@ -150,6 +150,14 @@ func (f *toolFunc[In, Out]) ServeMCP(ctx context.Context, req *Request) (Result,
 	return f.result(ctx, &v.out)
 }
 
+// checkArguments returns the result of a call with invalid arguments, or nil.
+func (f *toolFunc[In, Out]) checkArguments(ctx context.Context, args json.RawMessage) *CallToolResult {
+	if problem := f.decode(ctx, args, new(In)); problem != nil {
+		return fixedErrorResult(problem, problem.text)
+	}
+	return nil
+}
+
 // decode decodes the arguments, or returns what is wrong with them.
 func (f *toolFunc[In, Out]) decode(ctx context.Context, args json.RawMessage, in *In) *ArgumentsError {
 	if args == nil {

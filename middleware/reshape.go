@@ -38,7 +38,7 @@ var core = mcp.Internal(seam.Key{})
 // For a tool of your own, use [mcp.Reshape]. Reshape panics if two tools, or two arguments of a
 // tool, would have the same name, or if a default cannot be encoded.
 func Reshape(shapes map[string]mcp.Shape) mcp.Middleware {
-	mw, err := mcp.Internal(seam.Key{}).Reshape(shapes)
+	mw, err := core.Reshape(shapes)
 	if err != nil {
 		panic(fmt.Sprintf("middleware.Reshape: %v", err))
 	}
@@ -53,5 +53,5 @@ func ReshapeFunc(shape func(name string) mcp.Shape, inner func(name string) stri
 	if shape == nil || inner == nil {
 		panic("middleware.ReshapeFunc: the functions must not be nil")
 	}
-	return mcp.Internal(seam.Key{}).ReshapeFunc(shape, inner)
+	return core.ReshapeFunc(shape, inner)
 }

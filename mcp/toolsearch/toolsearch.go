@@ -53,8 +53,8 @@ func New(opts *Options) mcp.Middleware {
 	return func(next mcp.Handler) mcp.Handler {
 		s := &searcher{next: next, opts: o}
 		s.search = mcp.ToolFunc(s.find, searchTools())
-		s.check = mcp.ToolFunc(checkCall, callTools())
-		s.own = []*mcp.Tool{describe(searchTool, s.search), describe(callTool, s.check)}
+		s.toCall = mcp.ToolFunc(func(context.Context, callArguments) (*mcp.CallToolResult, error) { return nil, nil }, callTools())
+		s.own = []*mcp.Tool{describe(searchTool, s.search), describe(callTool, s.toCall)}
 		return s
 	}
 }
@@ -74,7 +74,7 @@ type searcher struct {
 	next   mcp.Handler
 	opts   Options
 	search mcp.Handler // search_tools
-	check  mcp.Handler // call_tool, of which it only validates the arguments
+	toCall mcp.Handler // call_tool, whose function is not called
 	own    []*mcp.Tool
 }
 
@@ -142,31 +142,20 @@ func callTools() *mcp.Tool {
 	}
 }
 
-// checkCall is called with valid arguments.
-func checkCall(ctx context.Context, in callArguments) (struct{}, error) {
-	name, _ := ctx.Value(nameKey{}).(*string)
-	*name = in.Name
-	return struct{}{}, nil
-}
-
-// nameKey is the context key of a pointer to the name of the tool to call.
-type nameKey struct{}
-
 // call serves call_tool: the request of the client becomes a call of the tool.
 func (s *searcher) call(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
-	name := ""
-	res, err := s.check.ServeMCP(context.WithValue(ctx, nameKey{}, &name), req)
-	switch checked, ok := res.(*mcp.CallToolResult); {
-	case err != nil || !ok || checked.IsError:
-		return res, err
-	case isOwn(name):
+	if invalid := core.CheckArguments(ctx, s.toCall, req); invalid != nil {
+		return invalid, nil
+	}
+	name := jsonscan.Text(jsonscan.Member(req.Arguments(), "name"))
+	if isOwn(name) {
 		return failed("%s is called by itself, not through %s", name, callTool), nil
 	}
 	inner, err := core.CallOf(req, name, jsonscan.Member(req.Arguments(), "arguments"))
 	if err != nil {
 		return nil, err
 	}
-	res, err = s.next.ServeMCP(core.ContextWithRequest(ctx, inner), inner)
+	res, err := s.next.ServeMCP(core.ContextWithRequest(ctx, inner), inner)
 	if isUnknown(err, name) {
 		return failed("there is no tool %.200q; %s finds the names of tools", name, searchTool), nil
 	}
