@@ -11,7 +11,7 @@
 // [RequireScopes] protects a registration but leaves it in lists. [RequireScopesFunc] also
 // hides it from callers that lack the scopes. [Visible] hides items by any rule, as if they
 // did not exist. For mounted servers, [Allow] and [Deny] hide items by name from every
-// caller, and [Reshape] changes names, descriptions, arguments and results of tools. [Audit] records who did what.
+// caller, and [Reshape] changes names, descriptions, arguments and results of tools. For hosts that know tools only, [ResourcesAsTools] and [PromptsAsTools] add tools that read the others. [Audit] records who did what.
 //
 // The first middleware is the outermost. Put observers ([RequestID], [Logger], [Audit],
 // [Metrics]) outermost, then gatekeepers ([RateLimit], [RequireScopes], [Concurrency]), so

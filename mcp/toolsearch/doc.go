@@ -17,8 +17,8 @@
 // annotations.
 //
 // A search reads the list that the inner handler gives to the caller, so a tool that the caller
-// may not see is not found, and changes of the list are seen at once. For a server that is slow
-// to list, put a cache between it and toolsearch.
+// may not see is not found, and changes of the list are seen at once. For servers that
+// are slow to list, put Cache of package middleware into the client of their connections.
 //
 // This package is a tool, as docs/stability.md defines it.
 package toolsearch

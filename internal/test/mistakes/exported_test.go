@@ -19,6 +19,7 @@ import (
 	"github.com/go-psi/psi/mcp/store"
 	"github.com/go-psi/psi/mcp/store/storetest"
 	"github.com/go-psi/psi/mcp/tasks"
+	"github.com/go-psi/psi/mcp/toolsearch"
 	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcphttp"
 	"github.com/go-psi/psi/mcphttp/auth"
@@ -90,6 +91,7 @@ var exportedTypes = []reflect.Type{
 	of[tasks.BackgroundOptions](), of[tasks.CreateResult](), of[tasks.DetailedTask](), of[tasks.CancelParams](), of[tasks.GetParams](), of[tasks.GetResult](),
 	of[tasks.Handle](), of[tasks.Manager](), of[tasks.NotificationParams](), of[tasks.Options](), of[tasks.Status](),
 	of[tasks.Task](), of[tasks.UpdateParams](),
+	of[toolsearch.Options](), of[toolsearch.Ranker](),
 	of[transport.Error](), of[transport.HeaderParam](), of[transport.ID](), of[transport.Info](), of[transport.MessageError](), of[transport.Message](),
 	of[transport.Outgoing](), of[transport.Receiver](),
 }
@@ -124,11 +126,11 @@ var exportedFuncs = []any{
 	mcptest.Golden, mcptest.NoLeaks, mcptest.Paths, mcptest.Record, mcptest.Replay, mcptest.Serve, mcptest.ServeFunc,
 	middleware.Allow, middleware.Audit, middleware.AuditLog, middleware.ByAddress, middleware.ByAll, middleware.ByPrincipal,
 	middleware.ByTool, middleware.Concurrency, middleware.Deny, middleware.Heartbeat, middleware.Logger, middleware.MaxResult, middleware.Metrics,
-	middleware.NewCache, middleware.NewTokenBucket, middleware.RateLimit, middleware.Recover, middleware.Reshape,
-	middleware.ReshapeFunc, middleware.RequestID, middleware.RequestIDFrom, middleware.RequireScopes,
+	middleware.NewCache, middleware.NewTokenBucket, middleware.RateLimit, middleware.PromptsAsTools, middleware.Recover, middleware.Reshape,
+	middleware.ReshapeFunc, middleware.RequestID, middleware.RequestIDFrom, middleware.ResourcesAsTools, middleware.RequireScopes,
 	middleware.RequireScopesFunc, middleware.Retry, middleware.Singleflight, middleware.Timeout, middleware.Visible,
 	authserver.Auth0, authserver.Cognito, authserver.Entra, authserver.GitHub, authserver.Google, authserver.Keycloak, authserver.New, authserver.OIDC, authserver.Okta, authserver.TokenFromContext,
-	openapi.New, openapi.Route[none, none],
+	openapi.New, openapi.Route[none, none], toolsearch.BM25, toolsearch.New,
 	oauth.NewFileStore, oauth.NewMemoryStore, oauth.NewRedirector, oauth.NewTransport, oauth.OpenBrowser,
 	storetest.Tests,
 	recording.Compare, recording.NewRecorder, recording.NewReplay, recording.Read,
