@@ -191,6 +191,9 @@ func (d *Document) warnf(format string, args ...any) {
 	}
 }
 
+// maxPages limits the pages of a list that are read.
+const maxPages = 100
+
 // listedMeta returns the member ui of the _meta in the list of resources, or nil if there
 // is none.
 func listedMeta(ctx context.Context, h mcp.Handler, uri string) ([]byte, error) {
@@ -237,20 +240,14 @@ func Check(ctx context.Context, server mcp.Handler) error {
 	if err != nil {
 		return err
 	}
+	req.ID = mcp.IntID(1)
 	var problems []error
 	pages := map[string]error{} // by URI
-	p := &mcp.ListParams{}
-	for range maxPages {
-		list, err := listPage(AsApp(ctx), server, req, p)
+	for t, err := range core.Tools(AsApp(ctx), server, req) {
 		if err != nil {
 			return err
 		}
-		for _, t := range list.Tools {
-			problems = append(problems, checkTool(ctx, server, t, pages))
-		}
-		if p.Cursor = list.NextCursor; p.Cursor == nil {
-			break
-		}
+		problems = append(problems, checkTool(ctx, server, t, pages))
 	}
 	return errors.Join(problems...)
 }

@@ -9,8 +9,11 @@ import (
 	"sync"
 
 	"github.com/go-psi/psi/internal/mark"
+	"github.com/go-psi/psi/internal/seam"
 	"github.com/go-psi/psi/mcp"
 )
+
+var core = mcp.Internal(seam.Key{})
 
 // Client returns the extension of a host, for [mcp.ClientOptions].Extensions. It declares
 // that the client shows pages, and separates the tools of the model and of apps. Requests
@@ -117,11 +120,8 @@ func (s *visibilityFilter) list(ctx context.Context, req *mcp.Request) (mcp.Resu
 	return &c, nil
 }
 
-// Limits on the remembered tools and on the pages of lists that are read for one call.
-const (
-	maxKnown = 10_000
-	maxPages = 100
-)
+// maxKnown limits the remembered tools.
+const maxKnown = 10_000
 
 // nobody replaces the metadata of a tool whose own is malformed.
 var nobody = &ToolMeta{Visibility: []Visibility{}}
@@ -157,40 +157,28 @@ func (s *visibilityFilter) knows(name string) (*ToolMeta, bool) {
 func (s *visibilityFilter) check(ctx context.Context, req *mcp.Request, caller Visibility) error {
 	name := req.Name()
 	m, ok := s.knows(name)
-	for p, pages := new(mcp.ListParams), 0; !ok && pages < maxPages; pages++ {
-		list, err := listPage(ctx, s.next, req, p)
-		if mcp.CodeOf(err) == mcp.CodeMethodNotFound {
-			break // there are no lists
+	if !ok {
+		var listed []*mcp.Tool
+		for t, err := range core.Tools(ctx, s.next, req) {
+			if mcp.CodeOf(err) == mcp.CodeMethodNotFound {
+				break // there are no lists
+			}
+			if err != nil {
+				return err
+			}
+			if listed = append(listed, t); t.Name == name {
+				break
+			}
+			if len(listed) == maxKnown {
+				s.learn(listed) // and forget others
+				listed = nil
+			}
 		}
-		if err != nil {
-			return err
-		}
-		s.learn(list.Tools)
-		if m, ok = s.knows(name); ok || list.NextCursor == nil {
-			break
-		}
-		p.Cursor = list.NextCursor
+		s.learn(listed)
+		m, _ = s.knows(name)
 	}
 	if !m.IsFor(caller) {
 		return &VisibilityError{name, caller}
 	}
 	return nil
-}
-
-// listPage lists a page of tools on behalf of the sender of req.
-func listPage(ctx context.Context, h mcp.Handler, req *mcp.Request, p *mcp.ListParams) (*mcp.ListToolsResult, error) {
-	inner, err := mcp.NewRequest(mcp.MethodListTools, p)
-	if err != nil {
-		return nil, err
-	}
-	inner.ID, inner.Principal, inner.Header = mcp.IntID(1), req.Principal, req.Header
-	res, err := h.ServeMCP(ctx, inner)
-	if err != nil {
-		return nil, err
-	}
-	list, ok := res.(*mcp.ListToolsResult)
-	if !ok {
-		return nil, fmt.Errorf("apps: tools/list was answered with a %T", res)
-	}
-	return list, nil
 }
