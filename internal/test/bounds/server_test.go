@@ -44,6 +44,11 @@ var serverStores = []store{
 	{"updates for a slow subscriber", 24, 0, func(t *testing.T) { updateSlowly(t, mcp.LatestVersion) }},
 	{"updates for a slow subscriber, in an older revision", 24, 0, func(t *testing.T) { updateSlowly(t, "2025-11-25") }},
 	{"questions while no one answers", 40, 0, askSlowly},
+	{"words of tools that are searched", 80, 0, func(t *testing.T) {
+		searchTools(t, 40, 10_000, func(int) string { return "" })
+	}},
+	{"words of tools that have many", 80, 0, func(t *testing.T) { searchTools(t, 18, 200, manyWords) }},
+	{"schemas of reshaped tools", 16, 0, misuse},
 	{"lines of a gateway's log", 8, 0, logMuch}, // with what two connections remember of the tools
 }
 
