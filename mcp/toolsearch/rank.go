@@ -73,13 +73,13 @@ func (d *document) weight(word uint64) float32 {
 
 // A match is a word of the query in a tool.
 type match struct {
-	tool, word int // indexes
+	tool, word int32 // indexes
 	weight     float32
 	length     float32 // of the document
 }
 
 func (b *bm25) rank(ctx context.Context, query string, tools []*mcp.Tool) ([]*mcp.Tool, error) {
-	words, factors := b.query(query)
+	words := b.query(query)
 	var matches []match
 	counts, total := make([]int, len(words)), 0.0
 	for i, t := range tools {
@@ -90,20 +90,20 @@ func (b *bm25) rank(ctx context.Context, query string, tools []*mcp.Tool) ([]*mc
 		total += float64(d.length)
 		for j, word := range words {
 			if weight := d.weight(word); weight > 0 {
-				matches = append(matches, match{i, j, weight, d.length})
+				matches = append(matches, match{int32(i), int32(j), weight, d.length})
 				counts[j]++
 			}
 		}
 	}
-	return order(matches, counts, factors, tools, total/float64(len(tools))), nil
+	return order(matches, counts, tools, total/float64(len(tools))), nil
 }
 
 // order returns the tools with matches, by their scores. counts has the number of tools with
-// each word, factors has how much each word counts, and mean is the mean length of all tools.
-func order(matches []match, counts []int, factors []float64, tools []*mcp.Tool, mean float64) []*mcp.Tool {
-	const k, b = 1.5, 0.75 // usual values
+// each word, and mean is the mean length of all tools.
+func order(matches []match, counts []int, tools []*mcp.Tool, mean float64) []*mcp.Tool {
+	const k, b = 1.5, 0.5 // b is usually 0.75: here, a long description is often a good one
 	type scored struct {
-		tool  int
+		tool  int32
 		score float64
 	}
 	var ranked []scored
@@ -111,7 +111,7 @@ func order(matches []match, counts []int, factors []float64, tools []*mcp.Tool, 
 		n := float64(counts[m.word])
 		rarity := math.Log(1 + (float64(len(tools))-n+0.5)/(n+0.5))
 		weight := float64(m.weight)
-		score := factors[m.word] * rarity * weight * (k + 1) / (weight + k*(1-b+b*float64(m.length)/mean))
+		score := rarity * weight * (k + 1) / (weight + k*(1-b+b*float64(m.length)/mean))
 		if last := len(ranked) - 1; last >= 0 && ranked[last].tool == m.tool {
 			ranked[last].score += score
 		} else {
@@ -126,34 +126,26 @@ func order(matches []match, counts []int, factors []float64, tools []*mcp.Tool, 
 	return sorted
 }
 
-// maxQueryWords bounds the words of a query.
+// maxQueryWords bounds the words of a query, with their stems.
 const maxQueryWords = 64
 
-// synonymFactor is how much a synonym of a word of a query counts.
-const synonymFactor = 0.5
-
-// query returns the hashes of the words of a query, and how much each of them counts. Words
-// that say nothing about a tool do not, unless there are no others.
-func (b *bm25) query(text string) (words []uint64, factors []float64) {
-	add := func(word string, factor float64) {
-		if hash := maphash.String(b.seed, stem(word)); !slices.Contains(words, hash) && len(words) < maxQueryWords {
-			words, factors = append(words, hash), append(factors, factor)
+// query returns the hashes of the words of a query. Words that say nothing about a tool are left
+// out, unless there are no others.
+func (b *bm25) query(text string) (words []uint64) {
+	add := func(form string) {
+		if hash := maphash.String(b.seed, form); !slices.Contains(words, hash) && len(words) < maxQueryWords {
+			words = append(words, hash)
 		}
 	}
 	eachWord(text, false, func(word string) {
 		if !fillers[word] {
-			add(word, 1)
+			eachForm(word, add)
 		}
 	})
 	if words == nil {
-		eachWord(text, false, func(word string) { add(word, 1) })
+		eachWord(text, false, func(word string) { eachForm(word, add) })
 	}
-	eachWord(text, false, func(word string) {
-		for _, other := range synonyms[stem(word)] {
-			add(other, synonymFactor)
-		}
-	})
-	return words, factors
+	return words
 }
 
 // document returns the words of a tool.
@@ -203,7 +195,7 @@ const (
 
 // Limits of a tool's words.
 const (
-	maxWords     = 2000     // different ones
+	maxWords     = 2000     // different ones, with their stems
 	maxTextBytes = 16 << 10 // of each text
 	maxValues    = 64       // of one argument
 )
@@ -212,10 +204,12 @@ func (b *bm25) read(t *mcp.Tool) *document {
 	weights := map[uint64]float32{}
 	add := func(text string, weight float32) {
 		eachWord(text[:min(len(text), maxTextBytes)], true, func(word string) {
-			hash := maphash.String(b.seed, stem(word))
-			if _, known := weights[hash]; known || len(weights) < maxWords {
-				weights[hash] += weight
-			}
+			eachForm(word, func(form string) {
+				hash := maphash.String(b.seed, form)
+				if _, known := weights[hash]; known || len(weights) < maxWords {
+					weights[hash] += weight
+				}
+			})
 		})
 	}
 	add(t.Name, inName)

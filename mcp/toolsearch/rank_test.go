@@ -25,8 +25,8 @@ func TestWords(t *testing.T) {
 	for _, test := range []struct{ name, query string }{
 		{"parseHTMLPage", "html"}, {"parseHTMLPage", "parse pages"}, {"GitHub", "github"}, {"github", "GitHub"},
 		{"snake_case_name", "case"}, {"kebab-case-name", "name"}, {"dots.in.names", "dots"}, {"brc20", "BRC-20"}, {"s3.get", "S3"},
-		{"delete_entry", "remove entries"}, {"delete_entry", "deleting"}, {"list_boxes", "box"}, {"running", "run"}, {"stopped", "stops"},
-		{"list_repositories", "repo"}, {"update_config", "change the settings"}, {"ÜBERSICHT", "übersicht"}, {"Заказы", "заказы"},
+		{"delete_entry", "entries"}, {"delete_entry", "deleting"}, {"list_boxes", "box"}, {"running", "run"}, {"stopped", "stops"},
+		{"list_repositories", "repository"}, {"update_config", "the updated configs"}, {"ÜBERSICHT", "übersicht"}, {"Заказы", "заказы"},
 		{"create_page", "created"}, {"find_status", "status"}, {"pass", "passes"},
 		{"天気", "天気予報"}, {"날씨를_조회", "날씨"}, {"พยากรณ์อากาศ", "อากาศ"}, {"カタカナ", "タカ"}, {"a\xffb", "b"}, {"天\xff気", "気"},
 	} {
@@ -38,14 +38,17 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// A word in a name counts more than one in a description, a rare one more than a common one,
-// and equal tools keep their order.
+// A word in a name counts more than one in a description, a rare one more than a common one, and
+// the word itself more than another form of it. Equal tools keep their order.
 func TestOrder(t *testing.T) {
 	tools := []*mcp.Tool{
 		{Name: "a", Description: "invoice for a customer"}, {Name: "b", Description: "customer of a customer"},
 		{Name: "invoice", Description: "for a customer"}, {Name: "c", Description: "customer"}, {Name: "d", Description: "customer"},
+		{Name: "e", Description: "returns a page"}, {Name: "f", Description: "returned the page"},
 	}
-	for query, want := range map[string]string{"invoice": "invoice a", "invoice customer": "invoice a b c d", "": ""} {
+	for query, want := range map[string]string{
+		"invoice": "invoice a", "invoice customer": "invoice a b c d", "returned": "f e", "returns": "e f", "the": "f", "what the page": "e f", "": "",
+	} {
 		ranked, err := toolsearch.BM25()(t.Context(), query, tools)
 		var names []string
 		for _, tool := range ranked {

@@ -140,15 +140,22 @@ func eachPart(word string, fn func(part string)) {
 	}
 }
 
+// eachForm calls fn with a word and, if it may be English, with its stem, so that a tool with
+// the word itself is a better match than one with another form of it.
+func eachForm(word string, fn func(form string)) {
+	fn(word)
+	for i := range len(word) {
+		if word[i] < 'a' || word[i] > 'z' {
+			return
+		}
+	}
+	fn("~" + stem(word)) // "~" is in no word
+}
+
 // stem returns an English word without the ending of a plural or of a form of a verb, so that
 // "issues", and "created" and "creating", match "issue" and "create". It is applied to queries
 // and tools alike, so what it returns need not be a word.
 func stem(word string) string {
-	for i := range len(word) {
-		if word[i] < 'a' || word[i] > 'z' {
-			return word
-		}
-	}
 	n := len(word)
 	switch {
 	case n > 4 && strings.HasSuffix(word, "ies"):
@@ -184,30 +191,6 @@ var fillers = func() map[string]bool {
 		words[word] = true
 	}
 	return words
-}()
-
-// synonyms has other words for the words in queries by which tools do the same, by their stems:
-// the verbs that names of tools begin with, and common abbreviations.
-var synonyms = func() map[string][]string {
-	all := map[string][]string{}
-	for _, group := range []string{
-		"create add make new insert", "delete remove erase drop destroy", "update edit modify change set replace", "get read retrieve fetch show view",
-		"list find search query show all", "run execute start trigger launch", "stop cancel abort disable deactivate", "enable activate start",
-		"send post publish", "upload import", "download export",
-		"application app", "repository repo", "configuration config settings setup", "database db", "directory folder dir", "documentation docs",
-		"environment env", "organization org", "authentication auth login", "kubernetes k8s", "information info details", "message msg",
-		"statistics stats metrics", "image picture", "certificate cert", "ticket issue",
-	} {
-		words := strings.Fields(group)
-		for _, word := range words {
-			for _, other := range words {
-				if other != word {
-					all[stem(word)] = append(all[stem(word)], other)
-				}
-			}
-		}
-	}
-	return all
 }()
 
 // eachArgumentText calls add with the names, descriptions and values of the arguments in a

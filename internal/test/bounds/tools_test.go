@@ -36,7 +36,7 @@ func searchTools(t *testing.T, searches, tools int, describe func(i int) string)
 func manyWords(i int) string {
 	var b strings.Builder
 	for word := range 1500 {
-		fmt.Fprintf(&b, "%c%c%c%d ", 'a'+word%26, 'a'+word/26%26, 'a'+i%26, i%1000)
+		fmt.Fprintf(&b, "%c%c%c%c ", 'a'+word%26, 'a'+word/26%26, 'a'+word/676, 'a'+i%26)
 	}
 	return b.String()
 }
