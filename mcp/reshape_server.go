@@ -131,14 +131,15 @@ func (s *serverReshaper) list(ctx context.Context, next Handler, req *Request) (
 		if err == nil && s.own(r.name(t.Name)) != t.Name {
 			continue // it could not be called
 		}
+		outer := t
 		if err == nil && r != nil {
-			t, err = r.reshapeTool(t)
+			outer, err = r.reshapeTool(t)
 		}
 		if err != nil {
 			s.warn(ctx, t, err)
 			continue
 		}
-		reshaped.Tools = append(reshaped.Tools, t)
+		reshaped.Tools = append(reshaped.Tools, outer)
 	}
 	return &reshaped, nil
 }

@@ -336,6 +336,44 @@ func TestShapeThatDoesNotFit(t *testing.T) {
 	}
 }
 
+// A server may list anything. What a shape does not fit is left out; the rest stays.
+func TestReshapedOddServers(t *testing.T) {
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.DiscardHandler))
+	defer slog.SetDefault(before)
+	odd := func(name, schema string) *mcp.Tool { return &mcp.Tool{Name: name, InputSchema: json.RawMessage(schema)} }
+	server := mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
+		if req.Method == mcp.MethodCallTool {
+			r := mcp.TextResult(string(req.Arguments()))
+			r.IsError = true
+			return r, nil
+		}
+		return &mcp.ListToolsResult{Tools: []*mcp.Tool{
+			nil, {Name: "a"}, odd("a", "{"), odd("a", "[]"), odd("a", "true"), odd("a", `{"properties":[]}`), odd("a", `{"properties":{"x":1}}`),
+			odd("a", `{"type":"object","properties":{"x":true,"y":{}},"required":"x","allOf":[true,7],"dependentRequired":{"x":3}}`),
+			odd("other", `{"properties":7}`), odd("", "{}"),
+		}}, nil
+	})
+	h := middleware.Reshape(map[string]mcp.Shape{"a": {Args: map[string]mcp.Arg{"x": {Default: 1, Name: "z"}}}})(server)
+	res, err := h.ServeMCP(t.Context(), mcptest.NewRequest(mcp.MethodListTools, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `[{"name":"a","inputSchema":{"properties":{"z":{"default":1}}}},` +
+		`{"name":"a","inputSchema":{"type":"object","properties":{"z":{"default":1},"y":{}},"required":"x","allOf":[true,7],"dependentRequired":{"z":3}}},` +
+		`{"name":"other","inputSchema":{"properties":7}},{"name":"","inputSchema":{}}]`
+	got, err := json.Marshal(res.(*mcp.ListToolsResult).Tools)
+	if err != nil || !sameJSON(t, string(got), want) {
+		t.Errorf("got  %s, %v\nwant %s", got, err, want)
+	}
+	for args, want := range map[string]string{`{"z":[2]}`: `{"x":[2]}`, `{"y":1}`: `{"y":1,"x":1}`} {
+		res, err := h.ServeMCP(t.Context(), mcptest.NewRequest(mcp.MethodCallTool, &mcp.CallToolParams{Name: "a", Arguments: []byte(args)}))
+		if called, ok := res.(*mcp.CallToolResult); err != nil || !ok || textOf(t, called) != want {
+			t.Errorf("%s: got %v, %v, want %s", args, res, err, want)
+		}
+	}
+}
+
 // The tools of a mounted server get names that a model can tell apart, and unwanted tools
 // are removed.
 func ExampleReshape() {
