@@ -8,11 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/internal/lru"
+	"github.com/go-psi/psi/internal/nearest"
 	"github.com/go-psi/psi/internal/printable"
 	"github.com/go-psi/psi/internal/seam"
 	"github.com/go-psi/psi/internal/sparse"
@@ -25,9 +27,11 @@ import (
 type serverReshaper struct {
 	shape func(own string) (*reshaping, error) // nil if the tool keeps its shape
 	own   func(name string) string
+	names []string // own names of tools with shapes, if they are known
 
 	schemas sentSchemas
-	warned  onceEach // tools that the shapes do not fit
+	warned  onceEach    // tools that the shapes do not fit
+	checked atomic.Bool // by warnUnlisted
 }
 
 // newShapes returns a reshaper for shapes by the tools' own names.
@@ -51,6 +55,7 @@ func newShapes(shapes map[string]Shape) (*serverReshaper, error) {
 		compiled[from] = r
 	}
 	return &serverReshaper{
+		names: sortedKeys(shapes),
 		shape: func(name string) (*reshaping, error) { return compiled[name], nil },
 		own: func(name string) string {
 			if from, ok := own[name]; ok {
@@ -136,18 +141,38 @@ func (s *serverReshaper) list(ctx context.Context, next Handler, req *Request) (
 			outer, err = r.reshapeTool(t)
 		}
 		if err != nil {
-			s.warn(ctx, t, err)
+			s.warn(ctx, req, t, err)
 			continue
 		}
 		reshaped.Tools = append(reshaped.Tools, outer)
 	}
+	s.warnUnlisted(ctx, req, list)
 	return &reshaped, nil
 }
 
+// warnUnlisted logs, once, the names of shapes that a complete list lacks: they are probably
+// misspelled, and the tools that they are meant for keep their shape.
+func (s *serverReshaper) warnUnlisted(ctx context.Context, req *Request, list *ListToolsResult) {
+	if len(list.Tools) == 0 || list.NextCursor != nil || jsonscan.Member(req.Params(), "cursor") != nil || s.checked.Swap(true) {
+		return
+	}
+	listed := map[string]bool{}
+	for _, t := range list.Tools {
+		if t != nil {
+			listed[t.Name] = true
+		}
+	}
+	for _, name := range s.names {
+		if !listed[name] {
+			req.Logger().WarnContext(ctx, "mcp: a shape is for a tool that is not listed"+nearest.Hint(name, sortedKeys(listed)), "tool", printable.Line(name))
+		}
+	}
+}
+
 // warn logs a tool that its shape does not fit, once, because lists are requested repeatedly.
-func (s *serverReshaper) warn(ctx context.Context, t *Tool, err error) {
+func (s *serverReshaper) warn(ctx context.Context, req *Request, t *Tool, err error) {
 	if s.warned.first(t.Name, err.Error()) {
-		slog.Default().WarnContext(ctx, "mcp: a tool was left out of a list, because its shape does not fit it",
+		req.Logger().WarnContext(ctx, "mcp: a tool was left out of a list, because its shape does not fit it",
 			"tool", printable.Line(sparse.Excerpt(t.Name)), "reason", printable.Line(sparse.Excerpt(err.Error())))
 	}
 }

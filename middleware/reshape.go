@@ -29,10 +29,10 @@ var core = mcp.Internal(seam.Key{})
 //	})).Mount("github_", upstream)
 //
 // Names are those inside the middleware: here, without the prefix of the mount. A tool that
-// lacks an argument of its shape is left out of lists, and logged once to [slog.Default]. If a
-// call fails and its arguments do not fit the new schema, the model is told what is wrong in the
-// names that it knows; Reshape reads the list of the server for that, at most once a minute for
-// each caller and tool.
+// lacks an argument of its shape is left out of lists, and logged once, with the logger of the
+// mux. If a call fails and its arguments do not fit the new schema, the model is told what is
+// wrong in the names that it knows; Reshape reads the list of the server for that, at most once
+// a minute for each caller and tool.
 //
 // Do not use Reshape on a [mcp.Conn], which validates outputs by the names that its server uses.
 // For a tool of your own, use [mcp.Reshape]. Reshape panics if two tools, or two arguments of a

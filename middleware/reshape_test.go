@@ -133,14 +133,19 @@ func TestReshapePanics(t *testing.T) {
 
 // tenants returns a server with a search that a proxy can route by tenant and region.
 func tenants() *mcp.Mux {
+	mux := mcp.NewMux("tenants", "v1", quiet())
+	mux.Tool("search", tenantSearch())
+	return mux
+}
+
+func tenantSearch() mcp.Handler {
 	type in struct {
 		Tenant string `json:"tenant"`
 		Region string `json:"region"`
 		Q      string `json:"q"`
 		Limit  int    `json:"limit"`
 	}
-	mux := mcp.NewMux("tenants", "v1", quiet())
-	mux.Tool("search", mcp.ToolFunc(func(_ context.Context, in in) (string, error) {
+	return mcp.ToolFunc(func(_ context.Context, in in) (string, error) {
 		if in.Q == "fail" {
 			return "", errors.New("the index is down")
 		}
@@ -148,8 +153,7 @@ func tenants() *mcp.Mux {
 	}, &mcp.Tool{Description: "Search.", InputSchema: json.RawMessage(`{"type":"object","additionalProperties":false,` +
 		`"required":["tenant","region","q","limit"],"properties":{` +
 		`"tenant":{"type":"string","x-mcp-header":"Tenant"},"region":{"type":"string","x-mcp-header":"Region"},` +
-		`"q":{"type":"string"},"limit":{"type":"integer","maximum":50,"x-mcp-header":"Limit"}}}`)}))
-	return mux
+		`"q":{"type":"string"},"limit":{"type":"integer","maximum":50,"x-mcp-header":"Limit"}}}`)})
 }
 
 var tenantShape = map[string]mcp.Shape{"search": {
@@ -171,9 +175,23 @@ var tenantShape = map[string]mcp.Shape{"search": {
 }}
 
 // A model sees and calls a tool in its new shape, wherever the tool is: registered here, on a
-// mounted mux, or at another server. Arguments that are mirrored in headers stay checked.
+// mounted mux, or at another server of either era. Arguments that are mirrored in headers stay
+// checked, also by a server behind a gateway.
 func TestReshapedTool(t *testing.T) {
+	upstream := func(t *testing.T, path mcptest.Path, version string) mcp.Handler {
+		c := mcptest.Dial(t, path.Serve(t, tenants()), &mcp.ClientOptions{Version: version, Logger: quiet().Logger})
+		mux := mcp.NewMux("gateway", "v1", quiet())
+		mux.With(middleware.Reshape(tenantShape)).Mount("up_", c)
+		mux.Use(middleware.Reshape(map[string]mcp.Shape{"up_find": {Name: "find"}}))
+		return mux
+	}
 	servers := map[string]func(t *testing.T) mcp.Handler{
+		"upstream": func(t *testing.T) mcp.Handler { return upstream(t, mcptest.Paths()[0], mcp.LatestVersion) },
+		"one tool": func(*testing.T) mcp.Handler {
+			mux := mcp.NewMux("m", "v1", quiet())
+			mux.Tool("find", mcp.Reshape(tenantSearch(), tenantShape["search"]))
+			return mux
+		},
 		"own": func(*testing.T) mcp.Handler {
 			mux := tenants()
 			mux.Use(middleware.Reshape(tenantShape))
@@ -185,46 +203,50 @@ func TestReshapedTool(t *testing.T) {
 			mux.Use(middleware.Reshape(map[string]mcp.Shape{"t_search": tenantShape["search"]}))
 			return mux
 		},
-		"upstream": func(t *testing.T) mcp.Handler {
-			mux := mcp.NewMux("gateway", "v1", quiet())
-			mux.With(middleware.Reshape(tenantShape)).Mount("up_", mcptest.Connect(t, tenants()))
-			mux.Use(middleware.Reshape(map[string]mcp.Shape{"up_find": {Name: "find"}}))
-			return mux
-		},
 	}
+	client := &mcptest.Client{Principal: &mcp.Principal{Subject: "acme"}}
 	for name, server := range servers {
 		t.Run(name, func(t *testing.T) {
-			client := &mcptest.Client{Principal: &mcp.Principal{Subject: "acme"}}
-			client.Run(t, server(t), func(t *testing.T, c *mcp.Conn) {
-				list, err := c.ListTools(t.Context(), nil)
-				if err != nil || len(list.Tools) != 1 {
-					t.Fatalf("got %v, %v", list, err)
-				}
-				want := `{"type":"object","additionalProperties":false,"required":["area","query"],"properties":{` +
-					`"area":{"type":"string","x-mcp-header":"Region"},"query":{"type":"string","description":"Words to find"},` +
-					`"limit":{"default":10,"type":"integer","maximum":50,"x-mcp-header":"Limit"}}}`
-				tool := list.Tools[0]
-				if got := string(tool.InputSchema); tool.Name != "find" || tool.Description != "Find documents." || !sameJSON(t, got, want) {
-					t.Errorf("got %s: %s\n%s\nwant\n%s", tool.Name, tool.Description, got, want)
-				}
-				for args, want := range map[string]string{
-					`{"query":"go","area":"eu"}`:              "found: acme eu go 10",
-					`{"query":"go","area":"eu","limit":5}`:    "found: acme eu go 5",
-					`{"query":"go","area":"eu","limit":null}`: "found: acme eu go 10",
-					`{"query":"fail","area":"eu"}`:            "the index is down",
-					`{"area":"eu"}`:                           "invalid arguments:\n/query: expected string, got nothing",
-					`{"query":1,"area":"eu","limit":99}`:      "invalid arguments:\n/limit: expected number of at most 50, got number 99\n/query: expected string, got number 1",
-					`{"query":"go","area":"eu","size":1}`:     "invalid arguments:\n/size: expected a known property, got unknown property \"size\"; allowed: \"area\", \"limit\", \"query\"",
-					`{"q":"go","area":"eu"}`:                  `invalid arguments: there is no argument "q"; did you mean "query"?`,
-					`{"query":"go","area":"eu","tenant":"x"}`: `invalid arguments: there is no argument "tenant"`,
-				} {
-					res, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "find", Arguments: []byte(args)})
-					if err != nil || !strings.HasPrefix(textOf(t, res), want) || strings.Contains(textOf(t, res), "/q:") {
-						t.Errorf("%s: got %q, %v, want %q", args, textOf(t, res), err, want)
-					}
-				}
-			})
+			client.Run(t, server(t), checkTenantTool)
 		})
+	}
+	for _, path := range mcptest.Paths() {
+		if path.Name == "http-json" {
+			for _, version := range path.Versions() {
+				checkTenantTool(t, client.Connect(t, upstream(t, path, version)))
+			}
+		}
+	}
+}
+
+func checkTenantTool(t *testing.T, c *mcp.Conn) {
+	t.Helper()
+	list, err := c.ListTools(t.Context(), nil)
+	if err != nil || len(list.Tools) != 1 {
+		t.Fatalf("got %v, %v", list, err)
+	}
+	want := `{"type":"object","additionalProperties":false,"required":["area","query"],"properties":{` +
+		`"area":{"type":"string","x-mcp-header":"Region"},"query":{"type":"string","description":"Words to find"},` +
+		`"limit":{"default":10,"type":"integer","maximum":50,"x-mcp-header":"Limit"}}}`
+	tool := list.Tools[0]
+	if got := string(tool.InputSchema); tool.Name != "find" || tool.Description != "Find documents." || !sameJSON(t, got, want) {
+		t.Errorf("got %s: %s\n%s\nwant\n%s", tool.Name, tool.Description, got, want)
+	}
+	for args, want := range map[string]string{
+		`{"query":"go","area":"eu"}`:              "found: acme eu go 10",
+		`{"query":"go","area":"eu","limit":5}`:    "found: acme eu go 5",
+		`{"query":"go","area":"eu","limit":null}`: "found: acme eu go 10",
+		`{"query":"fail","area":"eu"}`:            "the index is down",
+		`{"area":"eu"}`:                           "invalid arguments:\n/query: expected string, got nothing",
+		`{"query":1,"area":"eu","limit":99}`:      "invalid arguments:\n/limit: expected number of at most 50, got number 99\n/query: expected string, got number 1",
+		`{"query":"go","area":"eu","size":1}`:     "invalid arguments:\n/size: expected a known property, got unknown property \"size\"; allowed: \"area\", \"limit\", \"query\"",
+		`{"q":"go","area":"eu"}`:                  `invalid arguments: there is no argument "q"; did you mean "query"?`,
+		`{"query":"go","area":"eu","tenant":"x"}`: `invalid arguments: there is no argument "tenant"`,
+	} {
+		res, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "find", Arguments: []byte(args)})
+		if err != nil || !strings.HasPrefix(textOf(t, res), want) || strings.Contains(textOf(t, res), "/q:") {
+			t.Errorf("%s: got %q, %v, want %q", args, textOf(t, res), err, want)
+		}
 	}
 }
 
@@ -313,35 +335,41 @@ func TestReshapeReadsListsRarely(t *testing.T) {
 	})
 }
 
-// A tool that its shape does not fit is missing from lists, and logged once.
+// A tool that its shape does not fit is missing from lists. This is logged once, and so is a
+// shape for a tool that is not listed.
 func TestShapeThatDoesNotFit(t *testing.T) {
 	var logged strings.Builder
-	before := slog.Default()
-	slog.SetDefault(slog.New(slog.NewTextHandler(&logged, nil)))
-	defer slog.SetDefault(before)
-	mux := saying("a", "b")
+	mux := mcp.NewMux("m", "v1", &mcp.MuxOptions{Logger: slog.New(slog.NewTextHandler(&logged, nil))})
+	mux.Mount("m_", saying("a", "b"))
 	mux.Tool("search", mcp.ToolFunc(func(context.Context, struct {
 		Q string `json:"q"`
 	}) (string, error) {
 		return "", nil
 	}, nil))
-	mux.Use(middleware.Reshape(map[string]mcp.Shape{"search": {Args: map[string]mcp.Arg{"query": {Name: "words"}}}}))
+	mux.Use(middleware.Reshape(map[string]mcp.Shape{
+		"search": {Args: map[string]mcp.Arg{"query": {Name: "words"}}}, "m_a": {Description: "A."}, "m_bb": {Name: "c"},
+	}))
 	for range 2 {
-		if got := listed(t, mcptest.Connect(t, mux)); got != "a b" {
+		if got := listed(t, mcptest.Connect(t, mux)); got != "m_a m_b" {
 			t.Errorf("listed %q", got)
 		}
 	}
-	if text := logged.String(); strings.Count(text, "tool=search") != 1 || !strings.Contains(text, `the tool has no argument \"query\"`) {
-		t.Errorf("logged %s", text)
+	text := logged.String()
+	for _, want := range []string{`tool=search reason="the tool has no argument \"query\"`, `not listed; did you mean \"m_b\"?" tool=m_bb`} {
+		if strings.Count(text, want) != 1 {
+			t.Errorf("logged %s, want once %s", text, want)
+		}
+	}
+	if n := strings.Count(text, "level=WARN"); n != 2 {
+		t.Errorf("logged %d lines: %s", n, text)
 	}
 }
 
 // A server may list anything. What a shape does not fit is left out; the rest stays.
 func TestReshapedOddServers(t *testing.T) {
-	before := slog.Default()
-	slog.SetDefault(slog.New(slog.DiscardHandler))
-	defer slog.SetDefault(before)
-	odd := func(name, schema string) *mcp.Tool { return &mcp.Tool{Name: name, InputSchema: json.RawMessage(schema)} }
+	odd := func(name, schema string) *mcp.Tool {
+		return &mcp.Tool{Name: name, InputSchema: json.RawMessage(schema)}
+	}
 	server := mcp.HandlerFunc(func(_ context.Context, req *mcp.Request) (mcp.Result, error) {
 		if req.Method == mcp.MethodCallTool {
 			r := mcp.TextResult(string(req.Arguments()))
