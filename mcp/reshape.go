@@ -47,7 +47,8 @@ type Arg struct {
 	// Preset returns the value of the argument for a call. Callers neither see nor set it. It is
 	// encoded as JSON; nil means that the argument is absent. It may be called again when a call
 	// is repeated with the answers to a question, and must then return the same value. An error
-	// fails the call, as that of a [ToolFunc] does.
+	// fails the call, as that of a [ToolFunc] does. It can ask questions, with keys that the tool
+	// does not use, but not in middleware.
 	Preset func(ctx context.Context) (any, error)
 }
 

@@ -305,6 +305,58 @@ func TestPresets(t *testing.T) {
 	})
 }
 
+// A preset fails a call as a tool does: a protocol error stays one, and private errors stay
+// private. It can ask the user if it belongs to one tool, but not in middleware. A value that is
+// no JSON is a mistake of the server.
+func TestPresetsThatFail(t *testing.T) {
+	type form struct {
+		Tenant string `json:"tenant"`
+	}
+	presets := map[string]func(context.Context) (any, error){
+		"asks": func(ctx context.Context) (any, error) {
+			f, err := mcp.Elicit[form](ctx, "tenant", "For which tenant?")
+			return f.Tenant, err
+		},
+		"fails": func(context.Context) (any, error) { return nil, errors.New("no tenant") },
+		"private": func(context.Context) (any, error) {
+			return nil, &mcp.PrivateError{Public: "try later", Err: errors.New("db1 is down")}
+		},
+		"protocol": func(context.Context) (any, error) { return nil, mcp.Errorf(mcp.CodeInvalidParams, "no such tenant") },
+		"no JSON":  func(context.Context) (any, error) { return make(chan int), nil },
+	}
+	tool := func() mcp.Handler {
+		return mcp.ToolFunc(func(_ context.Context, in form) (string, error) { return "of " + in.Tenant, nil }, nil)
+	}
+	mux, shapes := mcp.NewMux("m", "v1", quiet()), map[string]mcp.Shape{}
+	for name, preset := range presets {
+		shape := mcp.Shape{Args: map[string]mcp.Arg{"tenant": {Preset: preset}}}
+		mux.Tool("one "+name, mcp.Reshape(tool(), shape))
+		mux.Tool("server "+name, tool())
+		shapes["server "+name] = shape
+	}
+	mux.Use(middleware.Reshape(shapes))
+	client := mcptest.Client{Options: mcp.ClientOptions{Elicit: func(context.Context, *mcp.Conn, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		return mcptest.Accept(form{"acme"}), nil
+	}}}
+	client.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
+		for tool, want := range map[string]string{
+			"one asks": "of acme", "server asks": "questions can be asked only in the handlers",
+			"one fails": "no tenant", "server fails": "no tenant", "one private": "try later", "server private": "try later",
+			"one protocol": "no such tenant", "server protocol": "no such tenant",
+			"one no JSON": "the value of an argument could not be encoded", "server no JSON": "the value of an argument could not be encoded",
+		} {
+			res, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: tool})
+			got := fmt.Sprint(err)
+			if err == nil {
+				got = textOf(t, res)
+			}
+			if wantErr := strings.HasSuffix(tool, "protocol") || strings.HasSuffix(tool, "JSON"); !strings.HasPrefix(got, want) || (err != nil) != wantErr {
+				t.Errorf("%s: got %s, want %s", tool, got, want)
+			}
+		}
+	})
+}
+
 // Explanations need the list of the server, which is read once a minute, for each caller.
 func TestReshapeReadsListsRarely(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
