@@ -116,6 +116,9 @@ func TestReshape(t *testing.T) {
 		if err != nil || list.Tools[0].Name != "remove" || list.Tools[0].Description != "Remove a file." {
 			t.Fatalf("got %v, %v", list, err)
 		}
+		if got := string(list.Tools[0].OutputSchema); got != `{"type":"object","required":["got"]}` {
+			t.Errorf("the output schema is %s", got)
+		}
 		for args, want := range map[string]string{
 			`{"file":"a"}`:                 `{"got":{"deleted":{"path":"a","root":"/srv","max":3},"sure":true}}`,
 			`{"file":"a","max":"7","x":1}`: `{"got":{"deleted":{"path":"a","root":"/srv","max":7},"sure":true}}`, // mended
@@ -138,6 +141,20 @@ func TestReshape(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Results that are replaced do not have the output schema of the tool.
+func TestReshapedOutputSchema(t *testing.T) {
+	out := json.RawMessage(`{"type":"object"}`)
+	tool := mcp.WithDescription(withSchema(`{}`), &mcp.Tool{InputSchema: json.RawMessage(`{"type":"object"}`), OutputSchema: out})
+	replace := func(_ context.Context, r *mcp.CallToolResult) (*mcp.CallToolResult, error) { return r, nil }
+	for want, shape := range map[string]mcp.Shape{
+		`{"type":"object"}`: {Description: "a"}, "": {Result: replace}, `{"type":"object","required":["a"]}`: {Result: replace, OutputSchema: []byte(`{"type":"object","required":["a"]}`)},
+	} {
+		if got, _ := mcp.DescriptionOf(mcp.Reshape(tool, shape)).(*mcp.Tool); string(got.OutputSchema) != want {
+			t.Errorf("got %s, want %s", got.OutputSchema, want)
+		}
+	}
 }
 
 // The middleware of a tool stays around it, and what it describes and declares stays known.

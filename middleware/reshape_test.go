@@ -417,6 +417,28 @@ func TestShapeThatDoesNotFit(t *testing.T) {
 	}
 }
 
+// A function may return a shape that contradicts itself. Its tool can neither be listed nor
+// called; others can.
+func TestContradictoryShape(t *testing.T) {
+	mux := saying("a", "b")
+	mux.Use(middleware.ReshapeFunc(func(name string) mcp.Shape {
+		if name == "b" {
+			return mcp.Shape{}
+		}
+		return mcp.Shape{Args: map[string]mcp.Arg{"x": {Name: "z"}, "y": {Name: "z"}}}
+	}, strings.ToLower))
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
+		if got := listed(t, c); got != "b" {
+			t.Errorf("listed %q", got)
+		}
+		_, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "a"})
+		wantCode(t, err, mcp.CodeInternalError)
+		if res, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "b"}); err != nil || textOf(t, res) != "b " {
+			t.Errorf("got %v, %v", res, err)
+		}
+	})
+}
+
 // A server may list anything. What a shape does not fit is left out; the rest stays.
 func TestReshapedOddServers(t *testing.T) {
 	odd := func(name, schema string) *mcp.Tool {

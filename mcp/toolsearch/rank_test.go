@@ -39,15 +39,17 @@ func TestWords(t *testing.T) {
 }
 
 // A word in a name counts more than one in a description, a rare one more than a common one, and
-// the word itself more than another form of it. Equal tools keep their order.
+// the word itself more than another form of it, and more in a short text. Equal tools keep their
+// order.
 func TestOrder(t *testing.T) {
 	tools := []*mcp.Tool{
 		{Name: "a", Description: "invoice for a customer"}, {Name: "b", Description: "customer of a customer"},
 		{Name: "invoice", Description: "for a customer"}, {Name: "c", Description: "customer"}, {Name: "d", Description: "customer"},
 		{Name: "e", Description: "returns a page"}, {Name: "f", Description: "returned the page"},
+		{Name: "g", Description: "cargo " + strings.Repeat("and many other words ", 20)}, {Name: "h", Description: "cargo"}, {Name: "i", Description: "cargo and more"},
 	}
 	for query, want := range map[string]string{
-		"invoice": "invoice a", "invoice customer": "invoice a b c d", "returned": "f e", "returns": "e f", "the": "f", "what the page": "e f", "": "",
+		"invoice": "invoice a", "invoice customer": "invoice a b c d", "returned": "f e", "returns": "e f", "the": "f", "what the page": "e f", "cargo": "h i g", "": "",
 	} {
 		ranked, err := toolsearch.BM25()(t.Context(), query, tools)
 		var names []string
@@ -62,6 +64,35 @@ func TestOrder(t *testing.T) {
 	cancel(errors.New("gone"))
 	if _, err := toolsearch.BM25()(ctx, "invoice", tools); err == nil || err.Error() != "gone" {
 		t.Errorf("got %v", err)
+	}
+}
+
+// What a schema says about arguments, at every depth, is found. Its other words are not.
+func TestArguments(t *testing.T) {
+	tool := &mcp.Tool{Name: "t", InputSchema: json.RawMessage(`{"type":"object","$schema":"https://dialect.example","$defs":{"internal":{"properties":{"street":{}}}},` +
+		`"properties":{"recipient":{"description":"who gets it","enum":["friend",7,"colleague"],"pattern":"regex"},` +
+		`"places":{"type":"array","title":"Stops","items":{"anyOf":[{"properties":{"city":{"const":"paris"}}},{"$ref":"#/$defs/internal"},true]}},` +
+		`"extra":{"additionalProperties":{"oneOf":[{"description":"cargo"}]},"examples":["sample"],"default":"fallback"}},"required":["recipient","mandatory"]}`)}
+	rank := toolsearch.BM25()
+	for query, want := range map[string]bool{
+		"recipient": true, "gets": true, "friend": true, "colleagues": true, "stop": true, "places": true, "city": true, "Paris": true, "street": true, "cargo": true,
+		"internal": false, "regex": false, "mandatory": false, "sample": false, "fallback": false, "object": false, "dialect": false, "description": false,
+	} {
+		if got, err := rank(t.Context(), query, []*mcp.Tool{tool}); err != nil || len(got) == 1 != want {
+			t.Errorf("%q: found %v, %v", query, got, err)
+		}
+	}
+	// Of one argument, so many values are read.
+	values := make([]string, 65)
+	for i := range values {
+		values[i] = fmt.Sprint("v", i)
+	}
+	enum, _ := json.Marshal(values)
+	tool = &mcp.Tool{Name: "t", InputSchema: json.RawMessage(fmt.Sprintf(`{"properties":{"a":{"enum":%s},"b":{"enum":["last"]}}}`, enum))}
+	for query, want := range map[string]bool{"63": true, "64": false, "last": true} {
+		if got, err := rank(t.Context(), query, []*mcp.Tool{tool}); err != nil || len(got) == 1 != want {
+			t.Errorf("%q: found %v, %v", query, got, err)
+		}
 	}
 }
 

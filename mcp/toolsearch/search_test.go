@@ -164,6 +164,31 @@ func TestOddServers(t *testing.T) {
 	}
 }
 
+// If the list of a server fails, so do searches and lists that need it. Its tools stay callable.
+func TestListThatFails(t *testing.T) {
+	mux := office(&toolsearch.Options{Pinned: []string{"help"}})
+	mux.Use(func(next mcp.Handler) mcp.Handler {
+		return mcp.HandlerFunc(func(ctx context.Context, req *mcp.Request) (mcp.Result, error) {
+			if req.Method == mcp.MethodListTools {
+				return nil, mcp.Errorf(mcp.CodeInternalError, "the server is down")
+			}
+			return next.ServeMCP(ctx, req)
+		})
+	})
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
+		_, searching := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "search_tools", Arguments: []byte(`{"query":"help"}`)})
+		_, listing := c.ListTools(t.Context(), nil)
+		for _, err := range []error{searching, listing} {
+			if err == nil || !strings.Contains(err.Error(), "the server is down") {
+				t.Errorf("got %v", err)
+			}
+		}
+		if got := call(t, c, "help", `{}`); got != "helpmap[]" {
+			t.Errorf("got %q", got)
+		}
+	})
+}
+
 // A Ranker of one's own decides the order, but not what a caller sees.
 func TestRank(t *testing.T) {
 	rank := func(ctx context.Context, query string, tools []*mcp.Tool) ([]*mcp.Tool, error) {
