@@ -288,7 +288,7 @@ func (c *Conn) capabilities(req *Request) json.RawMessage {
 // request, rather than handled by the client itself. This requires a mount, which seals the
 // ID of the task, because the next hop cannot tell which caller a task belongs to.
 func (c *Conn) passesTasks(req *Request) bool {
-	return c.client.opts.Forward && req.mounts != "" && declares(req, tasking.Extension) && !req.sharedCall().inTask
+	return c.client.opts.Forward && req.mounts != "" && declaresTasks(req) && !req.sharedCall().inTask
 }
 
 // forwardable returns the capabilities of a sender that are valid beyond this hop, plus the

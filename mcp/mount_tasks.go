@@ -62,9 +62,9 @@ func (g *registry) mountedTask(req *Request, id string) (mt *mount, inner string
 	return nil, "", nil
 }
 
-// declares reports whether the sender of req declares an extension.
-func declares(req *Request, extension string) bool {
-	return jsonscan.Member(jsonscan.Member(req.peer.caps, "extensions"), extension) != nil
+// declaresTasks reports whether the sender of req supports tasks.
+func declaresTasks(req *Request) bool {
+	return jsonscan.Member(jsonscan.Member(req.peer.caps, "extensions"), tasking.Extension) != nil
 }
 
 // errNoTasks returns the error for a client that does not support tasks.
@@ -80,7 +80,7 @@ func (g *registry) serveTask(ctx context.Context, req *Request) (Result, error) 
 	switch {
 	case mt == nil && !g.hasMountedTasks(ctx, req):
 		return nil, NewMethodNotFoundError(req.Method)
-	case !declares(req, tasking.Extension):
+	case !declaresTasks(req):
 		return nil, errNoTasks()
 	case mt == nil:
 		return nil, Errorf(CodeInvalidParams, "params.taskId names no task, or one that is no longer kept")
@@ -199,7 +199,7 @@ func (g *registry) watchedTasks(ctx context.Context, req *Request, f *Subscripti
 	if f.Extra[tasking.TaskIDs] == nil || !g.hasMountedTasks(ctx, req) {
 		return nil, nil
 	}
-	if !declares(req, tasking.Extension) {
+	if !declaresTasks(req) {
 		return nil, errNoTasks()
 	}
 	var ids []string

@@ -237,7 +237,7 @@ func (r *Request) withCall(name string, args json.RawMessage, unmirrored []strin
 
 // withoutTasks returns a clone of r whose sender does not seem to support tasks.
 func (r *Request) withoutTasks() *Request {
-	if !declares(r, tasking.Extension) {
+	if !declaresTasks(r) {
 		return r
 	}
 	extensions := jsonscan.AppendMembers([]byte{'{'}, jsonscan.Member(r.peer.caps, "extensions"), tasking.Extension)

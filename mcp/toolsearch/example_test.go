@@ -48,13 +48,26 @@ func ExampleNew() {
 func ExampleBM25() {
 	words := toolsearch.BM25()
 	isOld := func(t *mcp.Tool) bool { return t.Meta.Get("example.com/old", new(bool)) }
+	rank := func(ctx context.Context, query string, tools []*mcp.Tool) ([]*mcp.Tool, error) {
+		ranked, err := words(ctx, query, tools)
+		current := slices.DeleteFunc(slices.Clone(ranked), isOld)
+		old := slices.DeleteFunc(ranked, func(t *mcp.Tool) bool { return !isOld(t) })
+		return append(current, old...), err
+	}
 	mux := mcp.NewMux("office", "v1.0.0", nil)
-	mux.Use(toolsearch.New(&toolsearch.Options{
-		Rank: func(ctx context.Context, query string, tools []*mcp.Tool) ([]*mcp.Tool, error) {
-			ranked, err := words(ctx, query, tools)
-			current := slices.DeleteFunc(slices.Clone(ranked), isOld)
-			old := slices.DeleteFunc(ranked, func(t *mcp.Tool) bool { return !isOld(t) })
-			return append(current, old...), err
-		},
-	}))
+	mux.Use(toolsearch.New(&toolsearch.Options{Rank: rank}))
+
+	retired := &mcp.Tool{Name: "create_invoice"}
+	retired.Meta.Set("example.com/old", true)
+	ranked, err := rank(context.Background(), "create invoice", []*mcp.Tool{retired, {Name: "write_invoice"}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, tool := range ranked {
+		fmt.Println(tool.Name)
+	}
+	// Output:
+	// write_invoice
+	// create_invoice
 }
