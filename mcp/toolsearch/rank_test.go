@@ -38,6 +38,35 @@ func TestWords(t *testing.T) {
 	}
 }
 
+// Words that look alike are not the same.
+func TestOtherWords(t *testing.T) {
+	for _, test := range []struct{ name, query string }{
+		{"電気", "天気"}, {"気天", "天気"}, {"thing", "the"}, {"bring", "br"}, {"red", "r"}, {"bus", "bu"}, {"status", "statu"}, {"class", "cla"}, {"ties", "ty"},
+		{"repository", "repo"}, {"delete", "remove"}, {"ab", "a b"},
+	} {
+		got, err := toolsearch.BM25()(t.Context(), test.query, []*mcp.Tool{{Name: test.name}})
+		if err != nil || len(got) != 0 {
+			t.Errorf("%q: found %v, %v", test.query, got, err)
+		}
+	}
+}
+
+// A word of a query counts once, and only so many words are read.
+func TestLongQueries(t *testing.T) {
+	tools := []*mcp.Tool{{Name: "common"}, {Name: "common", Title: "x"}, {Name: "rare"}}
+	got, err := toolsearch.BM25()(t.Context(), strings.Repeat("common ", 50)+"rare", tools)
+	if err != nil || len(got) != 3 || got[0] != tools[2] {
+		t.Errorf("got %v, %v", got, err)
+	}
+	var many strings.Builder
+	for i := range 64 {
+		fmt.Fprintf(&many, "%c%c ", 'f'+i/8, 'f'+i%8)
+	}
+	if got, err = toolsearch.BM25()(t.Context(), many.String()+"rare", tools); err != nil || len(got) != 0 {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
 // A word in a name counts more than one in a description, a rare one more than a common one, and
 // the word itself more than another form of it, and more in a short text. Equal tools keep their
 // order.
