@@ -14,12 +14,12 @@ import (
 	"github.com/go-psi/psi/mcp/transport"
 )
 
-// Internal is for the transports of this module; no other package has a key. The functions
-// that it returns may change at any time.
+// Internal is for the other packages of this module; no others have a key. The functions that
+// it returns may change at any time.
 func Internal(seam.Key) internals { return internals{} }
 
-// internals are the functions of this package that the server side of a transport
-// needs.
+// internals are the functions of this package that transports, extensions and middleware of
+// this module need beside the exported ones.
 type internals struct{}
 
 // NewRequest returns the request or notification in m. If the params are invalid, it returns
