@@ -38,7 +38,7 @@ func readmeCode(t *testing.T) []string {
 }
 
 // programs are the files whose text the README shows whole, from the package clause on.
-var programs = []string{"examples/hello/main.go", "examples/hello/client/main.go", "examples/hello/main_test.go"}
+var programs = []string{"examples/hello/main.go", "examples/hello/main_test.go"}
 
 // maxReadme is the number of lines of the README.
 const maxReadme = 200
@@ -81,7 +81,7 @@ func TestJWTIsShort(t *testing.T) {
 func isProgram(block string) bool { return strings.HasPrefix(block, "package main\n") }
 
 // TestReadmeIsTested checks that everything else, but for its indentation, is in the code of
-// an Example.
+// an Example, or of the client that goes with the server.
 func TestReadmeIsTested(t *testing.T) {
 	var tested []string
 	err := fs.WalkDir(os.DirFS(repository), ".", func(name string, d fs.DirEntry, err error) error {
@@ -109,7 +109,7 @@ func TestReadmeIsTested(t *testing.T) {
 
 func isTested(name string) bool {
 	base := path.Base(name)
-	return strings.HasPrefix(base, "example_") && strings.HasSuffix(base, "_test.go")
+	return strings.HasPrefix(base, "example_") && strings.HasSuffix(base, "_test.go") || name == "examples/hello/client/main.go"
 }
 
 func unindented(text string) string {
