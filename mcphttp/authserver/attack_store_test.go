@@ -67,7 +67,7 @@ func TestStoreFails(t *testing.T) {
 	id := w.register("app", appURI)
 	fail := func(op string) func() { f.fails.Store(op); return func() { f.fails.Store("") } }
 
-	for _, op := range []string{"Put login", "Take login", "Put grant", "Put code", "Take consent", "Put consent"} {
+	for _, op := range []string{"Put login", "Take login", "Put grant", "Take consent", "Put consent"} {
 		restore := fail(op)
 		b := newBrowser(t)
 		if back := b.visit(w.link(id)); back != nil || b.status != http.StatusServiceUnavailable || strings.Contains(b.page, "secret") {
@@ -76,11 +76,13 @@ func TestStoreFails(t *testing.T) {
 		restore()
 	}
 	code := w.code(id)
-	restore := fail("Take code")
-	if status, answer := w.redeem(id, code); status != http.StatusServiceUnavailable || answer["error"] != "temporarily_unavailable" || strings.Contains(answer["error_description"].(string), "secret") {
-		t.Errorf("%d %v", status, answer)
+	for _, op := range []string{"Get grant", "Put grant"} {
+		restore := fail(op)
+		if status, answer := w.redeem(id, code); status != http.StatusServiceUnavailable || answer["error"] != "temporarily_unavailable" || strings.Contains(answer["error_description"].(string), "secret") {
+			t.Errorf("%s: %d %v", op, status, answer)
+		}
+		restore()
 	}
-	restore()
 	status, tokens := w.redeem(id, code)
 	if status != http.StatusOK {
 		t.Fatalf("the same code later: %d %v", status, tokens)
@@ -127,7 +129,7 @@ func TestMovedValues(t *testing.T) {
 	w := newWorld(t, func(o *authserver.Options) { values.Values = o.Values; o.Values = values })
 	id := w.register("app", appURI)
 	code := w.code(id)
-	values.from = values.last // of another code
+	values.from = values.last // the grant of this code
 	values.on = true
 	w.code(id)
 	values.on = false
@@ -136,7 +138,7 @@ func TestMovedValues(t *testing.T) {
 	}
 }
 
-// moving writes, while it is on, the codes that it is given over the one at from.
+// moving writes, while it is on, the grants that it is given over the one at from.
 type moving struct {
 	store.Values
 	on         bool
@@ -144,7 +146,7 @@ type moving struct {
 }
 
 func (m *moving) Put(ctx context.Context, key string, value []byte, version uint64, ttl time.Duration) (uint64, error) {
-	if strings.HasPrefix(key, "authserver/code/") {
+	if strings.HasPrefix(key, "authserver/grant/") {
 		m.last = key
 		if m.on {
 			_, _ = m.Take(ctx, m.from)

@@ -67,43 +67,35 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, l *login, who *ac
 	s.ask(w, r, l)
 }
 
-// A grant is what a user has granted to a client. It lasts as long as it is refreshed.
+// A grant is what a user has granted to a client. It lasts as long as it is refreshed. Its code
+// is in it, so that the code is exchanged in the one write that begins the grant: a replica that
+// is killed has done all of it or nothing.
 type grant struct {
 	account `json:",inline,embed"`
 
 	Client  string    `json:"c"`
 	Granted []string  `json:"o,omitzero"` // scopes; see scopes
 	JKT     string    `json:"j,omitzero"` // the key of the client, if it has proved one
+	Code    *code     `json:"q,omitzero"` // until it is exchanged
 	Count   int       `json:"n"`          // of refresh tokens so far; only the last one is valid
 	Renewed time.Time `json:"r,omitzero"` // when it was issued
 }
 
-// A code is what is stored of an authorization code.
+// A code is what must come with an authorization code, whose text is the grant's ID, sealed.
 type code struct {
-	Client    string `json:"c"`
 	Redirect  string `json:"r"`
 	Challenge string `json:"p"`
 	JKT       string `json:"j,omitzero"`
 }
 
-// A codeText is what an authorization code is, sealed. It names the grant, so that a second
-// use can revoke it.
-type codeText struct {
-	Grant  string `json:"g"`
-	Secret string `json:"s"`
-}
-
 // finish stores the grant and sends the browser to the client with a code.
 func (s *Server) finish(w http.ResponseWriter, r *http.Request, l *login, who *account) {
 	ctx := r.Context()
-	g := &grant{account: *who, Client: l.Client, Granted: l.Scopes}
+	g := &grant{account: *who, Client: l.Client, Granted: l.Scopes, Code: &code{l.Redirect, l.Challenge, l.JKT}}
 	id := newID()
-	text, err := s.sealed(kindCode, &codeText{id, newID()})
+	text, err := s.sealed(kindCode, id)
 	if err == nil {
-		err = s.put(ctx, kindGrant, id, g, 2*codeAge)
-	}
-	if err == nil {
-		err = s.put(ctx, kindCode, text, &code{l.Client, l.Redirect, l.Challenge, l.JKT}, codeAge)
+		err = s.put(ctx, kindGrant, id, g, codeAge)
 	}
 	if err == nil && l.Asked {
 		err = s.remember(ctx, who.User.Subject, l)

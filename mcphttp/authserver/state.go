@@ -20,11 +20,11 @@ import (
 const (
 	kindLogin   = "login"   // a user is at the provider; by state
 	kindPending = "pending" // a user has logged in, and is asked for consent
-	kindCode    = "code"    // an authorization code; sealed and stored
 	kindGrant   = "grant"   // what a user has granted to a client
 	kindConsent = "consent" // consents of the past
 	kindLock    = "lock"    // one replica refreshes the provider's token
 	kindClient  = "client"  // sealed: a registration
+	kindCode    = "code"    // sealed: an authorization code
 	kindForm    = "form"    // sealed: what a user is asked to consent to
 	kindBrowser = "browser" // sealed: the cookie of a browser
 	kindUser    = "user"    // sealed: the cookie of the user who last consented in a browser
@@ -104,7 +104,7 @@ func update[T any](ctx context.Context, s *Server, kind, id string, ttl time.Dur
 
 func newID() string { return rand.Text() }
 
-// same returns the hash of a secret, by which it is recognized.
+// hash returns the hash of a secret, by which it is recognized.
 func hash(secret string) string {
 	sum := sha256.Sum256([]byte(secret))
 	return base64.RawURLEncoding.EncodeToString(sum[:])

@@ -73,35 +73,28 @@ func (s *Server) token(r *http.Request) (any, error) {
 // redeem exchanges a code. It can be used once, right or wrong; when it comes a second time,
 // somebody has stolen it, and what it was exchanged for is revoked.
 func (s *Server) redeem(ctx context.Context, form url.Values, client, jkt string) (any, error) {
-	var text codeText
-	var c code
-	if s.open(kindCode, form.Get("code"), &text) != nil {
+	var id string
+	if s.open(kindCode, form.Get("code"), &id) != nil {
 		return nil, errGrant
 	}
-	err := s.take(ctx, kindCode, form.Get("code"), &c)
-	if gone(err) {
-		return nil, s.end(ctx, text.Grant)
-	}
-	if err != nil {
-		return nil, err
-	}
-	redirect := form.Get("redirect_uri")
-	if c.Client != client || redirect != "" && redirect != c.Redirect || !isVerifier(form.Get("code_verifier"), c.Challenge) || c.JKT != "" && c.JKT != jkt {
-		return nil, s.end(ctx, text.Grant)
-	}
 	var g grant
-	err = update(ctx, s, kindGrant, text.Grant, grantAge, func(v *grant) error {
-		v.JKT, v.Count = jkt, 1
+	redirect := form.Get("redirect_uri")
+	err := update(ctx, s, kindGrant, id, grantAge, func(v *grant) error {
+		c := v.Code
+		if c == nil || v.Client != client || redirect != "" && redirect != c.Redirect || !isVerifier(form.Get("code_verifier"), c.Challenge) || c.JKT != "" && c.JKT != jkt {
+			return errGrant
+		}
+		v.Code, v.JKT, v.Count = nil, jkt, 1
 		g = *v
 		return nil
 	})
-	if gone(err) {
-		return nil, errGrant
-	}
-	if err != nil {
+	switch {
+	case gone(err), errors.Is(err, errGrant):
+		return nil, s.end(ctx, id)
+	case err != nil:
 		return nil, err
 	}
-	return s.issue(text.Grant, &g, g.scopes())
+	return s.issue(id, &g, g.scopes())
 }
 
 // isVerifier reports whether a code verifier is the one of a challenge (RFC 7636, section 4.6).
