@@ -43,6 +43,7 @@ func (b *balancer) RoundTrip(r *http.Request) (*http.Response, error) {
 	for i := range uint64(len(b.replicas)) {
 		attempt := r.Clone(r.Context())
 		attempt.URL.Host = b.replicas[(first+i)%uint64(len(b.replicas))]
+		attempt.Body = io.NopCloser(http.NoBody) // http.Transport would send it again if it knew that there is none
 		if r.Body != nil {
 			attempt.Body = io.NopCloser(r.Body) // a failed attempt closes the body
 		}

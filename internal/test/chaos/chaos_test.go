@@ -30,7 +30,7 @@ func TestChaos(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer log.Close()
-			r, err := run(t.Context(), config{store: engine, length: length, clients: 12, replica: 4 * time.Second, node: 10 * time.Second, seed: 1}, dir, log)
+			r, err := run(t.Context(), config{store: engine, length: length, clients: 12, guests: 4, replica: 4 * time.Second, node: 10 * time.Second, seed: 1}, dir, log)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -41,7 +41,7 @@ func TestChaos(t *testing.T) {
 				logged, _ := os.ReadFile(log.Name())
 				t.Errorf("something was wrong; logged:\n%s", logged)
 			}
-			for _, kind := range []string{"connect", "echo", "whoami", "ask", "work", "render", "publish", "told"} {
+			for _, kind := range []string{"connect", "echo", "whoami", "ask", "work", "render", "publish", "told", "login", "use", "refresh", "refused"} {
 				if r.counts[kind] == nil || r.counts[kind].done == 0 {
 					t.Errorf("nothing of the kind %q was done", kind)
 				}

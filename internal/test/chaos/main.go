@@ -5,7 +5,9 @@
 // and kills processes meanwhile: a replica every few seconds, a node of the store's engine
 // less often. Each request goes to the next replica. The command checks that every answer
 // is correct, that no session, task or elicited answer is lost, that no call hangs, and
-// that all subscribers are notified of changes.
+// that all subscribers are notified of changes. Meanwhile guests log in through package
+// authserver: it checks that no login is lost that was confirmed, and that no code or refresh
+// token gives two sets of tokens.
 //
 //	go -C internal/test/chaos run . -store nats -for 10m
 //
@@ -26,6 +28,7 @@ type config struct {
 	store         string
 	length        time.Duration
 	clients       int
+	guests        int
 	replica, node time.Duration // intervals between kills
 	seed          uint64
 }
@@ -36,6 +39,7 @@ func main() {
 	flag.StringVar(&c.store, "store", "nats", "the `engine` of the store: nats, a cluster of three, or redis, one server")
 	flag.DurationVar(&c.length, "for", 10*time.Minute, "how long there is load")
 	flag.IntVar(&c.clients, "clients", 24, "how many clients there are")
+	flag.IntVar(&c.guests, "guests", 8, "how many guests there are, who log in")
 	flag.DurationVar(&c.replica, "replica", 5*time.Second, "kill a replica at this interval")
 	flag.DurationVar(&c.node, "node", 30*time.Second, "kill a node of the engine at this interval")
 	flag.Uint64Var(&c.seed, "seed", 1, "what the choices of the clients follow from")

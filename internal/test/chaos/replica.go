@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"strings"
@@ -16,6 +18,7 @@ import (
 	"github.com/go-psi/psi/mcp/store"
 	"github.com/go-psi/psi/mcp/tasks"
 	"github.com/go-psi/psi/mcphttp"
+	"github.com/go-psi/psi/mcphttp/authserver"
 )
 
 // runReplica serves until the process is killed.
@@ -41,9 +44,14 @@ func runReplica(ctx context.Context, r *role) error {
 			MaxPerCaller: 10_000, Replay: 64 << 20,
 		},
 	})
+	front, err := newFront(r.URL, r.Issuer, r.Key, shared, http.DefaultTransport, slog.Default())
+	if err != nil {
+		return err
+	}
 	routes := http.NewServeMux()
 	routes.Handle("/peers", endpoint.PeerHandler())
-	routes.HandleFunc("/", func(w http.ResponseWriter, req *http.Request) {
+	routes.Handle("/", front)
+	routes.HandleFunc("/{$}", func(w http.ResponseWriter, req *http.Request) {
 		w.Header().Set(replicaHeader, strconv.Itoa(r.Number))
 		endpoint.ServeHTTP(w, req)
 	})
@@ -53,6 +61,30 @@ func runReplica(ctx context.Context, r *role) error {
 		return err
 	}
 	return nil
+}
+
+// newFront returns the authorization server of the resource /mcp, which tells who calls.
+func newFront(url, issuer string, key []byte, shared store.Values, transport http.RoundTripper, logger *slog.Logger) (http.Handler, error) {
+	provider := authserver.OIDC(issuer, "psi", "secret")
+	provider.Client = &http.Client{Transport: transport}
+	front, err := authserver.New(url+"/mcp", &authserver.Options{Provider: provider, Values: shared, Keys: [][]byte{key}, Scopes: []string{"read"}, Logger: logger})
+	if err != nil {
+		return nil, err
+	}
+	routes := http.NewServeMux()
+	routes.HandleFunc("/mcp", func(w http.ResponseWriter, r *http.Request) {
+		p, err := front.Verifier().Verify(r)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusUnauthorized)
+			return
+		}
+		_, _ = io.WriteString(w, p.Subject) //nolint:gosec // the guest is no browser, and may be gone
+	})
+	routes.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		r.RemoteAddr = r.Header.Get(addressHeader)
+		front.ServeHTTP(w, r)
+	})
+	return routes, nil
 }
 
 type in struct {

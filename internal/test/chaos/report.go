@@ -88,7 +88,7 @@ func (r *report) wrongf(format string, args ...any) {
 func (r *report) print(out io.Writer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	fmt.Fprintf(out, "%d clients for %v, store: %s\n\n", r.config.clients, r.took.Round(time.Second), r.config.store)
+	fmt.Fprintf(out, "%d clients and %d guests for %v, store: %s\n\n", r.config.clients, r.config.guests, r.took.Round(time.Second), r.config.store)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "what\tdone\trepeated\tmedian\t99%\tlongest\t")
 	for _, kind := range slices.Sorted(maps.Keys(r.counts)) {

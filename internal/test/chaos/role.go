@@ -29,6 +29,8 @@ type role struct {
 	Routes []string // by which NATS nodes find each other
 	Dir    string   // of a node
 	Key    []byte   // state key of the replicas
+	URL    string   // of the balancer
+	Issuer string   // URL of the identity provider
 }
 
 // runRole runs the role of this process, if it has one, and then exits. The role ends when

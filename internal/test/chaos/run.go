@@ -26,7 +26,7 @@ const size = 3
 // A world holds all processes and the load balancer.
 type world struct {
 	nodes, replicas []*process
-	balancer        *http.Server
+	servers         []*http.Server // the balancer and the identity provider
 	url             string
 }
 
@@ -48,13 +48,14 @@ func run(ctx context.Context, c config, dir string, log *os.File) (*report, erro
 }
 
 func newWorld(ctx context.Context, c *config, dir string, log *os.File) (*world, error) {
-	addrs, err := freeAddrs(ctx, 3*size)
+	addrs, err := freeAddrs(ctx, 3*size+2)
 	if err != nil {
 		return nil, err
 	}
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // it never fails
-	w, kind, engine := &world{}, "node", addrs[:size]
+	balancer, provider := addrs[3*size], addrs[3*size+1]
+	w, kind, engine := &world{url: "http://" + balancer}, "node", addrs[:size]
 	if c.store == "redis" {
 		kind, engine = "redis", addrs[:1]
 	}
@@ -62,7 +63,7 @@ func newWorld(ctx context.Context, c *config, dir string, log *os.File) (*world,
 		w.nodes = append(w.nodes, &process{log: log, role: role{Kind: kind, Number: i, Engine: engine, Routes: addrs[size : 2*size], Dir: filepath.Join(dir, strconv.Itoa(i))}})
 	}
 	for i := range size {
-		w.replicas = append(w.replicas, &process{log: log, role: role{Kind: "replica", Number: i, Addr: addrs[2*size+i], Store: c.store, Engine: engine, Key: key}})
+		w.replicas = append(w.replicas, &process{log: log, role: role{Kind: "replica", Number: i, Addr: addrs[2*size+i], Store: c.store, Engine: engine, Key: key, URL: w.url, Issuer: "http://" + provider}})
 	}
 	for _, p := range slices.Concat(w.nodes, w.replicas) {
 		if err := p.start(); err != nil {
@@ -74,7 +75,13 @@ func newWorld(ctx context.Context, c *config, dir string, log *os.File) (*world,
 		w.close()
 		return nil, err
 	}
-	return w, w.balance(ctx, addrs[2*size:])
+	for addr, h := range map[string]http.Handler{balancer: newBalancer(addrs[2*size : 3*size]), provider: newProvider("http://"+provider, 30)} {
+		if err := w.serve(ctx, addr, h); err != nil {
+			w.close()
+			return nil, err
+		}
+	}
+	return w, nil
 }
 
 // await waits until all replicas accept connections.
@@ -97,21 +104,20 @@ func (w *world) await(ctx context.Context) error {
 	return nil
 }
 
-func (w *world) balance(ctx context.Context, replicas []string) error {
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+func (w *world) serve(ctx context.Context, addr string, h http.Handler) error {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
-		w.close()
 		return err
 	}
-	w.url = "http://" + l.Addr().String()
-	w.balancer = &http.Server{Handler: newBalancer(replicas), ReadHeaderTimeout: 10 * time.Second}
-	go func() { _ = w.balancer.Serve(l) }() // until it is closed
+	s := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
+	w.servers = append(w.servers, s)
+	go func() { _ = s.Serve(l) }() // until it is closed
 	return nil
 }
 
 func (w *world) close() {
-	if w.balancer != nil {
-		_ = w.balancer.Close()
+	for _, s := range w.servers {
+		_ = s.Close()
 	}
 	for _, p := range slices.Concat(w.replicas, w.nodes) {
 		p.kill()
@@ -127,12 +133,16 @@ func (w *world) load(ctx context.Context, c *config, r *report) {
 	all.Go(func() { w.kill(ctx, w.nodes, c.node, r) })
 	all.Go(func() { publish(ctx, w.url, r) })
 	versions := append([]string{mcp.LatestVersion}, mcp.LegacyVersions()[:3]...)
-	for i := range c.clients {
+	for i := range c.clients + c.guests {
 		v := &visitor{
 			number: i, version: versions[i%len(versions)], url: w.url, report: r,
 			rng: mathrand.New(mathrand.NewPCG(c.seed, uint64(i))), //nolint:gosec // it is load, not a secret
 		}
-		all.Go(func() { v.run(ctx) })
+		if i < c.clients {
+			all.Go(func() { v.run(ctx) })
+		} else {
+			all.Go(func() { newGuest(v, &http.Transport{}).run(ctx) })
+		}
 	}
 	all.Wait()
 }
