@@ -6,6 +6,7 @@ package authserver
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"slices"
@@ -78,14 +79,17 @@ func (s *Server) identifyAgain(ctx context.Context, id string, g *grant) error {
 		} else if err != nil {
 			return err
 		}
-		var fresh grant
-		if err := s.get(ctx, kindGrant, id, &fresh); err != nil {
+		if err := s.reload(ctx, id, g); err != nil {
 			return err
 		}
-		*g = fresh
 	}
 	before := g.account
 	err := s.provider.refreshInfo(ctx, &g.account)
+	if errors.Is(err, errRefused) {
+		if err = s.askLocked(ctx, id, g); gone(err) {
+			return err
+		}
+	}
 	if err == nil {
 		err = s.identify(ctx, &g.account)
 	}
@@ -100,6 +104,31 @@ func (s *Server) identifyAgain(ctx context.Context, id string, g *grant) error {
 	}
 	s.opts.Logger.WarnContext(ctx, "authserver: a grant ends: the user may not log in any more", slog.String("error", oneLine(err)))
 	return s.end(ctx, id)
+}
+
+// askLocked asks the provider about the user once more, while no other request can replace the
+// token with which it asks: providers end a token when they refresh it.
+func (s *Server) askLocked(ctx context.Context, id string, g *grant) error {
+	for {
+		locked, unlock, err := s.tryLock(ctx, id)
+		if err == nil && unlock == nil {
+			continue
+		}
+		if err == nil {
+			defer unlock()
+			err = s.reload(locked, id, g)
+		}
+		if err != nil {
+			return fmt.Errorf("%w: %w", errNoAnswer, err)
+		}
+		return s.provider.refreshInfo(locked, &g.account)
+	}
+}
+
+// reload reads a grant again.
+func (s *Server) reload(ctx context.Context, id string, g *grant) error {
+	*g = grant{}
+	return s.get(ctx, kindGrant, id, g)
 }
 
 // scopes returns what the client gets: what the user has granted to it, and has.

@@ -135,7 +135,9 @@ func (p *provider) getJSON(ctx context.Context, from, token string, doc any) err
 	}
 	switch {
 	case res.StatusCode == http.StatusUnauthorized:
-		return errors.New("authserver: the provider does not accept its token any more")
+		return errRefused
+	case res.StatusCode == http.StatusForbidden: // or there were too many requests
+		return fmt.Errorf("%w: %w", errNoAnswer, errRefused)
 	case res.StatusCode != http.StatusOK:
 		return fmt.Errorf("%w: %q answered with status %d", errNoAnswer, from, res.StatusCode)
 	}
@@ -238,6 +240,9 @@ func (p *provider) idClaims(ctx context.Context, e *endpoints, t *oauth2.Token) 
 
 // errNoAnswer means that the provider does not say who a user is. It may later.
 var errNoAnswer = errors.New("authserver: the provider does not say who the user is")
+
+// errRefused means that the provider does not accept its token any more.
+var errRefused = errors.New("authserver: the provider does not accept its token")
 
 // refreshInfo adds the user info to the claims of an account, at providers that have it.
 func (p *provider) refreshInfo(ctx context.Context, a *account) error {

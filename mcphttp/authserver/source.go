@@ -70,27 +70,42 @@ func (s *Server) providerToken(ctx context.Context, id string) (*oauth2.Token, e
 		if g.Upstream.Refresh == "" {
 			return nil, fmt.Errorf("%w: the provider's token has expired, and cannot be refreshed", ErrWithdrawn)
 		}
-		err := s.put(ctx, kindLock, id, true, lockAge)
-		if err == nil {
-			// Once begun, it is finished: the provider may have replaced the refresh token.
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lockAge/2)
-			defer cancel()
-			return s.refreshUpstream(ctx, id)
-		}
-		if !errors.Is(err, store.ErrConflict) {
+		locked, unlock, err := s.tryLock(ctx, id)
+		if err != nil {
 			return nil, err
 		}
-		select {
-		case <-time.After(lockPause):
-		case <-ctx.Done():
-			return nil, ctx.Err()
+		if unlock != nil {
+			defer unlock()
+			return s.refreshUpstream(locked, id)
 		}
 	}
 }
 
-// refreshUpstream refreshes the provider's token of a grant, and releases the lock.
+// tryLock locks what the provider is told about a grant. If it is locked, unlock is nil, after a
+// pause. What is done with the lock, in the context, is finished once it is begun: the provider
+// may have replaced the refresh token.
+func (s *Server) tryLock(ctx context.Context, id string) (locked context.Context, unlock func(), err error) {
+	err = s.put(ctx, kindLock, id, true, lockAge)
+	if err == nil {
+		locked, cancel := context.WithTimeout(context.WithoutCancel(ctx), lockAge/2)
+		return locked, func() {
+			_, _ = s.opts.Values.Take(locked, s.keyOf(kindLock, id)) // it expires otherwise
+			cancel()
+		}, nil
+	}
+	if !errors.Is(err, store.ErrConflict) {
+		return nil, nil, err
+	}
+	select {
+	case <-time.After(lockPause):
+		return nil, nil, nil
+	case <-ctx.Done():
+		return nil, nil, ctx.Err()
+	}
+}
+
+// refreshUpstream refreshes the provider's token of a grant, which is locked.
 func (s *Server) refreshUpstream(ctx context.Context, id string) (*oauth2.Token, error) {
-	defer func() { _, _ = s.opts.Values.Take(ctx, s.keyOf(kindLock, id)) }() // it expires otherwise
 	var g grant
 	if err := s.get(ctx, kindGrant, id, &g); gone(err) {
 		return nil, ErrWithdrawn

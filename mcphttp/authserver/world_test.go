@@ -172,6 +172,8 @@ type idp struct {
 	change    func(authtest.Claims)
 	info      map[string]any  // of the user
 	fresh     authtest.Claims // of the ID token that comes with a refresh, if not nil
+	last      string          // access token: user info is not given for others
+	onInfo    func()          // called before the user info is looked up
 }
 
 func (p *idp) serve(base string) http.Handler {
@@ -189,10 +191,13 @@ func (p *idp) serve(base string) http.Handler {
 	return mux
 }
 
-func (p *idp) userInfo(w http.ResponseWriter, _ *http.Request) {
+func (p *idp) userInfo(w http.ResponseWriter, r *http.Request) {
+	if p.onInfo != nil {
+		p.onInfo()
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.withdrawn {
+	if p.withdrawn || r.Header.Get("Authorization") != "Bearer "+p.last {
 		w.WriteHeader(http.StatusUnauthorized)
 		return
 	}
@@ -219,6 +224,7 @@ func (p *idp) token(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	answer := map[string]any{"access_token": "upstream-" + rand.Text(), "token_type": "Bearer", "refresh_token": "upstream-refresh", "expires_in": p.lifetime}
+	p.last = answer["access_token"].(string)
 	if p.once {
 		delete(answer, "refresh_token")
 	}
