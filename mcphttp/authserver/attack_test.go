@@ -279,25 +279,54 @@ func TestLostAnswer(t *testing.T) {
 	})
 }
 
-// Only the last token is excepted: an older one ends the grant at once, as does a last one
-// of another client's or without its key.
+// Calls of a client that notice one after the other that their token has expired refresh one
+// after the other, and the last of them may send a token that is older than the last: for a
+// moment after its exchange, it leads to the last one, too. Not for another client.
 func TestOlderRefreshToken(t *testing.T) {
-	w := newWorld(t)
-	id := w.register("app", appURI)
-	_, first := w.redeem(id, w.code(id))
-	_, second := w.refresh(id, first)
-	if status, _ := w.refresh(w.register("other", appURI), first); status != http.StatusBadRequest {
-		t.Errorf("another client: status %d", status)
-	}
-	status, third := w.refresh(id, second)
-	if status != http.StatusOK {
-		t.Fatalf("status %d %v", status, third)
-	}
-	if status, _ := w.refresh(id, first); status != http.StatusBadRequest {
-		t.Errorf("the first: status %d", status)
-	}
-	if status, _ := w.refresh(id, third); status != http.StatusBadRequest {
-		t.Errorf("after the replay: status %d", status)
+	synctest.Test(t, func(t *testing.T) {
+		w := newQuietWorld(t)
+		id := w.register("app", appURI)
+		_, first := w.redeem(id, w.code(id))
+		next := func(tokens map[string]any) map[string]any {
+			t.Helper()
+			status, answer := w.refresh(id, tokens)
+			if status != http.StatusOK {
+				t.Fatalf("status %d %v", status, answer)
+			}
+			return answer
+		}
+		second := next(first)
+		<-time.After(20 * time.Second)
+		third := next(second)
+		late := next(first) // the third once more
+		if status, _ := w.refresh(w.register("other", appURI), first); status != http.StatusBadRequest {
+			t.Errorf("another client: status %d", status)
+		}
+		<-time.After(10 * time.Second)
+		fourth := next(late)
+		_ = next(third) // the fourth once more
+		if status, _ := w.refresh(id, first); status != http.StatusBadRequest {
+			t.Errorf("the first, 30 seconds after its exchange: status %d", status)
+		}
+		if status, _ := w.refresh(id, fourth); status != http.StatusBadRequest {
+			t.Errorf("after the replay: status %d", status)
+		}
+	})
+}
+
+// However fast a client refreshes, only its last eight tokens are known.
+func TestFastRefreshes(t *testing.T) {
+	for n, want := range map[int]int{8: http.StatusOK, 9: http.StatusBadRequest} {
+		w := newWorld(t)
+		id := w.register("app", appURI)
+		_, first := w.redeem(id, w.code(id))
+		last := first
+		for range n {
+			_, last = w.refresh(id, last)
+		}
+		if status, _ := w.refresh(id, first); status != want {
+			t.Errorf("the first of %d: status %d, want %d", n, status, want)
+		}
 	}
 }
 

@@ -73,12 +73,12 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, l *login, who *ac
 type grant struct {
 	account `json:",inline,embed"`
 
-	Client  string    `json:"c"`
-	Granted []string  `json:"o,omitzero"` // scopes; see scopes
-	JKT     string    `json:"j,omitzero"` // the key of the client, if it has proved one
-	Code    *code     `json:"q,omitzero"` // until it is exchanged
-	Count   int       `json:"n"`          // of refresh tokens so far; only the last one is valid
-	Renewed time.Time `json:"r,omitzero"` // when it was issued
+	Client  string   `json:"c"`
+	Granted []string `json:"o,omitzero"` // scopes; see scopes
+	JKT     string   `json:"j,omitzero"` // the key of the client, if it has proved one
+	Code    *code    `json:"q,omitzero"` // until it is exchanged
+	Count   int      `json:"n"`          // of refresh tokens so far; see check
+	Renewed []int64  `json:"r,omitzero"` // when the last ones were exchanged, Unix time in ns
 }
 
 // A code is what must come with an authorization code, whose text is the grant's ID, sealed.

@@ -114,25 +114,35 @@ func (s *Server) end(ctx context.Context, id string) error {
 
 var errReplay = errors.New("authserver: a refresh token was used twice")
 
-// retryTime is how long a refresh token still works after it was exchanged.
-const retryTime = 30 * time.Second
+const (
+	retryTime  = 30 * time.Second // how long a refresh token still works after it was exchanged
+	maxRenewed = 8                // tokens in that time
+)
 
 // check reports whether a refresh token may be exchanged now. One that was exchanged before was
 // stolen, by the one who sent it first or by the one who sends it now, and the grant ends.
 //
-// The last one is excepted for a moment, because honest clients send it twice: when the answer
-// is lost, and when several calls or processes that share a token notice together that it has
-// expired. All of them get the one successor. So a thief who comes in that moment gains one
-// refresh: as soon as either of the two uses the successor later than the other, the grant
-// ends. Clients that want more prove a key (DPoP).
+// It is excepted for a moment, because honest clients send it twice: when the answer is lost,
+// and when several calls or processes that share a token notice one after the other that it has
+// expired. All of them get the last token. So a thief who comes in that moment gains one
+// refresh: as soon as either of the two uses that token later than the other, the grant ends.
+// Clients that want more prove a key (DPoP).
 func (g *grant) check(count int, client, jkt string) error {
-	switch {
-	case g.Client != client || g.JKT != jkt:
+	if g.Client != client || g.JKT != jkt {
 		return errGrant
-	case g.Count == count, g.Count == count+1 && time.Since(g.Renewed) < retryTime:
+	}
+	i := len(g.Renewed) - (g.Count - count)
+	if count == g.Count || count < g.Count && i >= 0 && time.Since(time.Unix(0, g.Renewed[i])) < retryTime {
 		return nil
 	}
 	return errReplay
+}
+
+// renew counts the next refresh token.
+func (g *grant) renew() {
+	g.Count++
+	g.Renewed = append(g.Renewed, time.Now().UnixNano())
+	g.Renewed = g.Renewed[max(0, len(g.Renewed)-maxRenewed):]
 }
 
 // refresh exchanges a refresh token for the next one.
@@ -160,7 +170,7 @@ func (s *Server) refresh(ctx context.Context, form url.Values, client, jkt strin
 			}
 			v.User, v.Told = g.User, g.Told
 			if v.Count == text.Count {
-				v.Count, v.Renewed = v.Count+1, time.Now()
+				v.renew()
 			}
 			g.Count = v.Count
 			return nil

@@ -41,6 +41,7 @@ type guest struct {
 	user    string
 	address string
 	program string // its client ID
+	waits   bool   // until refresh tokens cannot come again
 }
 
 func (g *guest) String() string { return fmt.Sprintf("guest %d", g.number) }
@@ -54,6 +55,7 @@ func newGuest(v *visitor, transport http.RoundTripper) *guest {
 // run logs in again and again until ctx is done.
 func (g *guest) run(ctx context.Context) {
 	for ctx.Err() == nil {
+		g.waits = g.rng.IntN(8) == 0
 		g.visit(ctx)
 		sleep(ctx, time.Duration(g.rng.Int64N(int64(time.Second))))
 	}
@@ -311,7 +313,7 @@ func (g *guest) refresh(ctx context.Context, t *tokens) *tokens {
 // refused checks that a refresh token gives nothing.
 func (g *guest) refused(ctx context.Context, after string, t *tokens) {
 	if r := g.send(ctx, "refused", http.MethodPost, g.url+"/token", g.refreshForm(t)); r != nil && r.status != http.StatusBadRequest {
-		g.wrong("after "+after+", a refresh token still works", r)
+		g.wrong("after "+after+": a refresh token still works", r)
 	}
 }
 
@@ -325,28 +327,34 @@ func (g *guest) revoke(ctx context.Context, t *tokens) {
 }
 
 // replay refreshes several times at once, as programs do whose calls notice together that a
-// token has expired. All get the same successor: when one of them has moved on, the others end
-// the grant.
+// token has expired. All get the same successor, also when one of them has moved on; a guest
+// who waits until that moment is over loses the grant.
 func (g *guest) replay(ctx context.Context, t *tokens) {
 	begun := time.Now()
 	replies := g.together(ctx, "refresh together", g.refreshForm(t), 3)
 	if slices.Contains(replies, nil) || time.Since(begun) >= retryTime {
 		return
 	}
-	var siblings []*tokens
 	for _, r := range replies {
 		if r.status != http.StatusOK {
 			g.wrong("a refresh at the same time is refused", r)
 			return
 		}
-		siblings = append(siblings, g.parse(r))
 	}
-	next := siblings[0]
-	for range 2 {
-		if next = g.refresh(ctx, next); next == nil {
-			return
-		}
+	next, sibling := g.parse(replies[0]), g.parse(replies[1])
+	if next == nil || sibling == nil {
+		return
 	}
-	g.refused(ctx, "its successor's successor", siblings[1])
-	g.refused(ctx, "a replay", next)
+	if next = g.refresh(ctx, next); next == nil {
+		return
+	}
+	if !g.waits {
+		g.revoke(ctx, next)
+		g.refused(ctx, "its successor was revoked", sibling)
+		return
+	}
+	if sleep(ctx, retryTime); ctx.Err() == nil {
+		g.refused(ctx, "its time", sibling)
+		g.refused(ctx, "a replay", next)
+	}
 }

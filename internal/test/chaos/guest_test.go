@@ -30,6 +30,7 @@ type fate struct {
 	provider http.Handler
 	at       int
 	after    bool // the operation is carried out
+	waits    bool // the guest
 
 	mu   sync.Mutex
 	ops  int
@@ -124,7 +125,9 @@ type outcome struct {
 func (o *outcome) visit(seed uint64, f *fate) bool {
 	r := newReport(config{}, nil, io.Discard)
 	v := &visitor{url: frontURL, report: r, rng: rand.New(rand.NewPCG(seed, 0))}
-	newGuest(v, f).visit(o.t.Context())
+	g := newGuest(v, f)
+	g.waits = f.waits
+	g.visit(o.t.Context())
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, wrong := range r.wrong {
@@ -174,7 +177,7 @@ func TestKilledAnywhere(t *testing.T) {
 		provider := newProvider(providerURL, 30)
 		for _, seed := range guestSeeds {
 			for n, more := 0, true; more; n++ {
-				more = o.visit(seed, &fate{values: store.NewMemory(nil), provider: provider, at: 1 + n/2, after: n%2 == 1})
+				more = o.visit(seed, &fate{values: store.NewMemory(nil), provider: provider, at: 1 + n/2, after: n%2 == 1, waits: true})
 			}
 		}
 		o.check()
