@@ -181,27 +181,30 @@ func TestChangedProvider(t *testing.T) {
 // A provider ends an access token when it refreshes it. A request that was asking about the user
 // with the old one asks again with the new one: it does not end the grant.
 func TestRefreshedMeanwhile(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newQuietWorld(t, func(o *authserver.Options) { o.Provider.UserInfoURL = o.Provider.Issuer + "/user" })
-		w.idp.info = map[string]any{"sub": "ada"}
-		id := w.register("app", appURI)
-		_, tokens := w.redeem(id, w.code(id))
-		<-time.After(59*time.Minute - time.Second) // in a second, the provider's token is refreshed
-		w.idp.onInfo = func() {
-			w.idp.onInfo = nil
-			<-time.After(2 * time.Second)
-			if status, answer := w.refresh(id, tokens); status != http.StatusOK || w.idp.refreshes != 1 {
-				t.Errorf("the other request: %d %v, %d refreshes", status, answer, w.idp.refreshes)
+	for _, status := range []int{http.StatusUnauthorized, http.StatusForbidden} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newQuietWorld(t, func(o *authserver.Options) { o.Provider.UserInfoURL = o.Provider.Issuer + "/user" })
+			w.idp.refusal = status
+			w.idp.info = map[string]any{"sub": "ada"}
+			id := w.register("app", appURI)
+			_, tokens := w.redeem(id, w.code(id))
+			<-time.After(59*time.Minute - time.Second) // in a second, the provider's token is refreshed
+			w.idp.onInfo = func() {
+				w.idp.onInfo = nil
+				<-time.After(2 * time.Second)
+				if status, answer := w.refresh(id, tokens); status != http.StatusOK || w.idp.refreshes != 1 {
+					t.Errorf("the other request: %d %v, %d refreshes", status, answer, w.idp.refreshes)
+				}
 			}
-		}
-		status, tokens := w.refresh(id, tokens)
-		if status != http.StatusOK || w.idp.refreshes != 1 {
-			t.Errorf("%d %v, %d refreshes", status, tokens, w.idp.refreshes)
-		}
-		if status, answer := w.refresh(id, tokens); status != http.StatusOK {
-			t.Errorf("later: %d %v", status, answer)
-		}
-	})
+			status, tokens := w.refresh(id, tokens)
+			if status != http.StatusOK || w.idp.refreshes != 1 {
+				t.Errorf("%d %v, %d refreshes", status, tokens, w.idp.refreshes)
+			}
+			if status, answer := w.refresh(id, tokens); status != http.StatusOK {
+				t.Errorf("later: %d %v", status, answer)
+			}
+		})
+	}
 }
 
 // The user info is of the user of the ID token, or the login is denied.

@@ -5,6 +5,7 @@ package authserver_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -174,6 +175,7 @@ type idp struct {
 	fresh     authtest.Claims // of the ID token that comes with a refresh, if not nil
 	last      string          // access token: user info is not given for others
 	onInfo    func()          // called before the user info is looked up
+	refusal   int             // the status for a token that has ended; 401 by default
 }
 
 func (p *idp) serve(base string) http.Handler {
@@ -198,7 +200,7 @@ func (p *idp) userInfo(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.withdrawn || r.Header.Get("Authorization") != "Bearer "+p.last {
-		w.WriteHeader(http.StatusUnauthorized)
+		w.WriteHeader(cmp.Or(p.refusal, http.StatusUnauthorized))
 		return
 	}
 	writeJSON(w, p.info)
