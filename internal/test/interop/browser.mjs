@@ -25,7 +25,7 @@ export class Browser {
 			this.pages.push(html.match(/<title>([^<]*)/)[1]);
 			const action = html.match(/<form[^>]*action="([^"]*)"/);
 			if (action) url = new URL(unescape(action[1]), url);
-			form = new URLSearchParams({ login: 'ada', user: 'ada', password: 'test', answer: 'allow' });
+			form = new URLSearchParams({ login: 'ada', username: 'test-user@127.0.0.1', password: 'verysecure', answer: 'allow' });
 			for (const [, name, value] of html.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)"/g)) form.set(name, unescape(value));
 		}
 		throw new Error('the login does not end');

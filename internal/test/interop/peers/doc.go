@@ -7,6 +7,9 @@
 // no code with the SDKs: servers made with tmcp, and the client of Vercel's AI SDK. The npm
 // packages are installed by internal/test/interop/run.sh; without them, their tests are skipped.
 //
+// Clients log in through package authserver with two OpenID providers behind it, one from npm and
+// one in Go.
+//
 // TestCommand tests the command psi with published servers from npm and the Go module
 // proxy.
 //
