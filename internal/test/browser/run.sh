@@ -5,7 +5,7 @@
 #
 # It needs Go, node 20 or newer, npm, and a browser: the one named by PSI_BROWSER, or one of those
 # listed below. If there is none, the script tries to install Chromium with apt-get. With --find,
-# it only does that. Other arguments are passed to go test. Screenshots are saved in
+# it only does that, and prints the path. Other arguments are passed to go test. Screenshots are saved in
 # internal/test/browser/results.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
@@ -24,18 +24,21 @@ find_browser() {
 
 install_browser() {
 	[ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null || return 1
-	echo "installing chromium"
+	echo "installing chromium" >&2
 	export DEBIAN_FRONTEND=noninteractive
 	apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null
 }
 
 if ! PSI_BROWSER=$(find_browser); then
 	if ! install_browser || ! PSI_BROWSER=$(find_browser); then
-		echo "not run: there is no browser, and none could be installed"
+		echo "not run: there is no browser, and none could be installed" >&2
 		exit 1
 	fi
 fi
-[ "${1:-}" != --find ] || exit 0
+if [ "${1:-}" = --find ]; then
+	echo "$PSI_BROWSER"
+	exit 0
+fi
 export PSI_BROWSER
 npm ci --no-audit --no-fund --ignore-scripts --loglevel=error
 go test -count=1 -timeout 5m . "$@"
