@@ -279,6 +279,17 @@ func TestProviders(t *testing.T) {
 	}
 }
 
+// A provider gets the parameters that it wants.
+func TestAuthParams(t *testing.T) {
+	w := newWorld(t, func(o *authserver.Options) { o.Provider.AuthParams = map[string]string{"access_type": "offline"} })
+	b := newBrowser(t)
+	b.step(http.MethodGet, w.link(w.register("app", appURI)), nil)
+	to := b.step(http.MethodPost, w.url+"/consent", url.Values{"token": {b.form()}, "answer": {"allow"}})
+	if q := to.Query(); q.Get("access_type") != "offline" || q.Get("nonce") == "" || q.Get("code_challenge_method") != "S256" || q.Get("scope") != "openid profile email" {
+		t.Errorf("%v", to)
+	}
+}
+
 // Only a URL without anything that could be read in two ways is a document's.
 func TestDocumentIDs(t *testing.T) {
 	w := newWorld(t)

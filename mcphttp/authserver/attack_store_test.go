@@ -11,19 +11,24 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-psi/psi/mcp/store"
 	"github.com/go-psi/psi/mcphttp/authserver"
 )
 
-// failing fails the operations that are named, such as "Put grant".
+// failing fails the operations that are named, such as "Put grant", or one of those that follow.
 type failing struct {
 	store.Values
 	fails atomic.Value // string
+	next  atomic.Int64 // 1 means the next one
 }
 
 func (f *failing) err(op, key string) error {
+	if f.next.Add(-1) == 0 {
+		return errors.New("no connection to a secret host")
+	}
 	_, kind, _ := strings.Cut(key, "authserver/")
 	kind, _, _ = strings.Cut(kind, "/")
 	if f.fails.Load() == op+" "+kind {
@@ -109,6 +114,71 @@ func TestStoreFails(t *testing.T) {
 	}
 	if !strings.Contains(w.logs.String(), "no connection") {
 		t.Error("the owner learns nothing")
+	}
+}
+
+// Whichever operation fails while a refresh also refreshes the provider's token and asks again
+// about the user, the grant stays, and the same request succeeds later.
+func TestStoreFailsAnywhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &failing{}
+		f.fails.Store("")
+		w := newQuietWorld(t, func(o *authserver.Options) {
+			f.Values, o.Values = o.Values, f
+			o.Provider.UserInfoURL = o.Provider.Issuer + "/user"
+		})
+		w.idp.info = map[string]any{"sub": "ada"}
+		id := w.register("app", appURI)
+		_, tokens := w.redeem(id, w.code(id))
+		refresh := func(want int) {
+			t.Helper()
+			status, answer := w.refresh(id, tokens)
+			if claims := claimsOf(answer); status != want || status == http.StatusOK && (claims["sub"] != "ada" || claims["scope"] != "read") {
+				t.Errorf("%d %v %v", status, answer, claims)
+			}
+			if status == http.StatusOK {
+				tokens = answer
+			}
+		}
+		failed, locked := 0, 0
+		for n := int64(1); ; n++ {
+			<-time.After(2 * time.Hour) // the provider's token has expired
+			w.idp.refuseOnce = true
+			f.next.Store(n)
+			status, answer := w.refresh(id, tokens)
+			if reached := f.next.Swap(0) <= 0; !reached {
+				break
+			}
+			if status == http.StatusOK { // a lock was not released
+				tokens = answer
+				locked++
+			} else if failed++; status != http.StatusServiceUnavailable {
+				t.Errorf("operation %d: %d %v", n, status, answer)
+			}
+			<-time.After(time.Minute)
+			refresh(http.StatusOK)
+		}
+		if failed < 10 || locked != 2 {
+			t.Errorf("%d operations failed, and %d locks were not released", failed, locked)
+		}
+	})
+}
+
+// The same for a user who is asked after having logged in.
+func TestStoreFailsBetweenPages(t *testing.T) {
+	w, f := newFailing(t)
+	b, id := newBrowser(t), w.register("app", appURI)
+	b.visit(w.link(id))
+	w.idp.login("bob") // in the browser of ada, who has agreed
+	for _, op := range []string{"Put pending", "Take pending"} {
+		f.fails.Store(op)
+		if back := b.visit(w.link(id)); back != nil || b.status != http.StatusServiceUnavailable {
+			t.Errorf("%s: %v, status %d", op, back, b.status)
+		}
+	}
+	f.fails.Store("")
+	if back := b.visit(w.link(id)); back.Get("code") == "" {
+		t.Errorf("%v", back)
 	}
 }
 

@@ -51,6 +51,9 @@ func TestConfidentialClients(t *testing.T) {
 			var answer map[string]any
 			data, _ := io.ReadAll(res.Body)
 			_ = json.Unmarshal(data, &answer)
+			if asks := res.Header.Get("WWW-Authenticate") == "Basic"; asks != (res.StatusCode == http.StatusUnauthorized && basic != "") {
+				t.Errorf("%s: status %d, header %v", method, res.StatusCode, res.Header)
+			}
 			return res.StatusCode, answer
 		}
 		right, other := [2]string{secret, ""}, [2]string{"", secret}

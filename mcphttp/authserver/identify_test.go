@@ -200,8 +200,10 @@ func TestRefreshedMeanwhile(t *testing.T) {
 			if status != http.StatusOK || w.idp.refreshes != 1 {
 				t.Errorf("%d %v, %d refreshes", status, tokens, w.idp.refreshes)
 			}
-			if status, answer := w.refresh(id, tokens); status != http.StatusOK {
-				t.Errorf("later: %d %v", status, answer)
+			w.idp.refuseOnce = true
+			begun := time.Now()
+			if status, answer := w.refresh(id, tokens); status != http.StatusOK || time.Since(begun) != 0 {
+				t.Errorf("later: %d %v, after %v", status, answer, time.Since(begun))
 			}
 		})
 	}

@@ -163,19 +163,20 @@ type idp struct {
 	t      *testing.T
 	issuer *authtest.Issuer
 
-	mu        sync.Mutex
-	user      string
-	codes     map[string]url.Values
-	refreshes int
-	withdrawn bool
-	once      bool // it issues no refresh tokens
-	lifetime  int  // of access tokens, in seconds
-	change    func(authtest.Claims)
-	info      map[string]any  // of the user
-	fresh     authtest.Claims // of the ID token that comes with a refresh, if not nil
-	last      string          // access token: user info is not given for others
-	onInfo    func()          // called before the user info is looked up
-	refusal   int             // the status for a token that has ended; 401 by default
+	mu         sync.Mutex
+	user       string
+	codes      map[string]url.Values
+	refreshes  int
+	withdrawn  bool
+	once       bool // it issues no refresh tokens
+	lifetime   int  // of access tokens, in seconds
+	change     func(authtest.Claims)
+	info       map[string]any  // of the user
+	fresh      authtest.Claims // of the ID token that comes with a refresh, if not nil
+	last       string          // access token: user info is not given for others
+	onInfo     func()          // called before the user info is looked up
+	refuseOnce bool            // the next question for user info
+	refusal    int             // the status for a token that has ended; 401 by default
 }
 
 func (p *idp) serve(base string) http.Handler {
@@ -199,7 +200,9 @@ func (p *idp) userInfo(w http.ResponseWriter, r *http.Request) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.withdrawn || r.Header.Get("Authorization") != "Bearer "+p.last {
+	once := p.refuseOnce
+	p.refuseOnce = false
+	if p.withdrawn || once || r.Header.Get("Authorization") != "Bearer "+p.last {
 		w.WriteHeader(cmp.Or(p.refusal, http.StatusUnauthorized))
 		return
 	}
