@@ -250,6 +250,17 @@ func TestTokenFromContext(t *testing.T) {
 	})
 }
 
+// A provider's tokens are bounded.
+func TestLongTokens(t *testing.T) {
+	for size, ok := range map[int]bool{63 << 10: true, 65 << 10: false} {
+		w := newWorld(t)
+		w.idp.padding = strings.Repeat("x", size)
+		if back := newBrowser(t).visit(w.link(w.register("app", appURI))); back.Has("code") != ok {
+			t.Errorf("%d bytes: %v", size, back)
+		}
+	}
+}
+
 // A provider's claims are bounded.
 func TestLongClaims(t *testing.T) {
 	for size, ok := range map[int]bool{31 << 10: true, 33 << 10: false} {

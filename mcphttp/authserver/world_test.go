@@ -174,6 +174,7 @@ type idp struct {
 	info       map[string]any  // of the user
 	fresh      authtest.Claims // of the ID token that comes with a refresh, if not nil
 	last       string          // access token: user info is not given for others
+	padding    string          // of access tokens
 	onInfo     func()          // called before the user info is looked up
 	refuseOnce bool            // the next question for user info
 	refusal    int             // the status for a token that has ended; 401 by default
@@ -228,7 +229,7 @@ func (p *idp) authorize(w http.ResponseWriter, r *http.Request) {
 func (p *idp) token(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	answer := map[string]any{"access_token": "upstream-" + rand.Text(), "token_type": "Bearer", "refresh_token": "upstream-refresh", "expires_in": p.lifetime}
+	answer := map[string]any{"access_token": "upstream-" + rand.Text() + p.padding, "token_type": "Bearer", "refresh_token": "upstream-refresh", "expires_in": p.lifetime}
 	p.last = answer["access_token"].(string)
 	if p.once {
 		delete(answer, "refresh_token")
