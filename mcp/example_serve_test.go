@@ -39,7 +39,7 @@ func ExampleServeRequest() {
 		"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
 	err := work(context.Background(), []byte(message), func(raw []byte) error {
 		m, err := transport.ParseMessage(raw)
-		fmt.Printf("%s %s%.44s\n", m.Method, m.Params, m.Result)
+		fmt.Printf("%s %s%.44s\n", m.Method, string(m.Params), string(m.Result))
 		return err
 	})
 	fmt.Println(err)
