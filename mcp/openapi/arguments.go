@@ -5,6 +5,7 @@ package openapi
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -14,12 +15,7 @@ import (
 func (op *Operation) nameArguments(d *document) {
 	used := map[string]bool{}
 	for _, p := range op.params {
-		base := strings.Trim(notPlain.ReplaceAllString(p.name, "_"), "_")
-		if isPortable(p.name) {
-			base = p.name
-		}
-		base = cmpOr(base[:min(len(base), 56)], "argument")
-		p.arg = unused(base, p.in, used)
+		p.arg = unused(argumentName(p.name), p.in, used)
 	}
 	if op.body == nil {
 		return
@@ -29,6 +25,14 @@ func (op *Operation) nameArguments(d *document) {
 		return
 	}
 	op.body.arg = unused("body", "request", used)
+}
+
+// argumentName returns the name of an argument that providers accept.
+func argumentName(name string) string {
+	if !isPortable(name) {
+		name = strings.Trim(notPlain.ReplaceAllString(name, "_"), "_")
+	}
+	return cmpOr(name[:min(len(name), 56)], "argument")
 }
 
 func unused(base, where string, used map[string]bool) string {
@@ -42,6 +46,8 @@ func unused(base, where string, used map[string]bool) string {
 	used[name] = true
 	return name
 }
+
+const maxFields = 60 // members of a body that are arguments
 
 // flatten returns the members of a body that is a plain object.
 func (op *Operation) flatten(d *document, used map[string]bool) (fields []field, ok bool) {
@@ -58,23 +64,37 @@ func (op *Operation) flatten(d *document, used map[string]bool) (fields []field,
 	types, nullable := typesOf(obj)
 	props := object(obj, "properties")
 	_, open := obj["additionalProperties"].(map[string]any)
-	if !isPlainObject(types) || nullable || open || obj["additionalProperties"] == true || len(props) == 0 || len(props) > 60 ||
+	if !isPlainObject(types) || nullable || open || obj["additionalProperties"] == true || len(props) == 0 || len(props) > maxFields ||
 		obj["oneOf"] != nil || obj["anyOf"] != nil || obj["not"] != nil {
 		return nil, false
 	}
-	for name, p := range props {
-		if inner, _ := p.(map[string]any); flag(inner, "readOnly") {
-			continue
+	required, taken := texts(list(obj, "required")), maps.Clone(used)
+	names := slices.Collect(maps.Keys(props))
+	for _, name := range required { // which may have no description
+		if _, ok := props[name]; !ok && !slices.Contains(names, name) && len(names) <= maxFields {
+			names = append(names, name)
 		}
-		if used[name] || !isPortable(name) {
-			return nil, false
-		}
-		fields = append(fields, field{name: name, arg: name})
-	}
-	for _, name := range texts(list(obj, "required")) {
 		op.body.needs[name] = op.body.required
 	}
-	slices.SortFunc(fields, func(a, b field) int { return strings.Compare(a.name, b.name) })
+	// The names that remain as they are come first: the others must differ from them.
+	slices.SortFunc(names, func(a, b string) int {
+		switch isA, isB := isPortable(a), isPortable(b); {
+		case isA && !isB:
+			return -1
+		case isB && !isA:
+			return 1
+		}
+		return strings.Compare(a, b)
+	})
+	for _, name := range names {
+		if d.isReadOnly(props[name]) {
+			continue
+		}
+		if used[name] {
+			return nil, false
+		}
+		fields = append(fields, field{name: name, arg: unused(argumentName(name), "body", taken)})
+	}
 	op.body.schema = obj
 	return fields, len(fields) > 0
 }

@@ -10,7 +10,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"mime"
 	"mime/multipart"
+	"net/http"
 	"net/textproto"
 	"path"
 	"slices"
@@ -61,7 +63,12 @@ func (b *body) argument(c *converter, depth int) map[string]any {
 	case isJSON(base) || base == "application/x-www-form-urlencoded" || base == "multipart/form-data":
 		s = c.schema(b.schema, depth)
 	case strings.HasPrefix(base, "text/") || strings.HasSuffix(base, "xml") || strings.HasSuffix(base, "yaml"):
-		s = map[string]any{"type": "string", "description": "The body, of the type " + base + "."}
+		if s = c.schema(b.schema, depth); s["type"] != "string" {
+			s = map[string]any{"type": "string"}
+		}
+		if s["description"] == nil {
+			s["description"] = "The body, of the type " + base + "."
+		}
 	default:
 		s = fileSchema(nil)
 	}
@@ -161,9 +168,7 @@ func (b *body) writePart(w *multipart.Writer, name string, v any, isFile bool) e
 	} else if kind := kindOf(v); kind == "object" || kind == "array" {
 		contentType = "application/json"
 	}
-	if declared := text(object(b.encoding, name), "contentType"); declared != "" && !strings.ContainsAny(declared, ",*\r\n") {
-		contentType = declared
-	}
+	contentType = partType(text(object(b.encoding, name), "contentType"), disposition["filename"], data, contentType)
 	header := textproto.MIMEHeader{"Content-Disposition": {"form-data; name=" + quoted(disposition["name"])}}
 	if isFile {
 		header.Set("Content-Disposition", header.Get("Content-Disposition")+"; filename="+quoted(disposition["filename"]))
@@ -177,6 +182,23 @@ func (b *body) writePart(w *multipart.Writer, name string, v any, isFile bool) e
 	}
 	_, err = part.Write(data)
 	return err
+}
+
+// partType returns the type of a part: among the declared ones, that of its content or its
+// name, or the first.
+func partType(declared, filename string, data []byte, otherwise string) string {
+	var types []string
+	for t := range strings.SplitSeq(declared, ",") {
+		if t = strings.TrimSpace(t); t != "" && !strings.ContainsFunc(t, isControl) && !strings.Contains(t, "*") {
+			types = append(types, t)
+		}
+	}
+	for _, known := range []string{http.DetectContentType(data), mime.TypeByExtension(path.Ext(filename))} {
+		if i := slices.IndexFunc(types, func(t string) bool { return baseType(t) == baseType(known) }); i >= 0 {
+			return types[i]
+		}
+	}
+	return append(types, otherwise)[0]
 }
 
 // quoted escapes a name in a Content-Disposition, as browsers do.

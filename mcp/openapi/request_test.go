@@ -143,6 +143,22 @@ func TestBodies(t *testing.T) {
 	}
 }
 
+// A part of a form has the type among those of the document that its content or name has.
+func TestTypesOfParts(t *testing.T) {
+	doc := operation("/x", "post", `{"requestBody":{"content":{"multipart/form-data":{"schema":{"type":"object","properties":{"file":{"type":"string","format":"binary"}}},
+		"encoding":{"file":{"contentType":"text/csv, application/pdf, image/png, image/*"}}}}}}`)
+	mux := serve(t, doc, &openapi.Options{Handler: echo})
+	for args, want := range map[string]string{
+		`{"name":"a.txt","text":"a,b"}`:           "Content-Type: text/csv\r\n",
+		`{"name":"a","text":"%PDF-1.4"}`:          "Content-Type: application/pdf\r\n",
+		`{"name":"a.png","text":"not a picture"}`: "Content-Type: image/png\r\n",
+	} {
+		if got := textOf(call(t, mux, "op", `{"file":`+args+`}`)); !strings.Contains(got, want) {
+			t.Errorf("%s: got %s, want %s", args, got, want)
+		}
+	}
+}
+
 // If two places have an argument of one name, the body is one argument.
 func TestArgumentsOfOneName(t *testing.T) {
 	doc := operation("/x/{id}", "put", `{"parameters":[{"name":"id","in":"path","schema":{"type":"string"}},{"name":"id","in":"query","schema":{"type":"string"}}],

@@ -23,6 +23,7 @@ const (
 	maxSchemaBytes = 128 << 10
 	maxDefs        = 16      // recursive definitions
 	maxText        = 2048    // bytes of a description
+	maxParts       = 8       // of an allOf that are looked at to find out whether a property is read-only
 	maxWork        = 2 << 20 // parts of schemas of a document, in all attempts
 )
 
@@ -108,10 +109,31 @@ func free() map[string]any {
 	return map[string]any{"type": everyType, "properties": map[string]any{}, "items": map[string]any{}}
 }
 
-// schema converts a schema. Below depth, everything is allowed.
-func (c *converter) schema(v any, depth int) map[string]any {
-	if c.nodes++; c.nodes > maxSchemaNodes || depth <= 0 {
+// cut returns a schema that allows any value of the type of a schema.
+func (c *converter) cut(v any) map[string]any {
+	obj, err := c.d.resolve(v)
+	if err != nil {
 		return free()
+	}
+	switch types, nullable := typesOf(obj); {
+	case nullable || len(types) != 1:
+		return free()
+	case types[0] == "object":
+		return map[string]any{"type": "object", "properties": map[string]any{}}
+	case types[0] == "array":
+		return map[string]any{"type": "array", "items": free()}
+	default:
+		return map[string]any{"type": types[0]}
+	}
+}
+
+// schema converts a schema. Below depth, every value of the type is allowed.
+func (c *converter) schema(v any, depth int) map[string]any {
+	if c.nodes++; c.nodes > maxSchemaNodes {
+		return free()
+	}
+	if depth <= 0 {
+		return c.cut(v)
 	}
 	obj, ok := v.(map[string]any)
 	if !ok {
@@ -174,6 +196,10 @@ func orNull(s map[string]any) map[string]any {
 func (c *converter) items(obj, out map[string]any, types []string, depth int) {
 	switch items := obj["items"].(type) {
 	case map[string]any:
+		if enum := list(obj, "enum"); len(enum) > 0 && isScalar(enum[0]) && items["enum"] == nil && items["$ref"] == nil {
+			items = maps.Clone(items) // the values are meant for the items
+			items["enum"] = enum
+		}
 		out["items"] = c.schema(items, depth-1)
 	default:
 		out["items"] = free()
@@ -194,7 +220,7 @@ func (c *converter) reference(ref string, obj map[string]any, depth int) map[str
 	if c.d.cycles.isRecursive(ref) {
 		name, known := c.names[ref]
 		if !known && len(c.names) >= c.limit {
-			return free()
+			return c.cut(target)
 		}
 		if !known {
 			name = c.defName(ref)
@@ -279,81 +305,16 @@ func typesOf(obj map[string]any) (types []string, nullable bool) {
 	return types, nullable
 }
 
-// alternatives returns the converted members of oneOf and anyOf, or nil if there are none.
-// Each gets what stands beside the list.
-func (c *converter) alternatives(obj map[string]any, depth int) (out []any) {
-	some := list(obj, "oneOf")
-	if len(some) == 0 {
-		some = list(obj, "anyOf")
-	}
-	for _, alternative := range some {
-		inner, _ := alternative.(map[string]any)
-		_, isRef := inner["$ref"]
-		if len(object(obj, "properties")) > 0 && (!isRef || !c.d.cycles.isRecursive(text(inner, "$ref"))) {
-			outer := maps.Clone(obj)
-			for _, key := range []string{"oneOf", "anyOf", "description", "title", "discriminator"} {
-				delete(outer, key)
-			}
-			inner = map[string]any{"allOf": []any{outer, alternative}}
-		}
-		out = append(out, c.schema(inner, depth-1))
-	}
-	return out
-}
-
-// values converts enum and const. It returns the types that remain, and whether null is
-// allowed.
-func (c *converter) values(obj, out map[string]any, types []string, nullable bool) ([]string, bool) {
-	enum := list(obj, "enum")
-	if value, ok := obj["const"]; ok {
-		enum = []any{value}
-	}
-	if len(enum) == 0 || c.output {
-		return types, nullable
-	}
-	var kept []any
-	kinds := map[string]bool{}
-	for _, v := range enum {
-		kind := kindOf(v)
-		if kind == "integer" && slices.Contains(types, "number") {
-			kind = "number"
-		}
-		if kind == "null" {
-			nullable = true
-		} else if len(types) == 0 || slices.Contains(types, kind) {
-			kept = append(kept, v)
-			kinds[kind] = true
-		}
-	}
-	if len(kept) == 0 || kinds["object"] || kinds["array"] {
-		return types, nullable
-	}
-	out["enum"] = kept
-	return slices.Sorted(maps.Keys(kinds)), nullable
-}
-
-func kindOf(v any) string {
-	switch v := v.(type) {
-	case nil:
-		return "null"
-	case bool:
-		return "boolean"
-	case json.Number:
-		if strings.ContainsAny(v.String(), ".eE") {
-			return "number"
-		}
-		return "integer"
-	case string:
-		return "string"
-	case []any:
-		return "array"
-	}
-	return "object"
-}
-
-// assertions copies what restricts scalars and lists.
+// assertions copies what restricts scalars and lists. Beside a list of values, it is not needed,
+// and may contradict it.
 func (c *converter) assertions(obj, out map[string]any, types []string) {
 	if c.output {
+		return
+	}
+	if len(types) == 1 {
+		tellDefault(obj, out, types[0])
+	}
+	if out["enum"] != nil {
 		return
 	}
 	if slices.Contains(types, "number") || slices.Contains(types, "integer") {
@@ -367,9 +328,6 @@ func (c *converter) assertions(obj, out map[string]any, types []string) {
 		if flag(obj, "uniqueItems") {
 			out["uniqueItems"] = true
 		}
-	}
-	if len(types) == 1 {
-		tellDefault(obj, out, types[0])
 	}
 }
 
@@ -400,7 +358,7 @@ func copySizes(obj, out map[string]any, keys ...string) {
 
 func textBounds(obj, out map[string]any) {
 	copySizes(obj, out, "minLength", "maxLength")
-	if pattern := text(obj, "pattern"); pattern != "" && len(pattern) < 1000 {
+	if pattern := patternOf(text(obj, "pattern")); pattern != "" && len(pattern) < 1000 {
 		if _, err := regexp.Compile(pattern); err == nil {
 			out["pattern"] = pattern
 		}
@@ -409,6 +367,18 @@ func textBounds(obj, out map[string]any) {
 	case "date-time", "date", "email", "uri", "uuid", "byte", "binary":
 		out["format"] = format
 	}
+}
+
+var inSlashes = regexp.MustCompile(`^/(\^.*)/([a-z]*)$`)
+
+// patternOf returns a pattern, which may be a literal of JavaScript. One with flags is dropped.
+func patternOf(pattern string) string {
+	if m := inSlashes.FindStringSubmatch(pattern); m != nil && m[2] != "" {
+		return ""
+	} else if m != nil {
+		return m[1]
+	}
+	return pattern
 }
 
 // tellDefault adds the default to the description. It is not sent for the model: the API
@@ -431,7 +401,7 @@ func (c *converter) members(obj, out map[string]any, depth int) {
 	var odd []string
 	for _, name := range slices.Sorted(maps.Keys(object(obj, "properties"))) {
 		property := object(obj, "properties")[name]
-		if inner, _ := property.(map[string]any); flag(inner, "readOnly") && !c.output {
+		if !c.output && c.d.isReadOnly(property) {
 			continue
 		}
 		if !isPortable(name) {
@@ -441,16 +411,8 @@ func (c *converter) members(obj, out map[string]any, depth int) {
 		props[name] = c.schema(property, depth-1)
 	}
 	out["properties"] = props
-	if !c.output {
-		var required []string
-		for _, name := range texts(list(obj, "required")) {
-			if _, ok := props[name]; ok && !slices.Contains(required, name) {
-				required = append(required, name)
-			}
-		}
-		if required != nil {
-			out["required"] = required
-		}
+	if required := c.required(obj, props); required != nil {
+		out["required"] = required
 	}
 	if len(odd) > 0 {
 		about, _ := out["description"].(string)
@@ -467,6 +429,39 @@ func (c *converter) members(obj, out map[string]any, depth int) {
 			out["additionalProperties"] = c.schema(additional, depth-1)
 		}
 	}
+}
+
+// required returns the members that a request needs. Those that the schema does not describe
+// become properties with any value.
+func (c *converter) required(obj, props map[string]any) (required []string) {
+	if c.output {
+		return nil
+	}
+	for _, name := range texts(list(obj, "required")) {
+		if _, described := object(obj, "properties")[name]; !described && isPortable(name) && props[name] == nil {
+			c.nodes++
+			props[name] = free()
+		}
+		if _, ok := props[name]; ok && !slices.Contains(required, name) {
+			required = append(required, name)
+		}
+	}
+	return required
+}
+
+// isReadOnly reports whether a property belongs to responses only. The property may be a
+// reference, or a list allOf, often of a reference and this flag.
+func (d *document) isReadOnly(property any) bool {
+	obj, _ := property.(map[string]any)
+	target, err := d.resolve(obj)
+	if err != nil || flag(obj, "readOnly") || flag(target, "readOnly") {
+		return flag(obj, "readOnly") || flag(target, "readOnly")
+	}
+	parts := list(target, "allOf")
+	return slices.ContainsFunc(parts[:min(len(parts), maxParts)], func(part any) bool {
+		inner, err := d.resolve(part)
+		return err == nil && flag(inner, "readOnly")
+	})
 }
 
 var portable = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
