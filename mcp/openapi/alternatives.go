@@ -18,6 +18,9 @@ func (c *converter) alternatives(obj map[string]any, depth int) (out []any) {
 		some = list(obj, "anyOf")
 	}
 	for _, alternative := range some {
+		if c.isFull() {
+			break
+		}
 		inner, _ := alternative.(map[string]any)
 		_, isRef := inner["$ref"]
 		if len(object(obj, "properties")) > 0 && (!isRef || !c.d.cycles.isRecursive(text(inner, "$ref"))) {

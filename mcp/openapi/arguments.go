@@ -51,7 +51,7 @@ const maxFields = 60 // members of a body that are arguments
 
 // flatten returns the members of a body that is a plain object.
 func (op *Operation) flatten(d *document, used map[string]bool) (fields []field, ok bool) {
-	c := &converter{d: d}
+	c := &converter{d: d, most: maxSchemaNodes}
 	obj, err := d.resolve(op.body.schema)
 	if err != nil {
 		return nil, false

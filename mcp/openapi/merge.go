@@ -23,7 +23,7 @@ func (c *converter) merged(obj map[string]any, depth int) map[string]any {
 	out["properties"] = maps.Clone(object(obj, "properties"))
 	for _, part := range all {
 		inner, err := c.d.resolve(part)
-		if c.nodes++; err != nil || depth <= 0 || c.nodes > maxSchemaNodes {
+		if c.nodes++; err != nil || depth <= 0 || c.isFull() {
 			if c.err == nil {
 				c.err = err
 			}

@@ -50,6 +50,7 @@ func TestParameterStyles(t *testing.T) {
 		{"query", "spaceDelimited", "false", list, "/x?p=a%20b%20c%2Fd"},
 		{"query", "pipeDelimited", "false", list, "/x?p=a%20b%7Cc%2Fd"},
 		{"query", "deepObject", "true", `{"a":{"b":"c"},"l":[1,2]}`, "/x?p%5Ba%5D%5Bb%5D=c&p%5Bl%5D%5B%5D=1&p%5Bl%5D%5B%5D=2"},
+		{"query", "deepObject", "true", `{"l":[{"a":1,"b":2},{"a":3},[4]]}`, "/x?p%5Bl%5D%5B0%5D%5Ba%5D=1&p%5Bl%5D%5B0%5D%5Bb%5D=2&p%5Bl%5D%5B1%5D%5Ba%5D=3&p%5Bl%5D%5B2%5D%5B%5D=4"},
 		{"query", "form", "true", `12345678901234567890`, "/x?p=12345678901234567890"},
 	} {
 		path := "/x"

@@ -19,8 +19,9 @@ import (
 // Limits of the schema of one tool. A schema beyond them is cut at a lower depth, until it
 // fits; what is cut off allows any value.
 const (
-	maxSchemaNodes = 4000
+	maxSchemaNodes = 4000 // of arguments; of a result, outputShare of it, as of the bytes
 	maxSchemaBytes = 128 << 10
+	outputShare    = 4
 	maxDefs        = 16      // recursive definitions
 	maxText        = 2048    // bytes of a description
 	maxParts       = 8       // of an allOf that are looked at to find out whether a property is read-only
@@ -37,6 +38,7 @@ type converter struct {
 	d      *document
 	output bool // allow more than the document does, because answers often do not conform to it
 	nodes  int
+	most   int               // nodes
 	limit  int               // of definitions
 	names  map[string]string // definitions, by reference
 	defs   map[string]any
@@ -48,19 +50,23 @@ type converter struct {
 // depth at which it is small and without findings.
 func (d *document) fit(output bool, build func(c *converter, depth int) map[string]any) (json.RawMessage, error) {
 	var reason error
+	mostNodes, mostBytes := maxSchemaNodes, maxSchemaBytes
+	if output {
+		mostNodes, mostBytes = mostNodes/outputShare, mostBytes/outputShare
+	}
 	for _, cut := range cuts {
 		if d.work > maxWork {
 			return nil, errors.New("the schemas of the document are too large")
 		}
-		c := &converter{d: d, output: output, limit: cut.defs, names: map[string]string{}, defs: map[string]any{}}
+		c := &converter{d: d, output: output, most: mostNodes, limit: cut.defs, names: map[string]string{}, defs: map[string]any{}}
 		schema := build(c, cut.depth)
 		c.define(cut.depth)
 		d.work += c.nodes
 		if c.err != nil {
 			return nil, c.err
 		}
-		if c.nodes > maxSchemaNodes {
-			reason = fmt.Errorf("the schema has more than %d parts", maxSchemaNodes)
+		if c.isFull() {
+			reason = fmt.Errorf("the schema has more than %d parts", mostNodes)
 			continue
 		}
 		if len(c.defs) > 0 {
@@ -70,8 +76,8 @@ func (d *document) fit(output bool, build func(c *converter, depth int) map[stri
 		if err != nil {
 			return nil, err
 		}
-		if len(raw) > maxSchemaBytes {
-			reason = fmt.Errorf("the schema has more than %d bytes", maxSchemaBytes)
+		if len(raw) > mostBytes {
+			reason = fmt.Errorf("the schema has more than %d bytes", mostBytes)
 			continue
 		}
 		if reason = findings(raw, output); reason == nil {
@@ -92,8 +98,11 @@ func findings(raw []byte, output bool) error {
 	return nil
 }
 
+// isFull reports that an attempt has failed.
+func (c *converter) isFull() bool { return c.nodes > c.most }
+
 func (c *converter) define(depth int) {
-	for len(c.queue) > 0 && c.nodes <= maxSchemaNodes {
+	for len(c.queue) > 0 && !c.isFull() {
 		ref := c.queue[0]
 		c.queue = c.queue[1:]
 		target, _ := c.d.lookup(ref)
@@ -129,7 +138,7 @@ func (c *converter) cut(v any) map[string]any {
 
 // schema converts a schema. Below depth, every value of the type is allowed.
 func (c *converter) schema(v any, depth int) map[string]any {
-	if c.nodes++; c.nodes > maxSchemaNodes {
+	if c.nodes++; c.isFull() {
 		return free()
 	}
 	if depth <= 0 {
@@ -400,6 +409,9 @@ func (c *converter) members(obj, out map[string]any, depth int) {
 	props := map[string]any{}
 	var odd []string
 	for _, name := range slices.Sorted(maps.Keys(object(obj, "properties"))) {
+		if c.isFull() {
+			break
+		}
 		property := object(obj, "properties")[name]
 		if !c.output && c.d.isReadOnly(property) {
 			continue

@@ -90,6 +90,25 @@ func TestRenamedMembers(t *testing.T) {
 	}
 }
 
+// The schema of a result is smaller than that of arguments: it is only a help.
+func TestLargeSchemas(t *testing.T) {
+	var members []string
+	for i := range 1500 {
+		members = append(members, fmt.Sprintf(`"m%d":{"type":"integer"}`, i))
+	}
+	large := `{"type":"object","properties":{"all":{"type":"object","properties":{` + strings.Join(members, ",") + `}}}}`
+	doc := operation("/x", "post", fmt.Sprintf(`{"requestBody":{"content":{"application/json":{"schema":%s}}},
+		"responses":{"200":{"content":{"application/json":{"schema":%s}}}}}`, large, large))
+	for tool, err := range mcptest.Connect(t, serve(t, doc, &openapi.Options{Handler: echo})).Tools(t.Context(), nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if in, out := string(tool.InputSchema), string(tool.OutputSchema); !strings.Contains(in, `"m1499"`) || out != `{"properties":{"all":{"properties":{},"type":"object"}},"type":"object"}` {
+			t.Errorf("got %d bytes and %.300s", len(in), out)
+		}
+	}
+}
+
 // A body of text is as the document describes it.
 func TestTextBodySchema(t *testing.T) {
 	doc := operation("/x", "post", `{"requestBody":{"content":{"text/plain":{"schema":{"type":"string","minLength":5}}}}}`)

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -168,8 +169,12 @@ func deepPairs(name string, v any, escape func(string) string) (out []string) {
 			out = append(out, deepPairs(name+"["+key+"]", v[key], escape)...)
 		}
 	case []any:
-		for _, e := range v {
-			out = append(out, deepPairs(name+"[]", e, escape)...)
+		for i, e := range v {
+			index := "" // which not every server knows, but without it, lists of objects run together
+			if !isScalar(e) {
+				index = strconv.Itoa(i)
+			}
+			out = append(out, deepPairs(name+"["+index+"]", e, escape)...)
 		}
 	case nil:
 	default:
