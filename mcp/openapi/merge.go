@@ -50,8 +50,10 @@ func mergeInto(out, inner map[string]any) {
 			props := map[string]any{}
 			maps.Copy(props, object(out, "properties"))
 			for name, p := range object(inner, "properties") {
-				if _, own := props[name]; !own {
+				if own, ok := props[name]; !ok {
 					props[name] = p
+				} else if ref := text(asObject(p), "$ref"); ref == "" || ref != text(asObject(own), "$ref") {
+					props[name] = map[string]any{"allOf": []any{own, p}}
 				}
 			}
 			out["properties"] = props

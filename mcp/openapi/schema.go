@@ -168,6 +168,10 @@ func (c *converter) schema(v any, depth int) map[string]any {
 		return out
 	}
 	types, nullable = c.values(obj, out, types, nullable)
+	if len(types) == 0 && nullable && !c.output && !flag(obj, "nullable") && !flag(obj, "x-nullable") {
+		out["type"] = "null"
+		return out
+	}
 	if len(types) == 0 {
 		types = everyType
 	}

@@ -57,6 +57,14 @@ func TestInputSchemas(t *testing.T) {
 			`{"additionalProperties":false,"properties":{"a":{"enum":["true","false"],"type":"string"},"b":{"items":{"enum":["x","y"],"type":"string"},"type":"array"},` +
 				`"c":{"type":"integer"},"d":{"enum":[1,2],"type":"integer"}},"type":"object"}`,
 		},
+		"one member in several parts": {
+			`{"allOf":[{"type":"object","properties":{"rules":{"type":"object","properties":{"in":{"type":"integer"}}}}},{"properties":{"rules":{"description":"The rules."}}}],"properties":{"rules":{"required":["in"]}}}`,
+			`{"additionalProperties":false,"properties":{"rules":{"description":"The rules.","properties":{"in":{"type":"integer"}},"required":["in"],"type":"object"}},"type":"object"}`,
+		},
+		"only null": {
+			`{"type":"object","properties":{"a":{"type":"null"},"b":{"enum":[null]}}}`,
+			`{"additionalProperties":false,"properties":{"a":{"type":"null"},"b":{"type":"null"}},"type":"object"}`,
+		},
 		"values beside a format": {
 			`{"type":"object","properties":{"day":{"type":"string","format":"date","enum":["20260102"]}}}`,
 			`{"additionalProperties":false,"properties":{"day":{"enum":["20260102"],"type":"string"}},"type":"object"}`,
