@@ -264,6 +264,9 @@ func (a *API) addResource(op *Operation) error {
 	if op.Method != http.MethodGet {
 		return errors.New("only GET can be a resource")
 	}
+	if op.path != op.Path {
+		return errors.New("a resource cannot have a path with a query or a fragment")
+	}
 	uri, query := scheme+op.Path, ""
 	for _, p := range op.params {
 		switch {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -41,6 +42,8 @@ type Operation struct {
 	// a tool. Its URI is "api://" and the path, with the parameters of the query.
 	Resource bool
 
+	path     string // without query and fragment
+	query    string // that the path has, or ""
 	params   []*param
 	body     *body
 	produces []string
@@ -144,10 +147,12 @@ func (d *document) read(op *Operation, item, spec map[string]any) error {
 	if op.Method == http.MethodTrace || op.Method == http.MethodOptions {
 		return fmt.Errorf("%s is of no use to a model", op.Method)
 	}
-	if !strings.HasPrefix(op.Path, "/") || strings.ContainsAny(op.Path, "?#\\") || strings.ContainsFunc(op.Path, isControl) || len(op.Path) > maxPath {
+	path, _, _ := strings.Cut(op.Path, "#")
+	op.path, op.query, _ = strings.Cut(path, "?")
+	if !strings.HasPrefix(path, "/") || strings.Contains(path, "\\") || strings.ContainsFunc(op.Path, isControl) || len(op.Path) > maxPath || !d.isQuery(op.query) {
 		return errors.New("the path is not one of a URL")
 	}
-	for segment := range strings.SplitSeq(op.Path, "/") {
+	for segment := range strings.SplitSeq(op.path, "/") {
 		if segment == ".." || segment == "." {
 			return errors.New("the path leaves the API")
 		}
@@ -161,7 +166,7 @@ func (d *document) read(op *Operation, item, spec map[string]any) error {
 	if err := d.readParams(op, slices.Concat(list(spec, "parameters"), shared)); err != nil {
 		return err
 	}
-	for _, variable := range pathVariable.FindAllStringSubmatch(op.Path, -1) {
+	for _, variable := range pathVariable.FindAllStringSubmatch(op.path, -1) {
 		if !slices.ContainsFunc(op.params, func(p *param) bool { return p.in == "path" && p.name == variable[1] }) {
 			op.params = append(op.params, &param{name: variable[1], in: "path", style: "simple", required: true, schema: map[string]any{"type": "string"}})
 		}
@@ -178,6 +183,14 @@ func (d *document) read(op *Operation, item, spec map[string]any) error {
 		Annotations: annotations(op.Method),
 	}
 	return nil
+}
+
+// isQuery reports whether a query can be sent as it is.
+func (d *document) isQuery(query string) bool {
+	pairs := strings.Split(query, "&")
+	_, err := url.ParseQuery(query)
+	return err == nil && !strings.ContainsFunc(query, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`{}<>"\^|`, r) }) &&
+		len(d.withoutCredentials(slices.Clone(pairs))) == len(pairs)
 }
 
 const maxPath = 2000 // bytes

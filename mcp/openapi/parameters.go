@@ -32,7 +32,7 @@ func (d *document) readParams(op *Operation, raw []any) error {
 		if err := p.read(spec); err != nil {
 			return fmt.Errorf("parameter %q: %w", excerpt(p.name), err)
 		}
-		if p.in == "path" && !strings.Contains(op.Path, "{"+p.name+"}") {
+		if p.in == "path" && !strings.Contains(op.path, "{"+p.name+"}") {
 			continue
 		}
 		op.params = append(op.params, p)

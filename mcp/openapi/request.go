@@ -21,7 +21,10 @@ type arguments = map[string]any
 
 // newRequest returns the request of a call. Its errors are for the model.
 func (op *Operation) newRequest(ctx context.Context, base string, d *document, args arguments) (*http.Request, error) {
-	target, header, query, cookies := op.Path, http.Header{}, []string{}, []string{}
+	target, header, query, cookies := op.path, http.Header{}, []string{}, []string{}
+	if op.query != "" {
+		query = append(query, op.query)
+	}
 	for _, p := range op.params {
 		v, given := args[p.arg]
 		if p.isJSON && given {

@@ -65,6 +65,29 @@ func TestParameterStyles(t *testing.T) {
 	}
 }
 
+// A path may have a query that is always sent, and a fragment that tells apart operations of one
+// path and is not sent.
+func TestPathsWithQueries(t *testing.T) {
+	const param = `{"parameters":[{"name":"n","in":"query","schema":{"type":"integer"}}]}`
+	for path, want := range map[string]string{
+		"/x?action=read&v=2":   "GET /x?action=read&v=2&n=1|||",
+		"/x#Action=Read":       "GET /x?n=1|||",
+		"/x/?a#Action=Read?no": "GET /x/?a&n=1|||",
+	} {
+		if got := textOf(call(t, serve(t, operation(path, "get", param), &openapi.Options{Handler: echo}), "op", `{"n":1}`)); got != want {
+			t.Errorf("%s: got %s, want %s", path, got, want)
+		}
+	}
+	for _, path := range []string{"/x?a={n}", "/x?a=%zz", "/x?a b", "/x?key=1"} {
+		doc := operation(path, "get", param)
+		doc = doc[:len(doc)-1] + `,"components":{"securitySchemes":{"key":{"type":"apiKey","in":"query","name":"key"}}}}`
+		api, err := openapi.New([]byte(doc), &openapi.Options{Handler: echo})
+		if err != nil || len(api.Omitted()) != 1 {
+			t.Errorf("%s: got %v, %v, want an omission", path, api.Omitted(), err)
+		}
+	}
+}
+
 func TestReservedCharacters(t *testing.T) {
 	doc := operation("/x", "get", `{"parameters":[{"name":"p","in":"query","allowReserved":true,"schema":{"type":"string"}}]}`)
 	mux := serve(t, doc, &openapi.Options{Handler: echo})

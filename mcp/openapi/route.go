@@ -97,6 +97,9 @@ func documentOf(in reflect.Type, arguments, output json.RawMessage, route string
 	if !ok || method == "" || method != strings.ToUpper(method) || !strings.HasPrefix(path, "/") {
 		return nil, errors.New(`a route is a method and a path, such as "GET /items/{id}"`)
 	}
+	if strings.ContainsAny(path, "?#") {
+		return nil, errors.New("the path is not one of a URL: it has a query or a fragment")
+	}
 	var schema, response inferred
 	if err := json.Unmarshal(arguments, &schema); err != nil {
 		return nil, err
