@@ -16,15 +16,15 @@ import (
 	"github.com/go-psi/psi/internal/schematree"
 )
 
-// Limits of a document. GitHub's, the largest in use, has 13 MB and 900,000 values.
+// Limits of a document. GitHub's has 13 MB and 900,000 values, that of Microsoft Graph 20 MB.
 const (
 	maxDocument = 32 << 20
 	maxValues   = 4_000_000
 	maxNesting  = 512
 	maxHops     = 32 // references from one to the next
 
-	// The operations after these are left out. GitHub has 1,200.
-	maxOperations = 5000
+	// The operations after these are left out. Microsoft Graph has 11,400.
+	maxOperations = 20_000
 )
 
 // parseDocument decodes JSON or YAML into maps, slices, strings, booleans and json.Numbers.

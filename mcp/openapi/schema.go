@@ -25,7 +25,7 @@ const (
 	maxDefs        = 16      // recursive definitions
 	maxText        = 2048    // bytes of a description
 	maxParts       = 8       // of an allOf that are looked at to find out whether a property is read-only
-	maxWork        = 2 << 20 // parts of schemas of a document, in all attempts
+	maxWork        = 6 << 20 // parts of schemas of a document, in all attempts
 )
 
 // cuts are the depths of the attempts, with the recursive definitions that each may have.

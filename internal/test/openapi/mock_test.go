@@ -145,22 +145,28 @@ func (m *mock) check(r *http.Request) error {
 
 // pathParams returns the values of the variables in a path.
 func (m *mock) pathParams(r *http.Request) (map[string]string, error) {
-	path, params := base+m.op.Path, map[string]string{}
-	for _, v := range variable.FindAllStringSubmatch(m.op.Path, -1) {
+	template, _, _ := strings.Cut(m.op.Path, "#")
+	template, fixed, _ := strings.Cut(template, "?")
+	if !strings.HasPrefix(r.URL.RawQuery, fixed) {
+		return nil, fmt.Errorf("the query %q does not start with %q", r.URL.RawQuery, fixed)
+	}
+	r.URL.RawQuery = strings.TrimPrefix(strings.TrimPrefix(r.URL.RawQuery, fixed), "&")
+	path, params := base+template, map[string]string{}
+	for _, v := range variable.FindAllStringSubmatch(template, -1) {
 		if value := m.args[v[1]]; isText(value) {
-			path = strings.ReplaceAll(path, v[0], url.PathEscape(fmt.Sprint(value)))
-			params[v[1]] = fmt.Sprint(value)
+			path = strings.ReplaceAll(path, v[0], url.PathEscape(plain(value)))
+			params[v[1]] = plain(value)
 		}
 	}
-	if r.Method == m.op.Method && path == r.URL.EscapedPath() {
+	if unescaped, err := url.PathUnescape(path); err == nil && r.Method == m.op.Method && unescaped == r.URL.Path {
 		return params, nil
 	}
-	pattern := quotedVariable.ReplaceAllString(regexp.QuoteMeta(base+m.op.Path), `([^/]+)`)
+	pattern := quotedVariable.ReplaceAllString(regexp.QuoteMeta(base+template), `([^/]+)`)
 	values := regexp.MustCompile("^" + pattern + "$").FindStringSubmatch(r.URL.EscapedPath())
 	if values == nil || r.Method != m.op.Method {
 		return nil, fmt.Errorf("%s %s is another operation", r.Method, r.URL.EscapedPath())
 	}
-	for i, v := range variable.FindAllStringSubmatch(m.op.Path, -1) {
+	for i, v := range variable.FindAllStringSubmatch(template, -1) {
 		value, err := url.PathUnescape(values[i+1])
 		if err != nil {
 			return nil, err
@@ -171,6 +177,15 @@ func (m *mock) pathParams(r *http.Request) (map[string]string, error) {
 }
 
 var variable, quotedVariable = regexp.MustCompile(`\{([^{}]*)\}`), regexp.MustCompile(`\\\{[^{}]*\\\}`)
+
+// plain returns a scalar as it is sent.
+func plain(v any) string {
+	if s, ok := v.(string); ok {
+		return s
+	}
+	encoded, _ := json.Marshal(v) //nolint:errchkjson // decoded JSON
+	return string(encoded)
+}
 
 func isText(v any) bool {
 	switch v.(type) {
@@ -188,7 +203,7 @@ func (m *mock) arrived(declared openapi3.Parameters, path map[string]string, r *
 		if p.Style != "" && p.Style != "simple" && p.Style != "form" || p.Content != nil || !given || !isText(value) {
 			continue
 		}
-		want, got := fmt.Sprint(value), ""
+		want, got := plain(value), ""
 		switch p.In {
 		case "path":
 			got = path[p.Name]

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"maps"
 	"math"
+	"regexp"
 	"regexp/syntax"
 	"slices"
 	"strings"
@@ -114,24 +115,26 @@ func number(schema map[string]any, n int) float64 {
 	return value + step*float64(n)
 }
 
+var formats = map[string]string{
+	"date-time": "2026-01-02T03:04:05Z", "date": "2026-01-02", "email": "ann@example.com", "uri": "https://example.com",
+	"uuid": "123e4567-e89b-12d3-a456-426614174000", "byte": "aGVsbG8=",
+}
+
 // text returns a string of the format, pattern and length of a schema.
 func text(schema map[string]any, n int) string {
-	switch schema["format"] {
-	case "date-time":
-		return "2026-01-02T03:04:05Z"
-	case "date":
-		return "2026-01-02"
-	case "email":
-		return "ann@example.com"
-	case "uri":
-		return "https://example.com"
-	case "uuid":
-		return "123e4567-e89b-12d3-a456-426614174000"
-	case "byte":
-		return "aGVsbG8="
-	}
+	format, _ := schema["format"].(string)
+	sample, hasFormat := formats[format]
 	least, _ := schema["minLength"].(float64)
-	if pattern, ok := schema["pattern"].(string); ok {
+	pattern, hasPattern := schema["pattern"].(string)
+	switch {
+	case hasFormat && !hasPattern:
+		return sample
+	case hasPattern:
+		for _, s := range []string{sample, strings.ToUpper(sample)} {
+			if re, err := regexp.Compile(pattern); hasFormat && err == nil && re.MatchString(s) {
+				return s
+			}
+		}
 		return matching(pattern, int(least))
 	}
 	most, ok := schema["maxLength"].(float64)
