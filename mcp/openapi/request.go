@@ -56,7 +56,7 @@ func (op *Operation) newRequest(ctx context.Context, base string, d *document, a
 			}
 			header.Set(p.name, s)
 		case "cookie":
-			cookies = append(cookies, p.name+"="+url.QueryEscape(simple(v, false, func(s string) string { return s })))
+			cookies = append(cookies, p.name+"="+simple(v, false, url.QueryEscape))
 		}
 	}
 	if len(cookies) > 0 {

@@ -99,10 +99,12 @@ func TestReservedCharacters(t *testing.T) {
 func TestHeadersAndCookies(t *testing.T) {
 	doc := operation("/x", "get", `{"parameters":[
 		{"name":"X-List","in":"header","schema":{"type":"array","items":{"type":"string"}}},
-		{"name":"session","in":"cookie","schema":{"type":"string"}}]}`)
+		{"name":"session","in":"cookie","schema":{"type":"string"}},
+		{"name":"list","in":"cookie","explode":false,"schema":{"type":"array","items":{"type":"string"}}}]}`)
 	mux := serve(t, doc, &openapi.Options{Handler: echo})
 	for args, want := range map[string]string{
 		`{"X-List":["a","b"],"session":"a; b=c"}`: "GET /x|a,b|session=a%3B+b%3Dc|",
+		`{"list":["a","b,c"]}`:                    "GET /x||list=a,b%2Cc|",
 		`{"X-List":["a\r\nX-Admin: 1"]}`:          "the argument X-List has a character that a header cannot have",
 	} {
 		if got := textOf(call(t, mux, "op", args)); got != want {
