@@ -236,7 +236,7 @@ func undeclared(declared openapi3.Parameters, r *http.Request) (err error) {
 		return slices.ContainsFunc(declared, func(ref *openapi3.ParameterRef) bool {
 			p := ref.Value
 			return p.In == in && (p.Name == name || in == "header" && strings.EqualFold(p.Name, name) ||
-				in == "query" && (strings.HasPrefix(name, p.Name+"[") || p.Schema != nil && !isScalar(p.Schema.Value)))
+				in == "query" && (strings.HasPrefix(name, p.Name+"[") || p.Style != "deepObject" && p.Schema != nil && mayHave(p.Schema.Value, name)))
 		})
 	}
 	for name := range r.URL.Query() {
@@ -257,8 +257,12 @@ func undeclared(declared openapi3.Parameters, r *http.Request) (err error) {
 	return err
 }
 
-func isScalar(s *openapi3.Schema) bool {
-	return s != nil && s.Type != nil && !s.Type.Is("object") && len(s.AllOf)+len(s.AnyOf)+len(s.OneOf) == 0
+// mayHave reports whether an object, whose members are parameters, can have a member.
+func mayHave(s *openapi3.Schema, name string) bool {
+	if s == nil || s.Type != nil && !s.Type.Is("object") {
+		return false
+	}
+	return s.Properties[name] != nil || len(s.Properties) == 0 || s.AdditionalProperties.Schema != nil
 }
 
 // limits are the reasons why the mock refuses a request that is right, or that no request can be
@@ -267,7 +271,7 @@ var limits = []struct {
 	pattern *regexp.Regexp
 	reason  string
 }{
-	{regexp.MustCompile(`unsupported (content type|schema of request body)|has non primitive type|must be set with indexes|invalid serialization method|error parsing regexp|without a known|unexpected value|could not convert value map`), "the validator cannot read it"},
+	{regexp.MustCompile(`unsupported (content type|schema of request body)|has non primitive type|must be set with indexes|invalid serialization method|error parsing regexp|without a known|unexpected value|could not convert value map|a value must be a list of`), "the validator cannot read it"},
 	{regexp.MustCompile(`^request body has an error: value is required but missing`), "a required body is a form without members"},
 	{regexp.MustCompile(`value is required but missing`), "a required parameter is an object without members"},
 	{regexp.MustCompile(`empty value is not allowed`), "the validator reads no value of a parameter without a type"},

@@ -56,7 +56,13 @@ func (s *sampler) value(schema map[string]any, depth, n int) any {
 		least, _ := schema["minItems"].(float64)
 		list := []any{}
 		if most, ok := schema["maxItems"].(float64); (depth < 8 || least > 0) && (!ok || most > 0) {
-			least = max(least, 1)
+			if !ok {
+				most = 2
+			}
+			if schema["uniqueItems"] == true {
+				most = 1
+			}
+			least = max(least, min(most, 2))
 		}
 		for i := range int(least) {
 			list = append(list, s.value(items, depth+1, i))
@@ -141,11 +147,11 @@ func text(schema map[string]any, n int) string {
 	if !ok {
 		most = 1 << 20
 	}
-	word := strings.Repeat("word ", 1+int(least)/5)
+	word := strings.Repeat("w+ /&=%?#;", 1+int(least)/10) // which must be escaped
 	if n > 0 {
 		word = string(rune('a'+n%26)) + word
 	}
-	return strings.ReplaceAll(word[:min(max(int(least), 4), int(most), len(word))], " ", "s")
+	return word[:min(max(int(least), 9), int(most), len(word))]
 }
 
 // matching returns a string that a regular expression matches, of the length if possible.
