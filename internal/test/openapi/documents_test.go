@@ -40,6 +40,7 @@ var expected = map[string]int{
 	"the sample is allowed by several members of oneOf":                              48,
 	"the validator cannot read it":                                                   367,
 	"the validator cannot read the document":                                         5,
+	"the validator reads no value of a parameter without a type":                     10,
 }
 
 //go:embed makers.txt
@@ -74,7 +75,7 @@ func TestPublicDocuments(t *testing.T) {
 			return nil
 		}
 		raw, err := os.ReadFile(path)
-		if err == nil && isDocument.Match(raw[:min(len(raw), 5000)]) {
+		if err == nil && isDocument.Match(raw) {
 			callAll(t, name, raw, total)
 		}
 		return err
