@@ -43,9 +43,10 @@ var calls = []struct{ tool, args, want string }{
 	{"createOrder", `{"item":"lamp","quantity":2,"id":7}`, `unknown property "id"`},
 	{"createOrder", `{"item":"chair","quantity":1}`, `"id":2`},
 	{"attachReceipt", `{"id":1,"receipt":{"name":"r.txt","text":"paid in cash"}}`, `HTTP 204 No Content`},
-	{"attachReceipt", `{"id":1,"receipt":{"name":"r.txt","text":"again"}}`, `HTTP 409 Conflict: Conflict: there is no open order`},
+	{"attachReceipt", `{"id":1,"receipt":{"name":"r.txt","text":"again"}}`, `"detail":"there is no open order`},
 	{"getOrder", `{"id":1}`, `"status":"paid"`},
-	{"getOrder", `{"id":9}`, `HTTP 404 Not Found: Not Found: there is no such order; list the orders`},
+	{"getOrder", `{"id":9}`, `HTTP 404 Not Found
+{"detail":"there is no such order; list the orders`},
 	{"listOrders", `{"status":["paid","open"],"limit":1}`, `{"orders":[{"id":2,"item":"chair","quantity":1,"status":"open"}]}`},
 	{"listOrders", `{"status":["paid"]}`, `{"orders":[{"id":1,"item":"lamp","quantity":2,"status":"paid"}]}`},
 	{"listOrders", `{"status":["shipped"]}`, `got string "shipped"; allowed: "open", "paid"`},

@@ -135,7 +135,7 @@ func TestInProcessAndRemote(t *testing.T) {
 				{"listPets", `{"limit":7}`, `{"pets":[{"name":"Rex","tag":"7"}]}`},
 				{"addPet", `{"name":"Rex","children":[{"name":"Max"}]}`, `{"children":[{"name":"Max"}],"name":"Rex"}`},
 				{"deletePet", `{"id":"a/b"}`, "HTTP 204 No Content"},
-				{"get_pets_by_id", `{"id":"7"}`, "the API refused the call: HTTP 404 Not Found: No such pet: There is no pet 7.\n" +
+				{"get_pets_by_id", `{"id":"7"}`, "the API refused the call: HTTP 404 Not Found\n" +
 					`{"title":"No such pet","detail":"There is no pet 7."}`},
 				{"get_pets_by_id", `{"id":".."}`, `the argument id must not have a part ".."`},
 			} {

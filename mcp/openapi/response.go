@@ -5,7 +5,6 @@ package openapi
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -55,15 +54,6 @@ func statusError(r *http.Response, data []byte) error {
 		said = fmt.Sprintf("the API answered with HTTP %d, which is not followed", r.StatusCode)
 	case r.StatusCode == http.StatusTooManyRequests && r.Header.Get("Retry-After") != "":
 		said += ", retry after " + printable.Line(excerpt(r.Header.Get("Retry-After")))
-	}
-	var problem struct{ Title, Detail string }
-	if baseType(r.Header.Get("Content-Type")) == "application/problem+json" && json.Unmarshal(data, &problem) == nil {
-		if problem.Title != "" {
-			said += ": " + printable.Line(cut(problem.Title, maxErrorText))
-		}
-		if problem.Detail != "" {
-			said += ": " + printable.Line(cut(problem.Detail, maxErrorText))
-		}
 	}
 	if body := errorText(data); body != "" {
 		said += "\n" + body

@@ -40,12 +40,12 @@ func (w *world) connect(b *browser, opts *oauth.Options) (*mcp.Conn, *oauth.Tran
 	return conn, rt
 }
 
-// psi's client registers, logs in and steps up, with and without a key of its own.
+// psi's client registers, logs in, steps up and logs out, with and without a key of its own.
 func TestClient(t *testing.T) {
 	for name, key := range map[string]*oauth.Key{"bearer": nil, "DPoP": {}} {
 		t.Run(name, func(t *testing.T) {
 			w, b := newWorld(t), newBrowser(t)
-			conn, _ := w.connect(b, &oauth.Options{DPoP: key, Scopes: []string{"read"}})
+			conn, rt := w.connect(b, &oauth.Options{DPoP: key, Scopes: []string{"read"}})
 			if got, err := mcp.Call[string](t.Context(), conn, "me", nil); got != "ada" || err != nil {
 				t.Errorf("%q, %v", got, err)
 			}
@@ -54,6 +54,13 @@ func TestClient(t *testing.T) {
 			}
 			if b.asked != 2 {
 				t.Errorf("the user was asked %d times, want once for each scope", b.asked)
+			}
+			logins := b.logins
+			if err := rt.Logout(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if got, err := mcp.Call[string](t.Context(), conn, "me", nil); got != "ada" || err != nil || b.logins != logins+1 {
+				t.Errorf("after the logout: %q, %v, %d logins, want one more than %d", got, err, b.logins, logins)
 			}
 		})
 	}

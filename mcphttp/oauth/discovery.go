@@ -30,6 +30,7 @@ type serverMetadata struct {
 	AuthorizationEndpoint string   `json:"authorization_endpoint"`
 	TokenEndpoint         string   `json:"token_endpoint"`
 	RegistrationEndpoint  string   `json:"registration_endpoint"`
+	RevocationEndpoint    string   `json:"revocation_endpoint"`
 	Challenges            []string `json:"code_challenge_methods_supported"`
 	Scopes                []string `json:"scopes_supported"`
 	AuthMethods           []string `json:"token_endpoint_auth_methods_supported"`

@@ -305,13 +305,7 @@ func isFinal(err error) bool {
 // refresh requests a token with the same scopes.
 func (t *Transport) refresh(ctx context.Context, used *credential) (*credential, error) {
 	g := &tokenRequest{t: t, site: used.site, scopes: used.Wanted, proof: used.proof}
-	client, err := used.by, error(nil)
-	if client == nil {
-		client, err = t.opts.Grant.client(ctx, g)
-	}
-	if err == nil && client.ID != used.Client {
-		err = fmt.Errorf("%w: the refresh token is another client's", ErrNoClient)
-	}
+	client, err := g.clientOf(ctx, used)
 	if err != nil {
 		return nil, err
 	}
@@ -329,6 +323,18 @@ func (t *Transport) refresh(ctx context.Context, used *credential) (*credential,
 	t.opts.Logger.DebugContext(ctx, "oauth: token refreshed", "server", t.server.Redacted(), "issuer", used.Issuer)
 	t.remember(ctx, tok)
 	return &credential{token: tok, proof: g.proof, site: used.site}, nil
+}
+
+// clientOf returns the client that a token was issued to.
+func (g *tokenRequest) clientOf(ctx context.Context, cred *credential) (*Client, error) {
+	client, err := cred.by, error(nil)
+	if client == nil {
+		client, err = g.t.opts.Grant.client(ctx, g)
+	}
+	if err == nil && client.ID != cred.Client {
+		err = fmt.Errorf("%w: the token is another client's", ErrNoClient)
+	}
+	return client, err
 }
 
 // key returns the store key of the server's tokens. It uses the server's URL, not the

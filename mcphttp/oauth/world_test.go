@@ -106,6 +106,8 @@ type issuer struct {
 	requests []url.Values // of authorization
 	grants   []grantRecord
 	clients  []map[string]any
+	revoked  []url.Values // revocation requests
+	refuses  int          // status of their answers, 0 for 200
 }
 
 func newIssuer(at string) *issuer {
@@ -158,6 +160,10 @@ func (s *issuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.serveAuthorize(w, r)
 	case "/token":
 		s.serveToken(w, r)
+	case "/revoke":
+		r.ParseForm()
+		s.revoked = append(s.revoked, r.PostForm)
+		w.WriteHeader(max(s.refuses, http.StatusOK))
 	default:
 		http.NotFound(w, r)
 	}

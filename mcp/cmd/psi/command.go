@@ -50,6 +50,7 @@ func commands() []*command {
 		gatewayCommand(),
 		serveCommand(),
 		inspectCommand(),
+		logoutCommand(),
 		recordCommand(),
 		replayCommand(),
 		newCommand(),

@@ -20,6 +20,7 @@ import (
 	"github.com/go-psi/psi/mcp/tasks"
 	"github.com/go-psi/psi/mcp/transport"
 	"github.com/go-psi/psi/mcphttp"
+	"github.com/go-psi/psi/mcphttp/oauth"
 )
 
 // An env holds what a subcommand works with: its input and outputs, the client flags, and
@@ -40,6 +41,8 @@ type env struct {
 	given transport.Transport
 	// bare is the URL that the user gave, if it has no path, as the URLs of endpoints have.
 	bare string
+	// login has the token of the server, if it has a URL.
+	login *oauth.Transport
 	// wrap, if not nil, is applied to the transport of every connection.
 	wrap    func(transport.Transport) transport.Transport
 	closers []func() // run by close, last first

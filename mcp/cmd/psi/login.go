@@ -56,6 +56,7 @@ func (e *env) httpClient(url string, login *config.OAuth) (*http.Client, error) 
 		Logger:                      e.log,
 	})
 	e.onClose(func() { _ = t.Close() }) // tokens are no longer needed
+	e.login = t
 	return &http.Client{Transport: t}, nil
 }
 

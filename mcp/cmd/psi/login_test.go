@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -111,6 +112,31 @@ func TestLogin(t *testing.T) {
 		}
 		if want > 0 && !strings.Contains(u.String(), "No browser") {
 			t.Errorf("wrote %q", u)
+		}
+	}
+}
+
+// A logout forgets the token, and says if it was not revoked.
+func TestLogout(t *testing.T) {
+	isolate(t)
+	t.Setenv("PATH", "") // so that no browser is found
+	server := protectedServer(t, loginServer(t, nil))
+	login := func(want int) {
+		t.Helper()
+		u := &user{}
+		if code := run(t.Context(), []string{"call", "-login", server, "add", "a=2", "b=3"}, strings.NewReader(""), io.Discard, u); code != exitOK || u.logins != want {
+			t.Fatalf("exit code %d, %d logins, want %d; wrote %q", code, u.logins, want, u)
+		}
+	}
+	login(1)
+	login(0)
+	if got := psi(t, "", "logout", server); got.code != exitOK || !strings.Contains(got.errOut, "the token may work until it expires") || !strings.HasSuffix(got.errOut, "logged out\n") {
+		t.Errorf("exit code %d, wrote %q", got.code, got.errOut)
+	}
+	login(1)
+	for _, args := range [][]string{{"logout"}, {"logout", server, "more"}, {"logout", "--", "server"}} {
+		if got := psi(t, "", args...); got.code != exitUsage {
+			t.Errorf("%v: exit code %d, wrote %q", args, got.code, got.errOut)
 		}
 	}
 }
