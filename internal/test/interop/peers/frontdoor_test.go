@@ -216,6 +216,7 @@ func (s *strictServer) expire() {
 // psi's client logs in with a browser, steps up, and refreshes. When the provider has ended the
 // session of the user, the client's grant ends with the next refresh, and the user logs in again.
 func TestPsiAtTheFrontDoor(t *testing.T) {
+	_ = node(t, "visit.mjs") // skips the test if there are no npm packages
 	strict := &strictServer{seen: map[string]bool{}}
 	var provider *goProvider
 	resource := mcptest.ServeFunc(t, func(url string) http.Handler {
