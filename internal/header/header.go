@@ -3,10 +3,7 @@
 
 package header
 
-import (
-	"net/http"
-	"strings"
-)
+import "strings"
 
 // The headers of the protocol. All but LastEventID are in canonical form.
 const (
@@ -23,7 +20,7 @@ const paramPrefix = "Mcp-Param-"
 // IsProtocol reports whether a canonical header key is defined by the protocol.
 func IsProtocol(key string) bool {
 	switch key {
-	case Version, Method, Name, Session, http.CanonicalHeaderKey(LastEventID):
+	case Version, Method, Name, Session, "Last-Event-Id":
 		return true
 	}
 	return strings.HasPrefix(key, paramPrefix)

@@ -54,6 +54,19 @@ func TestFindingU19ModulesOfTheSmallestServers(t *testing.T) {
 	}
 }
 
+// A server over stdio links neither net/http nor TLS, which are a fifth of its size.
+func TestStdioServerHasNoHTTP(t *testing.T) {
+	listed, err := runGo(t.Context(), "../../..", "list", "-deps", "./mcp", "./mcpstdio")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pkg := range strings.Fields(listed) {
+		if pkg == "net/http" || pkg == "crypto/tls" || strings.HasSuffix(pkg, "/template") {
+			t.Errorf("a server over stdio links %s", pkg)
+		}
+	}
+}
+
 func readFile(t *testing.T, name string) string {
 	t.Helper()
 	text, err := fs.ReadFile(os.DirFS("../../.."), name)
