@@ -60,7 +60,7 @@ func TestStdioServerHasNoHTTP(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, pkg := range strings.Fields(listed) {
+	for pkg := range strings.FieldsSeq(listed) {
 		if pkg == "net/http" || pkg == "crypto/tls" || strings.HasSuffix(pkg, "/template") {
 			t.Errorf("a server over stdio links %s", pkg)
 		}
