@@ -182,7 +182,6 @@ func (s *serverReshaper) warn(ctx context.Context, req *Request, t *Tool, err er
 type sentSchemas struct {
 	mu    sync.Mutex
 	known *lru.Map[sentSchemaKey, *sentSchema]
-	size  int // of all of them, in bytes
 }
 
 type sentSchemaKey struct{ caller, tool string }
@@ -205,7 +204,7 @@ func (s *sentSchemas) get(ctx context.Context, next Handler, req *Request, r *re
 	key := sentSchemaKey{req.Principal.Key(), own}
 	s.mu.Lock()
 	if s.known == nil {
-		s.known = lru.New[sentSchemaKey, *sentSchema](maxSentSchemas) // limited by their size
+		s.known = lru.NewSized[sentSchemaKey](maxSentSchemas, func(s *sentSchema) int { return s.size })
 	}
 	kept, ok := s.known.Get(key)
 	s.mu.Unlock()
@@ -229,23 +228,10 @@ func (s *sentSchemas) get(ctx context.Context, next Handler, req *Request, r *re
 	if found.compiled != nil {
 		found.size += found.compiled.Size()
 	}
-	s.put(key, found)
-	return found.compiled
-}
-
-func (s *sentSchemas) put(key sentSchemaKey, found *sentSchema) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if old, ok := s.known.Get(key); ok {
-		s.size -= old.size
-	}
 	s.known.Put(key, found)
-	s.size += found.size
-	for s.size > maxSentSchemas {
-		oldest, dropped, _ := s.known.Oldest(func(*sentSchema) bool { return true })
-		s.known.Delete(oldest)
-		s.size -= dropped.size
-	}
+	return found.compiled
 }
 
 // maxListPages bounds the pages of a list that are read on behalf of one request.

@@ -8,9 +8,12 @@ import (
 	"iter"
 )
 
-// A Map is a map with a maximum number of entries. It is not safe for concurrent use.
+// A Map is a map with a maximum number of entries, or a maximum size. It is not safe for
+// concurrent use.
 type Map[K comparable, V any] struct {
 	max     int
+	size    func(V) int
+	total   int                 // of the sizes
 	entries map[K]*list.Element // of *entry[K, V]
 	recent  list.List           // the most recently used in front
 }
@@ -23,7 +26,13 @@ type entry[K comparable, V any] struct {
 // New returns an empty map with a maximum number of entries. If most is not positive, the
 // map stays empty.
 func New[K comparable, V any](most int) *Map[K, V] {
-	return &Map[K, V]{max: most, entries: map[K]*list.Element{}}
+	return NewSized[K](most, func(V) int { return 1 })
+}
+
+// NewSized returns an empty map with a maximum sum of sizes, such as bytes. The size of a value
+// must not change while it is in the map. A value that is too large alone is not kept.
+func NewSized[K comparable, V any](most int, size func(V) int) *Map[K, V] {
+	return &Map[K, V]{max: most, size: size, entries: map[K]*list.Element{}}
 }
 
 // Get returns the value of a key, and marks the key as used.
@@ -38,13 +47,16 @@ func (m *Map[K, V]) Get(key K) (value V, ok bool) {
 
 // Put sets the value of a key, and marks the key as used.
 func (m *Map[K, V]) Put(key K, value V) {
+	m.total += m.size(value)
 	if at := m.entries[key]; at != nil {
-		at.Value.(*entry[K, V]).value = value
+		e := at.Value.(*entry[K, V])
+		m.total -= m.size(e.value)
+		e.value = value
 		m.recent.MoveToFront(at)
-		return
+	} else {
+		m.entries[key] = m.recent.PushFront(&entry[K, V]{key, value})
 	}
-	m.entries[key] = m.recent.PushFront(&entry[K, V]{key, value})
-	if m.recent.Len() > m.max {
+	for m.total > m.max && m.recent.Len() > 0 {
 		m.remove(m.recent.Back())
 	}
 }
@@ -83,6 +95,8 @@ func (m *Map[K, V]) All() iter.Seq2[K, V] {
 func (m *Map[K, V]) Len() int { return m.recent.Len() }
 
 func (m *Map[K, V]) remove(at *list.Element) {
-	delete(m.entries, at.Value.(*entry[K, V]).key)
+	e := at.Value.(*entry[K, V])
+	delete(m.entries, e.key)
+	m.total -= m.size(e.value)
 	m.recent.Remove(at)
 }

@@ -66,3 +66,24 @@ func TestNoRoom(t *testing.T) {
 		has(t, m)
 	}
 }
+
+// A map with a maximum size drops the oldest entries until the others fit, also when a value is
+// replaced by a larger one.
+func TestSized(t *testing.T) {
+	m := lru.NewSized[string](10, func(v int) int { return v })
+	for _, key := range []string{"a", "b", "c"} {
+		m.Put(key, 3)
+	}
+	has(t, m, "a", "b", "c")
+	m.Put("b", 4)
+	has(t, m, "a", "b", "c")
+	m.Put("b", 5)
+	has(t, m, "b", "c")
+	m.Delete("b")
+	m.Put("d", 7)
+	has(t, m, "c", "d")
+	m.Put("e", 11)
+	has(t, m)
+	m.Put("f", 10)
+	has(t, m, "f")
+}

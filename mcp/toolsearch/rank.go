@@ -36,7 +36,7 @@ func BM25() Ranker {
 	// An index for each list was rejected: a thousand callers with different lists would need
 	// a thousand, or build one for each search. How rare a word is depends on the list, so that
 	// no caller learns of tools of others, and counting takes a millisecond for 10,000 tools.
-	b := &bm25{seed: maphash.MakeSeed(), docs: lru.New[uint64, *document](maxDocumentBytes)} // limited by their size
+	b := &bm25{seed: maphash.MakeSeed(), docs: lru.NewSized[uint64](maxDocumentBytes, (*document).size)}
 	return b.rank
 }
 
@@ -47,7 +47,6 @@ type bm25 struct {
 
 	mu   sync.Mutex
 	docs *lru.Map[uint64, *document] // by a hash of the definition
-	size int                         // of all of them, in bytes
 }
 
 // A document has the words of a tool, as hashes. Words or tools with the same hash, of 64 bits
@@ -164,11 +163,6 @@ func (b *bm25) document(t *mcp.Tool) *document {
 		return d // another search was faster
 	}
 	b.docs.Put(key, d)
-	for b.size += d.size(); b.size > maxDocumentBytes; {
-		oldest, dropped, _ := b.docs.Oldest(func(*document) bool { return true })
-		b.docs.Delete(oldest)
-		b.size -= dropped.size()
-	}
 	return d
 }
 
