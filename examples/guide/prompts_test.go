@@ -35,7 +35,7 @@ func explainFile(_ context.Context, in struct {
 	}
 	return []*mcp.PromptMessage{
 		mcp.UserMessage(&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "src:///" + in.File, Text: string(text)}}),
-		mcp.UserMessage(mcp.Text("Explain this file to somebody who joined the team today.")),
+		mcp.UserMessage(mcp.Text("Explain this file to a new member of the team.")),
 		mcp.AssistantMessage(mcp.Text("What do you know about the project already?")),
 	}, nil
 }

@@ -14,7 +14,7 @@ import (
 )
 
 type person struct {
-	Name string `json:"name" jsonschema:"description=Whom to greet"`
+	Name string `json:"name" jsonschema:"description=The person to greet"`
 }
 
 func greet(_ context.Context, p person) (string, error) { return "Hello, " + p.Name + "!", nil }
