@@ -41,7 +41,14 @@ type guest struct {
 	user    string
 	address string
 	program string // its client ID
-	waits   bool   // until refresh tokens cannot come again
+}
+
+// A way is what a guest does with one grant.
+type way struct {
+	twice     bool // a code comes twice at first
+	refreshes int
+	replays   bool // the guest ends the grant by replaying a refresh token, not by revoking it
+	waits     bool // until refresh tokens cannot come again
 }
 
 func (g *guest) String() string { return fmt.Sprintf("guest %d", g.number) }
@@ -55,8 +62,12 @@ func newGuest(v *visitor, transport http.RoundTripper) *guest {
 // run logs in again and again until ctx is done.
 func (g *guest) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		g.waits = g.rng.IntN(8) == 0
-		g.visit(ctx)
+		waits := g.rng.IntN(8) == 0
+		ways := make([]way, 1+g.rng.IntN(2))
+		for i := range ways {
+			ways[i] = way{twice: g.rng.IntN(5) == 0, refreshes: g.rng.IntN(4), replays: g.rng.IntN(2) == 0, waits: waits}
+		}
+		g.visit(ctx, ways...)
 		sleep(ctx, time.Duration(g.rng.Int64N(int64(time.Second))))
 	}
 }
@@ -131,8 +142,8 @@ func (g *guest) exchange(ctx context.Context, method, to string, body any, heade
 	return r, nil
 }
 
-// visit is what one user does with one browser.
-func (g *guest) visit(ctx context.Context) {
+// visit is what one user does with one browser, grant after grant.
+func (g *guest) visit(ctx context.Context, ways ...way) {
 	g.jar, _ = cookiejar.New(nil) // it never fails
 	g.user, g.address = rand.Text(), fmt.Sprintf("192.0.%d.%d:1", g.rng.IntN(256), g.rng.IntN(256))
 	r := g.send(ctx, "register", http.MethodPost, g.url+"/register", fmt.Sprintf(`{"client_name":"chaos","redirect_uris":[%q]}`, appURI))
@@ -147,22 +158,25 @@ func (g *guest) visit(ctx context.Context) {
 		return
 	}
 	g.program = registered.ID
-	for range 1 + g.rng.IntN(2) {
+	for _, w := range ways {
+		if w.twice && !g.redeemTwice(ctx) {
+			return
+		}
 		t := g.login(ctx)
 		if t == nil {
 			return
 		}
 		g.use(ctx, t)
-		for range g.rng.IntN(4) {
+		for range w.refreshes {
 			if t = g.refresh(ctx, t); t == nil {
 				return
 			}
 			g.use(ctx, t)
 		}
-		if g.rng.IntN(2) == 0 {
-			g.revoke(ctx, t)
+		if w.replays {
+			g.replay(ctx, t, w.waits)
 		} else {
-			g.replay(ctx, t)
+			g.revoke(ctx, t)
 		}
 	}
 }
@@ -178,15 +192,9 @@ var errAskedAgain = errors.New("the user must start again")
 func (g *guest) login(ctx context.Context) *tokens {
 	begun := time.Now()
 	for ctx.Err() == nil {
-		verifier := oauth2.GenerateVerifier()
-		code := g.authorize(ctx, verifier)
-		if code == "" {
+		form := g.authorize(ctx)
+		if form == nil {
 			return nil
-		}
-		form := url.Values{"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {appURI}, "client_id": {g.program}, "code_verifier": {verifier}}
-		if g.rng.IntN(5) == 0 {
-			g.redeemTwice(ctx, form)
-			continue
 		}
 		r := g.send(ctx, "code", http.MethodPost, g.url+"/token", form)
 		switch {
@@ -207,8 +215,10 @@ func (g *guest) login(ctx context.Context) *tokens {
 
 var tokenField = regexp.MustCompile(`name="token" value="([^"]*)"`)
 
-// authorize goes where the browser is sent, and returns the code that the program gets, or "".
-func (g *guest) authorize(ctx context.Context, verifier string) string {
+// authorize goes where the browser is sent, and returns the form by which the program exchanges
+// the code that it gets, or nil.
+func (g *guest) authorize(ctx context.Context) url.Values {
+	verifier := oauth2.GenerateVerifier()
 	link := g.url + "/authorize?" + url.Values{
 		"response_type": {"code"}, "client_id": {g.program}, "redirect_uri": {appURI}, "state": {"its-state"}, "scope": {"read"},
 		"code_challenge": {oauth2.S256ChallengeFromVerifier(verifier)}, "code_challenge_method": {"S256"}, "resource": {g.url + "/mcp"},
@@ -218,16 +228,16 @@ func (g *guest) authorize(ctx context.Context, verifier string) string {
 		u, _ := url.Parse(to) // a URL that was parsed before
 		r := g.send(ctx, strings.TrimPrefix(u.Path, "/"), method, to, form)
 		if r == nil {
-			return ""
+			return nil
 		}
 		page := tokenField.FindStringSubmatch(r.body)
 		switch {
 		case r.next != nil && strings.HasPrefix(r.next.String(), appURI):
 			if q := r.next.Query(); q.Get("code") != "" && q.Get("iss") == g.url && q.Get("state") == "its-state" {
-				return q.Get("code")
+				return url.Values{"grant_type": {"authorization_code"}, "code": {q.Get("code")}, "redirect_uri": {appURI}, "client_id": {g.program}, "code_verifier": {verifier}}
 			}
 			g.wrong("no code", r)
-			return ""
+			return nil
 		case r.next != nil:
 			method, to, form = http.MethodGet, r.next.String(), nil
 		case page != nil:
@@ -237,7 +247,7 @@ func (g *guest) authorize(ctx context.Context, verifier string) string {
 			method, to, form = http.MethodGet, link, nil
 		default:
 			g.wrong("a login cannot go on", r)
-			return ""
+			return nil
 		}
 	}
 }
@@ -262,13 +272,18 @@ func (g *guest) together(ctx context.Context, kind string, form url.Values, n in
 	return replies
 }
 
-// redeemTwice exchanges a code twice at once: it gives tokens once at most, and they end.
-func (g *guest) redeemTwice(ctx context.Context, form url.Values) {
+// redeemTwice exchanges a code twice at once: it gives tokens once at most, and they end. It
+// reports whether the guest can go on.
+func (g *guest) redeemTwice(ctx context.Context) bool {
+	form := g.authorize(ctx)
+	if form == nil {
+		return false
+	}
 	var got *tokens
 	for _, r := range g.together(ctx, "code twice", form, 2) {
 		switch {
 		case r == nil:
-			return
+			return false
 		case r.status == http.StatusOK && got != nil:
 			g.wrong("a code gives tokens twice", r)
 		case r.status == http.StatusOK:
@@ -278,6 +293,7 @@ func (g *guest) redeemTwice(ctx context.Context, form url.Values) {
 	if got != nil {
 		g.refused(ctx, "a code came twice", got)
 	}
+	return true
 }
 
 // use shows the access token to the MCP server, at one replica after the other.
@@ -329,7 +345,7 @@ func (g *guest) revoke(ctx context.Context, t *tokens) {
 // replay refreshes several times at once, as programs do whose calls notice together that a
 // token has expired. All get the same successor, also when one of them has moved on; a guest
 // who waits until that moment is over loses the grant.
-func (g *guest) replay(ctx context.Context, t *tokens) {
+func (g *guest) replay(ctx context.Context, t *tokens, waits bool) {
 	begun := time.Now()
 	replies := g.together(ctx, "refresh together", g.refreshForm(t), 3)
 	if slices.Contains(replies, nil) || time.Since(begun) >= retryTime {
@@ -348,7 +364,7 @@ func (g *guest) replay(ctx context.Context, t *tokens) {
 	if next = g.refresh(ctx, next); next == nil {
 		return
 	}
-	if !g.waits {
+	if !waits {
 		g.revoke(ctx, next)
 		g.refused(ctx, "its successor was revoked", sibling)
 		return

@@ -30,7 +30,6 @@ type fate struct {
 	provider http.Handler
 	at       int
 	after    bool // the operation is carried out
-	waits    bool // the guest
 
 	mu   sync.Mutex
 	ops  int
@@ -122,12 +121,10 @@ type outcome struct {
 
 // visit is the visit of a guest whose replica is killed at an operation. It reports whether
 // there are so many.
-func (o *outcome) visit(seed uint64, f *fate) bool {
+func (o *outcome) visit(f *fate, ways ...way) bool {
 	r := newReport(config{}, nil, io.Discard)
-	v := &visitor{url: frontURL, report: r, rng: rand.New(rand.NewPCG(seed, 0))}
-	g := newGuest(v, f)
-	g.waits = f.waits
-	g.visit(o.t.Context())
+	v := &visitor{url: frontURL, report: r, rng: rand.New(rand.NewPCG(1, uint64(f.at)))}
+	newGuest(v, f).visit(o.t.Context(), ways...)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, wrong := range r.wrong {
@@ -166,8 +163,12 @@ func (o *outcome) check() {
 	}
 }
 
-// guestSeeds lead guests on all their ways.
-var guestSeeds = []uint64{5, 6}
+// guestWays are visits that do all that guests do. The first does nothing at the same time, so that
+// its operations come in the same order each time.
+var guestWays = [][]way{
+	{{refreshes: 1}},
+	{{twice: true}, {refreshes: 2, replays: true}},
+}
 
 // Each replica serves one request, and one is killed before or after each single operation on
 // the store, also with the lock by which the provider's token is refreshed.
@@ -175,9 +176,10 @@ func TestKilledAnywhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &outcome{t: t, done: map[string]bool{}, again: map[string]bool{}}
 		provider := newProvider(providerURL, 30)
-		for _, seed := range guestSeeds {
+		ways := slices.Concat(guestWays, [][]way{{{replays: true, waits: true}}})
+		for _, ways := range ways {
 			for n, more := 0, true; more; n++ {
-				more = o.visit(seed, &fate{values: store.NewMemory(nil), provider: provider, at: 1 + n/2, after: n%2 == 1, waits: true})
+				more = o.visit(&fate{values: store.NewMemory(nil), provider: provider, at: 1 + n/2, after: n%2 == 1}, ways...)
 			}
 		}
 		o.check()
@@ -207,10 +209,12 @@ func TestKilledAnywhereWithEngine(t *testing.T) {
 			}
 			o := &outcome{t: t, done: map[string]bool{}, again: map[string]bool{}}
 			provider := newProvider(providerURL, 3600)
-			for _, seed := range guestSeeds {
+			for _, ways := range guestWays {
 				var all sync.WaitGroup
 				for n := range 100 {
-					all.Go(func() { o.visit(seed, &fate{values: shared, provider: provider, at: 1 + n/2, after: n%2 == 1}) })
+					all.Go(func() {
+						o.visit(&fate{values: shared, provider: provider, at: 1 + n/2, after: n%2 == 1}, ways...)
+					})
 				}
 				all.Wait()
 			}
