@@ -130,8 +130,15 @@ func TestServerThatIsDown(t *testing.T) {
 			}
 		}
 	}
-	began := time.Now()
-	if _, _, err := s.Get(t.Context(), "key"); err == nil || time.Since(began) > 500*time.Millisecond {
-		t.Errorf("Get after a long time without a server: error %v after %v, want one at once", err, time.Since(began))
+	fastest := time.Hour // of a few: a busy machine may be slow
+	for range 5 {
+		began := time.Now()
+		if _, _, err := s.Get(t.Context(), "key"); err == nil {
+			t.Error("Get without a server: no error")
+		}
+		fastest = min(fastest, time.Since(began))
+	}
+	if fastest > 500*time.Millisecond {
+		t.Errorf("Get after a long time without a server takes %v, want an error at once", fastest)
 	}
 }
