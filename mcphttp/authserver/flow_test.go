@@ -107,7 +107,7 @@ func TestClientRefreshes(t *testing.T) {
 // A tool gets the provider's token, refreshed before it expires, and the client never does.
 func TestTokenSource(t *testing.T) {
 	w, b := newWorld(t), newBrowser(t)
-	w.idp.lifetime = 1 // less than the minute by which tokens are refreshed early
+	w.idp.lifetime = 1
 	conn, _ := w.connect(b, &oauth.Options{})
 	for range 3 {
 		if got, err := mcp.Call[string](t.Context(), conn, "upstream", nil); err != nil || len(got) < 20 {
@@ -116,6 +116,80 @@ func TestTokenSource(t *testing.T) {
 	}
 	if w.idp.refreshes != 1 {
 		t.Errorf("refreshed %d times, want once", w.idp.refreshes)
+	}
+}
+
+// The provider's token is refreshed once, a minute before it expires, or after half of its time
+// if that is short.
+func TestTokenIsRefreshedEarly(t *testing.T) {
+	for lifetime, fresh := range map[int]time.Duration{3600: 59 * time.Minute, 60: 30 * time.Second, 8: 3 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newQuietWorld(t)
+			w.idp.lifetime = lifetime
+			conn, _ := w.connect(w.browser(), &oauth.Options{})
+			use := func() string {
+				t.Helper()
+				got, err := mcp.Call[string](t.Context(), conn, "upstream", nil)
+				if err != nil {
+					t.Errorf("%d seconds: %v", lifetime, err)
+				}
+				return got
+			}
+			first := use()
+			<-time.After(fresh - time.Second)
+			if use() != first {
+				t.Errorf("%d seconds: refreshed too early", lifetime)
+			}
+			<-time.After(time.Second)
+			if use() == first || w.idp.refreshes != 1 {
+				t.Errorf("%d seconds: not refreshed", lifetime)
+			}
+		})
+	}
+}
+
+// Somebody who wants the provider's token while another request refreshes it waits for the new
+// one. If that takes long, because a replica has died or the provider is slow, the old one is used
+// until it expires.
+func TestTokenWhileRefreshed(t *testing.T) {
+	for name, c := range map[string]struct {
+		age, slow, wait time.Duration
+		old             bool
+	}{
+		"new":     {59 * time.Minute, 2 * time.Second, 2 * time.Second, false},
+		"still":   {59 * time.Minute, 8 * time.Second, 3 * time.Second, true},
+		"no more": {time.Hour - 6*time.Second, 9 * time.Second, 9 * time.Second, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newQuietWorld(t)
+				conn, _ := w.connect(w.browser(), &oauth.Options{})
+				use := func() string {
+					got, err := mcp.Call[string](t.Context(), conn, "upstream", nil)
+					if err != nil {
+						t.Error(err)
+					}
+					return got
+				}
+				first := use()
+				<-time.After(58 * time.Minute)
+				use() // the client's own token is new
+				<-time.After(c.age - 58*time.Minute)
+				w.idp.slow = c.slow
+				var other sync.WaitGroup
+				other.Go(func() {
+					if use() == first {
+						t.Error("the one who refreshes gets the old token")
+					}
+				})
+				synctest.Wait()
+				begun := time.Now()
+				if got, took := use(), time.Since(begun).Round(time.Second); (got == first) != c.old || took != c.wait {
+					t.Errorf("the old token: %v, after %v", got == first, took)
+				}
+				other.Wait()
+			})
+		})
 	}
 }
 

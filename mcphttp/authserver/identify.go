@@ -73,7 +73,7 @@ func (s *Server) identify(ctx context.Context, a *account) error {
 // provider if it can be asked, and then Options.Identify. A user who may not come in any more
 // loses the grant. What is in g changes accordingly.
 func (s *Server) identifyAgain(ctx context.Context, id string, g *grant) error {
-	if !isFresh(&g.Upstream) && g.Upstream.Refresh != "" {
+	if !g.Upstream.isFresh() && g.Upstream.Refresh != "" {
 		if _, err := s.providerToken(ctx, id); errors.Is(err, ErrWithdrawn) {
 			return errGrant
 		} else if err != nil {

@@ -182,7 +182,11 @@ type upstream struct {
 	Type    string    `json:"t,omitzero"`
 	Refresh string    `json:"r,omitzero"`
 	Expiry  time.Time `json:"e,omitzero"`
+	Renew   time.Time `json:"n,omitzero"` // from then on it is refreshed
 }
+
+func (u *upstream) isFresh() bool  { return u.Expiry.IsZero() || time.Now().Before(u.Renew) }
+func (u *upstream) isUsable() bool { return u.Expiry.IsZero() || time.Until(u.Expiry) > lastUses }
 
 func (u *upstream) token() *oauth2.Token {
 	return &oauth2.Token{AccessToken: u.Access, TokenType: u.Type, RefreshToken: u.Refresh, Expiry: u.Expiry}
@@ -192,7 +196,11 @@ func newUpstream(t *oauth2.Token) (upstream, error) {
 	if len(t.AccessToken)+len(t.RefreshToken) > maxUpstream {
 		return upstream{}, fmt.Errorf("authserver: the provider's tokens are longer than %d bytes", maxUpstream)
 	}
-	return upstream{t.AccessToken, t.TokenType, t.RefreshToken, t.Expiry}, nil
+	renew := t.Expiry
+	if !renew.IsZero() {
+		renew = renew.Add(-max(lastUses, min(ahead, time.Until(renew)/2)))
+	}
+	return upstream{t.AccessToken, t.TokenType, t.RefreshToken, t.Expiry, renew}, nil
 }
 
 // exchange redeems the provider's code for the account of its user, whom nobody has identified

@@ -18,7 +18,12 @@ import (
 const (
 	lockAge   = 30 * time.Second // longer than a refresh may take
 	lockPause = 100 * time.Millisecond
-	ahead     = time.Minute // tokens are refreshed so long before they expire
+	lockWait  = 3 * time.Second // a replica that takes longer may have died
+
+	// Tokens are refreshed so long before they expire, or after half of their time if that is
+	// short, and are not used any more when they are about to expire.
+	ahead    = time.Minute
+	lastUses = 5 * time.Second
 )
 
 // ErrWithdrawn means that the user's grant has ended: it was revoked or has expired, or the
@@ -52,19 +57,17 @@ type source struct {
 // Token implements [oauth2.TokenSource].
 func (t *source) Token() (*oauth2.Token, error) { return t.s.providerToken(t.ctx, t.grant) }
 
-func isFresh(u *upstream) bool { return u.Expiry.IsZero() || time.Until(u.Expiry) > ahead }
-
-// providerToken returns the provider's token of a grant. If it has expired, the replica that
-// gets the lock refreshes it, and others wait.
+// providerToken returns the provider's token of a grant. If it is to be refreshed, the replica
+// that gets the lock does it, and others wait, but not for long while the token can be used.
 func (s *Server) providerToken(ctx context.Context, id string) (*oauth2.Token, error) {
-	for {
+	for begun := time.Now(); ; {
 		var g grant
 		if err := s.get(ctx, kindGrant, id, &g); gone(err) {
 			return nil, ErrWithdrawn
 		} else if err != nil {
 			return nil, err
 		}
-		if isFresh(&g.Upstream) {
+		if g.Upstream.isFresh() || g.Upstream.isUsable() && time.Since(begun) > lockWait {
 			return g.Upstream.token(), nil
 		}
 		if g.Upstream.Refresh == "" {
@@ -112,7 +115,7 @@ func (s *Server) refreshUpstream(ctx context.Context, id string) (*oauth2.Token,
 	} else if err != nil {
 		return nil, err
 	}
-	if isFresh(&g.Upstream) {
+	if g.Upstream.isFresh() {
 		return g.Upstream.token(), nil // another replica was faster
 	}
 	e, err := s.provider.discover(ctx)

@@ -22,6 +22,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json"
 
@@ -176,6 +177,7 @@ type idp struct {
 	last       string          // access token: user info is not given for others
 	padding    string          // of access tokens
 	onInfo     func()          // called before the user info is looked up
+	slow       time.Duration   // how long a refresh takes
 	refuseOnce bool            // the next question for user info
 	refusal    int             // the status for a token that has ended; 401 by default
 }
@@ -227,6 +229,9 @@ func (p *idp) authorize(w http.ResponseWriter, r *http.Request) {
 }
 
 func (p *idp) token(w http.ResponseWriter, r *http.Request) {
+	if r.FormValue("grant_type") == "refresh_token" && p.slow > 0 {
+		<-time.After(p.slow)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	answer := map[string]any{"access_token": "upstream-" + rand.Text() + p.padding, "token_type": "Bearer", "refresh_token": "upstream-refresh", "expires_in": p.lifetime}

@@ -175,7 +175,7 @@ var guestWays = [][]way{
 func TestKilledAnywhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &outcome{t: t, done: map[string]bool{}, again: map[string]bool{}}
-		provider := newProvider(providerURL, 30)
+		provider := newProvider(providerURL, 5)
 		ways := slices.Concat(guestWays, [][]way{{{replays: true, waits: true}}})
 		for _, ways := range ways {
 			for n, more := 0, true; more; n++ {

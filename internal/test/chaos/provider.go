@@ -24,7 +24,7 @@ type idp struct {
 	codes map[string]url.Values
 }
 
-// newProvider returns a provider at a URL. With a lifetime of less than a minute, its token is
+// newProvider returns a provider at a URL. With a lifetime of five seconds, its token is
 // refreshed at each refresh of a guest.
 func newProvider(base string, lifetime int) http.Handler {
 	p := &idp{issuer: &authtest.Issuer{URL: base, Audience: "psi"}, lifetime: lifetime, codes: map[string]url.Values{}}

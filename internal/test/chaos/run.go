@@ -75,7 +75,7 @@ func newWorld(ctx context.Context, c *config, dir string, log *os.File) (*world,
 		w.close()
 		return nil, err
 	}
-	for addr, h := range map[string]http.Handler{balancer: newBalancer(addrs[2*size : 3*size]), provider: newProvider("http://"+provider, 30)} {
+	for addr, h := range map[string]http.Handler{balancer: newBalancer(addrs[2*size : 3*size]), provider: newProvider("http://"+provider, 5)} {
 		if err := w.serve(ctx, addr, h); err != nil {
 			w.close()
 			return nil, err
