@@ -44,7 +44,7 @@ expect() {
 
 claude mcp add own -s user -- "$work/quickstart" >/dev/null
 psi install counter -yes -host claude-code -- "$work/quickstart" >/dev/null 2>&1
-psi install web -yes -host claude-code -url "http://127.0.0.1:$port/mcp" -header 'Authorization: Bearer ${TOKEN}' >/dev/null 2>&1
+psi install web -yes -host claude-code "http://127.0.0.1:$port/mcp" -header 'Authorization: Bearer ${TOKEN}' >/dev/null 2>&1
 export TOKEN=secret
 expect "Claude Code has what it added itself" '^own: .*Connected' claude mcp list
 expect "Claude Code has a command that psi installed" '^counter: .*Connected' claude mcp list

@@ -28,7 +28,8 @@ func diff(path string, shownBefore, shownAfter, before, after []byte) string {
 	}
 	from, to := max(start-diffContext, 0), min(len(a)-end+diffContext, len(a))
 	var text strings.Builder
-	fmt.Fprintf(&text, "--- %s\n+++ %[1]s\n@@ -%d,%d +%d,%d @@\n", printable.Line(path), from+1, to-from, from+1, to-from+len(b)-len(a))
+	span := func(n int) string { return fmt.Sprintf("%d,%d", from+min(n, 1), n) } // of no lines: after line 0
+	fmt.Fprintf(&text, "--- %s\n+++ %[1]s\n@@ -%s +%s @@\n", printable.Line(path), span(to-from), span(to-from+len(b)-len(a)))
 	write := func(mark string, lines []string) {
 		for _, line := range lines {
 			text.WriteString(mark + strings.ReplaceAll(shorten(printable.Text(strings.TrimSuffix(line, "\r")), maxDiffLine), "\n", " ") + "\n")

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,7 +24,6 @@ import (
 type installation struct {
 	hostFlags
 
-	url          string
 	env, headers listFlag
 	yes          bool // write without asking
 }
@@ -37,30 +37,29 @@ func (in *installation) hostFlagSet(f *flag.FlagSet) {
 func installCommand() *command {
 	in := &installation{}
 	c := &command{
-		name: "install", usage: "NAME [-- COMMAND [ARGUMENT ...]]", summary: "add a server to the configuration of a host", takesCommand: true,
+		name: "install", usage: "NAME [URL] [-- COMMAND [ARGUMENT ...]]", summary: "add a server to the configuration of a host", takesCommand: true,
 		help: `install adds a server to the configuration file of a host such as Claude Desktop, Claude Code,
 Cursor, VS Code, Windsurf or Zed, or changes the server of that name. It shows the difference and
 asks before it writes. Everything else in the file stays as it is, comments and order included, and
 a copy of the file as it was is kept beside it. A file that is not valid is left alone.
 
-The server is the command after --, or the -url. Hosts start commands in a directory of their own,
+The server is a URL, or the command after --. Hosts start commands in a directory of their own,
 so psi writes the whole path of the program. Without -host and -config, the host is the one that is
 in use on this machine, if there is one only.`,
 		example: `$ psi install kitchen -host cursor -config mcp.json -yes -env PATH -- ./server
-$ psi install notes -config .mcp.json -yes -url https://notes.example.com/mcp -header 'Authorization: Bearer ${TOKEN}'
+$ psi install notes -config .mcp.json -yes https://notes.example.com/mcp -header 'Authorization: Bearer ${TOKEN}'
 `,
 		flags: func(f *flag.FlagSet) {
 			in.hostFlagSet(f)
-			f.StringVar(&in.url, "url", "", "the `URL` of the server")
 			f.Var(&in.env, "env", "set this variable, `NAME=value`, for the command; NAME alone takes the value from the environment; may be repeated")
 			f.Var(&in.headers, "header", "send this header, `\"Name: value\"`, to the URL; may be repeated")
 		},
 	}
 	c.run = func(ctx context.Context, e *env, words []string) error {
-		if len(words) != 1 {
-			return c.wrongWords("want the name of the server, and -- before its command")
+		if len(words) == 0 || len(words) > 2 {
+			return c.wrongWords("want the name of the server, and its URL, or -- and its command")
 		}
-		server, err := in.server(words[0], e.server)
+		server, err := in.server(words[0], words[1:], e.server)
 		if err != nil {
 			return err
 		}
@@ -112,31 +111,31 @@ func (e *env) examine(ctx context.Context, l config.Location, name string) {
 // serverName matches the names that all hosts accept.
 var serverName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
 
-// server returns the server to add.
-func (in *installation) server(name string, words []string) (*config.Server, error) {
-	s := &config.Server{Name: name, URL: in.url}
+// server returns the server to add, which has a URL or a command.
+func (in *installation) server(name string, urls, command []string) (*config.Server, error) {
+	s := &config.Server{Name: name}
 	switch {
 	case !serverName.MatchString(name):
 		return nil, usagef("install: %q is not a name that all hosts accept: want letters, digits, - and _, at most 64", name)
-	case words == nil && in.url == "":
-		return nil, usagef("install: which server? give its command after --, or its -url")
-	case words != nil && in.url != "":
-		return nil, usagef("install: want either a command or a -url, not both")
-	case in.url != "" && !isURL(in.url):
-		return nil, usagef("install: -url %q does not begin with https:// or http://", in.url)
-	case in.url != "" && in.env != nil:
-		return nil, usagef("install: -env is for commands; a -url has -header")
-	case words != nil && in.headers != nil:
-		return nil, usagef("install: -header is for a -url; a command has -env")
-	case words != nil && len(words) == 0:
+	case command == nil && len(urls) == 0:
+		return nil, usagef("install: which server? give its URL, or -- and its command")
+	case command != nil && len(urls) > 0:
+		return nil, usagef("install: want either a URL or a command, not both")
+	case len(urls) > 0 && in.env != nil:
+		return nil, usagef("install: -env is for commands; a URL has -header")
+	case command != nil && in.headers != nil:
+		return nil, usagef("install: -header is for a URL; a command has -env")
+	case command != nil && len(command) == 0:
 		return nil, usagef("no command follows the --")
 	}
 	var err error
-	if words != nil {
-		if s.Command, err = programPath(words[0]); err != nil {
-			return nil, err
-		}
-		s.Args = words[1:]
+	if command == nil {
+		s.URL, err = serverURL(urls[0])
+	} else if s.Command, err = programPath(command[0]); err == nil {
+		s.Args = command[1:]
+	}
+	if err != nil {
+		return nil, err
 	}
 	if s.Env, err = variables(in.env); err != nil {
 		return nil, err
@@ -149,6 +148,17 @@ func (in *installation) server(name string, words []string) (*config.Server, err
 		s.Headers[name] = strings.Join(values, ", ")
 	}
 	return s, err
+}
+
+// serverURL returns the URL that a word is, with its scheme.
+func serverURL(word string) (string, error) {
+	if u, err := url.Parse(word); err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http") {
+		return word, nil
+	}
+	if meant := urlOf(word); meant != "" {
+		return meant, nil
+	}
+	return "", usagef("install: %q is not an https:// or http:// URL; a command comes after --", word)
 }
 
 // programPath returns the whole path of a program, which hosts need.

@@ -230,7 +230,7 @@ func TestInstallChoosesHost(t *testing.T) {
 	desktop := hostPath(t, "Claude Desktop")
 	refused("which host? choose with -host: claude-desktop, cursor", "install", "counter", "--", program)
 	refused("psi install notes -host claude-desktop -- psi gateway -stdio https://example.com/mcp",
-		"install", "notes", "-host", "Claude Desktop", "-url", "https://example.com/mcp")
+		"install", "notes", "-host", "Claude Desktop", "https://example.com/mcp")
 	if got := psi(t, "", "install", "counter", "-yes", "-host", "claude-desktop", "-host", "vscode", "--", program); got.code != exitOK {
 		t.Errorf("exit code %d, wrote %q", got.code, got.errOut)
 	}
@@ -267,10 +267,23 @@ func TestInstallIntoProjects(t *testing.T) {
 		".zed/settings.json":  `"context_servers"`,
 		"deeper/servers.json": `"mcpServers"`,
 	} {
-		got := psi(t, "", "install", "notes", "-yes", "-config", path, "-url", "https://example.com/mcp", "-header", "Authorization: Bearer ${TOKEN}")
+		got := psi(t, "", "install", "notes", "-yes", "-config", path, "https://example.com/mcp", "-header", "Authorization: Bearer ${TOKEN}")
 		if got.code != exitOK || !strings.Contains(readFile(t, path), want) || !strings.Contains(readFile(t, path), "Bearer ${TOKEN}") {
 			t.Errorf("%s: exit code %d, wrote %q; the file is %s", path, got.code, got.errOut, readFile(t, path))
 		}
+	}
+}
+
+// A URL may lack its scheme, as on the other command lines.
+func TestInstallURLWithoutScheme(t *testing.T) {
+	isolate(t)
+	path := filepath.Join(t.TempDir(), ".mcp.json")
+	got := psi(t, "", "install", "notes", "-yes", "-config", path, "127.0.0.1:8080/mcp")
+	if got.code != exitOK || !strings.Contains(readFile(t, path), `"http://127.0.0.1:8080/mcp"`) {
+		t.Errorf("exit code %d, wrote %q; the file is %s", got.code, got.errOut, readFile(t, path))
+	}
+	if !strings.Contains(got.errOut, "@@ -0,0 +1,8 @@\n") {
+		t.Errorf("the difference to no file: %s", got.errOut)
 	}
 }
 
@@ -279,14 +292,15 @@ func TestInstallMistakes(t *testing.T) {
 	isolate(t)
 	for args, want := range map[string]string{
 		"install":                                          "want the name of the server",
-		"install a b":                                      "want the name of the server",
-		"install a":                                        "which server? give its command after --, or its -url",
+		"install a b c":                                    "want the name of the server",
+		"install a":                                        "which server? give its URL, or -- and its command",
 		"install a --":                                     "no command follows the --",
 		"install a.b -- go":                                `"a.b" is not a name that all hosts accept`,
-		"install a -url https://x -- go":                   "want either a command or a -url",
-		"install a -url x":                                 `-url "x" does not begin with https://`,
-		"install a -url https://x -env A=b":                "-env is for commands",
-		"install a -header A:b -- go":                      "-header is for a -url",
+		"install a https://x -- go":                        "want either a URL or a command",
+		"install a ./server":                               `"./server" is not an https:// or http:// URL; a command comes after --`,
+		"install a ftp://x":                                `"ftp://x" is not an https:// or http:// URL`,
+		"install a https://x -env A=b":                     "-env is for commands",
+		"install a -header A:b -- go":                      "-header is for a URL",
 		"install a -- /no/such/program":                    "/no/such/program",
 		"install a -- no-such-program":                     "hosts need a program that exists",
 		"install a -env NONE_SUCH -- go":                   "-env NONE_SUCH: the environment does not have it",
