@@ -53,6 +53,7 @@ expect "psi doctor reads what Claude Code wrote" 'ok: Claude Code "own"' psi doc
 psi uninstall counter -yes -host claude-code >/dev/null 2>&1
 expect "Claude Code misses what psi uninstalled" 'No MCP server.*counter' claude mcp get counter
 expect "Claude Code keeps the rest" '^own: .*Connected' claude mcp list
+expect "psi calls a tool of Claude Code" '"stdout":"42"' psi call Bash 'command=echo $((6*7))' -- claude mcp serve
 
 cat >.gemini/settings.json <<-EOF
 	{"mcpServers": {"command": {"command": "$work/quickstart"}, "web": {"httpUrl": "http://127.0.0.1:$port/mcp"}}}
