@@ -242,7 +242,7 @@ func TestLocations(t *testing.T) {
 		}
 		hosts[l.Host] = true
 	}
-	for _, host := range []string{"Claude Desktop", "Claude Code", "VS Code", "VS Code Insiders", "Cursor", "Windsurf", "Zed", "Gemini CLI", "LM Studio", "Copilot CLI", "Kiro", "Amazon Q", "Cline"} {
+	for _, host := range []string{"Claude Desktop", "Claude Code", "VS Code", "VS Code Insiders", "Cursor", "Windsurf", "Zed", "opencode", "Gemini CLI", "LM Studio", "Copilot CLI", "Kiro", "Amazon Q", "Cline"} {
 		if !hosts[host] {
 			t.Errorf("there is no location of %s", host)
 		}

@@ -94,6 +94,7 @@ var connecting = []string{"type", "transport", "transportType", "command", "args
 // settings returns the members to write for a server in the dialect of the host.
 func (l Location) settings(s *Server) ([]setting, error) {
 	d := dialects[l.Host]
+	env := cmp.Or(d.env, "env")
 	var set []setting
 	drop := slices.Clone(connecting)
 	add := func(name string, value any) {
@@ -121,14 +122,19 @@ func (l Location) settings(s *Server) ([]setting, error) {
 	case s.Command != "":
 		drop = append(drop, "headers", "oauth")
 		addText("type", d.typeOfCommands)
-		add("command", s.Command)
-		add("args", append([]string{}, s.Args...))
+		words := append([]string{s.Command}, s.Args...)
+		if d.words {
+			add("command", words)
+		} else {
+			add("command", s.Command)
+			add("args", words[1:])
+		}
 		addText("cwd", s.Dir)
 		if s.Env != nil {
-			add("env", s.Env)
+			add(env, s.Env)
 		}
 	default:
-		drop = append(drop, "env", "envFile")
+		drop = append(drop, env, "envFile")
 		kind := d.typeOfURLs
 		if s.Type == "sse" && kind != "" {
 			kind = "sse"

@@ -53,6 +53,10 @@ func TestSetInNewFiles(t *testing.T) {
 			`{"context_servers":{"counter":{"command":"/usr/bin/counter","args":["-v"],"env":{"KEY":"<1>"}}}}`,
 			`{"context_servers":{"notes":{"url":"https://example.com/mcp","headers":{"X-Key":"1"}}}}`,
 		},
+		"opencode": {
+			`{"mcp":{"counter":{"type":"local","command":["/usr/bin/counter","-v"],"environment":{"KEY":"<1>"}}}}`,
+			`{"mcp":{"notes":{"type":"remote","url":"https://example.com/mcp","headers":{"X-Key":"1"}}}}`,
+		},
 		"Copilot CLI": {
 			`{"mcpServers":{"counter":{"type":"local","command":"/usr/bin/counter","args":["-v"],"env":{"KEY":"<1>"},"tools":["*"]}}}`,
 			`{"mcpServers":{"notes":{"type":"http","url":"https://example.com/mcp","headers":{"X-Key":"1"},"tools":["*"]}}}`,

@@ -25,6 +25,8 @@ type dialect struct {
 	place                      string   // "" means mcpServers
 	typeOfCommands, typeOfURLs string   // "" if the host needs no type
 	url                        string   // the member with the URL; "" means url
+	env                        string   // the member with the environment; "" means env
+	words                      bool     // the command is a list, with its arguments
 	noURLs                     bool     // the file lists only commands
 	tools                      []string // nil if the host needs no list of tools
 }
@@ -38,6 +40,7 @@ var dialects = map[string]dialect{
 	"Windsurf":         {url: "serverUrl"},
 	"Zed":              {place: "context_servers"},
 	"Gemini CLI":       {url: "httpUrl"},
+	"opencode":         {place: "mcp", typeOfCommands: "local", typeOfURLs: "remote", env: "environment", words: true},
 	"Copilot CLI":      {typeOfCommands: "local", typeOfURLs: "http", tools: []string{"*"}},
 	"Amazon Q":         {typeOfURLs: "http"},
 	"Cline":            {typeOfURLs: "streamableHttp"},
@@ -63,6 +66,11 @@ func Locations() []Location {
 	add("Windsurf", home, noHome, ".codeium", "windsurf", "mcp_config.json")
 	zed, noZed := zedDir()
 	add("Zed", zed, noZed, "settings.json")
+	dotConfig, noDotConfig := os.Getenv("XDG_CONFIG_HOME"), error(nil) // on all systems
+	if dotConfig == "" {
+		dotConfig, noDotConfig = filepath.Join(home, ".config"), noHome
+	}
+	add("opencode", dotConfig, noDotConfig, "opencode", "opencode.json")
 	add("Gemini CLI", home, noHome, ".gemini", "settings.json")
 	add("LM Studio", home, noHome, ".lmstudio", "mcp.json")
 	add("Copilot CLI", home, noHome, ".copilot", "mcp-config.json")

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Lets hosts themselves say whether they are connected to examples/quickstart. Claude Code reads
-# what psi install has written, beside a server that it has added itself; Gemini CLI has a format
-# that psi does not write. No model is asked, and nobody logs in.
+# Lets hosts themselves say whether they are connected to examples/quickstart, as psi install has
+# told them. No model is asked, and nobody logs in.
 #
 #   bash internal/test/hosts/run.sh
 #
@@ -26,7 +25,7 @@ PATH=$PWD/node_modules/.bin:$work:$PATH
 port=18181
 "$work/quickstart" -http "127.0.0.1:$port" >"$work/log" 2>&1 &
 server=$!
-mkdir -p "$work/home/.gemini" "$work/project/.gemini"
+mkdir -p "$work/home/.gemini" "$work/project"
 export HOME=$work/home
 cd "$work/project"
 
@@ -55,9 +54,8 @@ expect "Claude Code misses what psi uninstalled" 'No MCP server.*counter' claude
 expect "Claude Code keeps the rest" '^own: .*Connected' claude mcp list
 expect "psi calls a tool of Claude Code" '"stdout":"42"' psi call Bash 'command=echo $((6*7))' -- claude mcp serve
 
-cat >.gemini/settings.json <<-EOF
-	{"mcpServers": {"command": {"command": "$work/quickstart"}, "web": {"httpUrl": "http://127.0.0.1:$port/mcp"}}}
-EOF
+psi install command -yes -host gemini-cli -- "$work/quickstart" >/dev/null 2>&1
+psi install web -yes -host gemini-cli "http://127.0.0.1:$port/mcp" >/dev/null 2>&1
 echo "{\"$work/project\": \"TRUST_FOLDER\"}" >"$HOME/.gemini/trustedFolders.json"
-expect "Gemini CLI has a command" 'command: .*Connected' gemini mcp list
-expect "Gemini CLI has a URL" 'web: .*Connected' gemini mcp list
+expect "Gemini CLI has a command that psi installed" 'command: .*Connected' gemini mcp list
+expect "Gemini CLI has a URL that psi installed" 'web: .*Connected' gemini mcp list

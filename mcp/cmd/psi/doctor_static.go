@@ -41,6 +41,7 @@ var hostTraits = map[string]hostTrait{
 	"VS Code":          {variables: "${env:NAME}"},
 	"VS Code Insiders": {variables: "${env:NAME}"},
 	"Windsurf":         {variables: "${env:NAME}"},
+	"opencode":         {variables: "{env:NAME}"},
 }
 
 var (

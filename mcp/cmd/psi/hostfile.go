@@ -47,6 +47,7 @@ func hostKeys(locations []config.Location) []string {
 // projectFiles are the files in which hosts list the servers of a project.
 var projectFiles = []struct{ name, host string }{
 	{".mcp.json", "Claude Code"}, {".vscode/mcp.json", "VS Code"}, {".cursor/mcp.json", "Cursor"}, {".zed/settings.json", "Zed"},
+	{"opencode.json", "opencode"}, {"opencode.jsonc", "opencode"},
 }
 
 // locations returns the files that the flags name, or nil if there are no flags.
