@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"slices"
 
@@ -20,8 +21,18 @@ import (
 // An account is a user who has logged in at the provider.
 type account struct {
 	User     user           `json:"w"`
-	Told     map[string]any `json:"t"` // the provider's claims
+	Told     map[string]any `json:"t,omitzero"` // the claims of the provider's last ID token
+	Info     map[string]any `json:"i,omitzero"` // the user info when it was last asked for
 	Upstream upstream       `json:"u"`
+}
+
+// claims returns what the provider says about the user. The user info is newer. The two are kept
+// apart, so that a claim which is missing in a new one does not remain from the one before.
+func (a *account) claims() map[string]any {
+	all := make(map[string]any, len(a.Told)+len(a.Info))
+	maps.Copy(all, a.Told)
+	maps.Copy(all, a.Info)
+	return all
 }
 
 // A user is a principal that Options.Identify has returned.
@@ -47,14 +58,15 @@ func TokenFromContext(ctx context.Context) *oauth2.Token {
 
 // identify sets the user of an account from the provider's claims. Its error denies the user.
 func (s *Server) identify(ctx context.Context, a *account) error {
-	if size, err := json.Marshal(a.Told); err != nil || len(size) > maxTold {
+	claims := a.claims()
+	if size, err := json.Marshal(claims); err != nil || len(size) > maxTold {
 		return errors.New("authserver: the provider's claims are too long")
 	}
-	subject, _ := a.Told["sub"].(string)
+	subject, _ := claims["sub"].(string)
 	p := &mcp.Principal{Subject: subject}
 	if s.opts.Identify != nil {
 		var err error
-		if p, err = s.opts.Identify(context.WithValue(ctx, tokenKey{}, a.Upstream.token()), cloneClaims(a.Told)); err != nil {
+		if p, err = s.opts.Identify(context.WithValue(ctx, tokenKey{}, a.Upstream.token()), cloneClaims(claims)); err != nil {
 			return err
 		}
 	}

@@ -139,6 +139,26 @@ func TestIdentifyChangesItsMind(t *testing.T) {
 	}
 }
 
+// A claim that is missing in the user info is gone: a provider may omit the groups of a user who is
+// in none any more.
+func TestClaimThatIsGone(t *testing.T) {
+	for name, provider := range map[string]func(*authserver.Options){
+		"user info": gitHubLike,
+		"both":      func(o *authserver.Options) { o.Provider.UserInfoURL = o.Provider.Issuer + "/user" },
+	} {
+		w := newWorld(t, provider, func(o *authserver.Options) { o.Identify = byTeam })
+		w.idp.info = map[string]any{"sub": "ada", "id": 7, "team": "writers"}
+		id := w.register("app", appURI)
+		_, tokens := w.redeem(id, w.code(id))
+		w.idp.mu.Lock()
+		delete(w.idp.info, "team")
+		w.idp.mu.Unlock()
+		if status, answer := w.refresh(id, tokens); status != http.StatusBadRequest || answer["error"] != "invalid_grant" {
+			t.Errorf("%s: %d %v %v", name, status, answer, claimsOf(answer))
+		}
+	}
+}
+
 // A provider that suddenly speaks of another user, or does not accept its token any more,
 // ends the grant; one that does not answer does not.
 func TestChangedProvider(t *testing.T) {

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"net/http"
 	"net/url"
@@ -252,24 +251,20 @@ var errNoAnswer = errors.New("authserver: the provider does not say who the user
 // errRefused means that the provider does not accept its token any more.
 var errRefused = errors.New("authserver: the provider does not accept its token")
 
-// refreshInfo adds the user info to the claims of an account, at providers that have it.
+// refreshInfo replaces the user info of an account, at providers that have it. What is known is kept
+// if the token has ended, and cannot be refreshed.
 func (p *provider) refreshInfo(ctx context.Context, a *account) error {
-	if p.UserInfoURL == "" || a.Told != nil && !a.Upstream.token().Valid() {
+	if p.UserInfoURL == "" || a.Info != nil && !a.Upstream.token().Valid() {
 		return nil
 	}
 	info, err := p.userInfo(ctx, a.Upstream.Access)
 	if err != nil {
 		return err
 	}
-	if a.Told != nil && info["sub"] != a.Told["sub"] {
+	if known, ok := a.claims()["sub"]; ok && info["sub"] != known {
 		return errors.New("authserver: the provider's user info is of another user")
 	}
-	told := maps.Clone(a.Told)
-	if told == nil {
-		told = map[string]any{}
-	}
-	maps.Copy(told, info)
-	a.Told = told
+	a.Info = info
 	return nil
 }
 

@@ -168,7 +168,7 @@ func (s *Server) refresh(ctx context.Context, form url.Values, client, jkt strin
 			if err := v.check(text.Count, client, jkt); err != nil {
 				return err
 			}
-			v.User, v.Told = g.User, g.Told
+			v.User, v.Info = g.User, g.Info // Told may be newer than ours
 			if v.Count == text.Count {
 				v.renew()
 			}
