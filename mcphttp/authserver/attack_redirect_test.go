@@ -30,6 +30,9 @@ func TestSpellingOfRedirects(t *testing.T) {
 		"http://127.0.0.1:0/cb": false, "http://127.0.0.1:080/cb": false, "http://127.0.0.1:/cb": false, "http://127.0.0.1:1.evil.example/": false, "http://127.0.0.1;evil.example/": false, "http://[::1].evil.example/": false,
 		"http://[::ffff:127.0.0.1]/cb": false, "http://LOCALHOST/cb": false, "http://localhost./cb": false, "HTTP://localhost/cb": false,
 		"Com.Example:/cb": false, "com.example:cb": false, "com.example://u@h/cb": false, "vscode-evil://x/cb": false, "blob:https://app.example/x": false, "about:blank": false, "ftp://app.example/": false, "ws://app.example/": false,
+		// A client that reads the first of two parameters must find ours: with the issuer of an attacker, it would send its code there.
+		"https://app.example/cb?iss=https://evil.example": false, "http://127.0.0.1/cb?x=1&code=y": false, "com.example:/cb?state=x": false, "https://app.example/cb?error=x": false, "https://app.example/cb?%69ss=x": false, "https://app.example/cb?x;iss=y": false, "https://app.example/cb?iss": false, "https://app.example/cb?ISS=x": false,
+		"https://app.example/cb?issue=1&my_state=2": true,
 		"view-source:https://app.example/": false, "intent://app.example/#Intent;end": false, "filesystem:https://app.example/": false,
 	} {
 		status, answer := w.post("/register", map[string]any{"redirect_uris": []string{uri}})

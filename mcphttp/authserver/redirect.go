@@ -33,6 +33,9 @@ func isRedirect(uri string) bool {
 	if err != nil || u.User != nil || u.Opaque != "" || u.Scheme != strings.ToLower(u.Scheme) || !strings.HasPrefix(uri, u.Scheme+":/") {
 		return false
 	}
+	if query, err := url.ParseQuery(u.RawQuery); err != nil || hasAnswer(query) {
+		return false
+	}
 	host := u.Hostname()
 	switch u.Scheme {
 	case "https":
@@ -41,6 +44,22 @@ func isRedirect(uri string) bool {
 		return loopback.MatchString(uri)
 	}
 	return strings.Contains(u.Scheme, ".") || slices.Contains(editors, u.Scheme)
+}
+
+// answers are the parameters that this server adds to a redirect URI, and those that may come with
+// them.
+var answers = []string{"code", "state", "iss", "error", "error_description", "error_uri"}
+
+// hasAnswer reports whether a redirect URI has a parameter that looks like one of our response. Many
+// clients read the first of two: with an attacker's iss in front of ours, a client would send its
+// code to the attacker (RFC 9207). Some do not tell upper case from lower.
+func hasAnswer(query url.Values) bool {
+	for name := range query {
+		if slices.Contains(answers, strings.ToLower(name)) {
+			return true
+		}
+	}
+	return false
 }
 
 // matches reports whether a redirect URI is one of those registered: exactly, but for the

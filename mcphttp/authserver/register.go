@@ -91,7 +91,7 @@ func (m *registration) client() (*client, error) {
 	for _, uri := range m.Redirects {
 		size += len(uri)
 		if !isRedirect(uri) {
-			return nil, refuse("invalid_redirect_uri", "a redirect URI must be https, http on a loopback address, or have a scheme that is a reversed domain name; without user, fragment and unusual characters")
+			return nil, refuse("invalid_redirect_uri", "a redirect URI must be https, http on a loopback address, or have a scheme that is a reversed domain name; without user, fragment, unusual characters, and parameters of responses, such as code and iss")
 		}
 	}
 	switch {
