@@ -33,7 +33,7 @@ func TestSpellingOfRedirects(t *testing.T) {
 		// A client that reads the first of two parameters must find ours: with the issuer of an attacker, it would send its code there.
 		"https://app.example/cb?iss=https://evil.example": false, "http://127.0.0.1/cb?x=1&code=y": false, "com.example:/cb?state=x": false, "https://app.example/cb?error=x": false, "https://app.example/cb?%69ss=x": false, "https://app.example/cb?x;iss=y": false, "https://app.example/cb?iss": false, "https://app.example/cb?ISS=x": false,
 		"https://app.example/cb?issue=1&my_state=2": true,
-		"view-source:https://app.example/": false, "intent://app.example/#Intent;end": false, "filesystem:https://app.example/": false,
+		"view-source:https://app.example/":          false, "intent://app.example/#Intent;end": false, "filesystem:https://app.example/": false,
 	} {
 		status, answer := w.post("/register", map[string]any{"redirect_uris": []string{uri}})
 		if (status == http.StatusCreated) != ok {
