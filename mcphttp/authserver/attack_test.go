@@ -143,7 +143,8 @@ func TestLoopbackPort(t *testing.T) {
 // can register a client there.
 func TestErrorsAtTheClient(t *testing.T) {
 	w := newWorld(t)
-	id := w.register("app", appURI, "http://127.0.0.1/cb")
+	const editor = "cursor://anysphere.cursor-deeplink/mcp/install?name=x"
+	id := w.register("app", appURI, "http://127.0.0.1/cb", editor)
 	for name, c := range map[string]struct{ link, code string }{
 		"no PKCE":          {w.link(id, "code_challenge", ""), "invalid_request"},
 		"plain PKCE":       {w.link(id, "code_challenge_method", "plain", "code_challenge", verifier), "invalid_request"},
@@ -160,6 +161,11 @@ func TestErrorsAtTheClient(t *testing.T) {
 		if next := b.step(http.MethodGet, c.link, nil); next != nil || b.status != http.StatusBadRequest || !strings.Contains(b.page, "<strong>app.example</strong>") {
 			t.Errorf("%s: redirect to %v, status %d, page %s", name, next, b.status, b.page)
 		}
+		// Somebody may have allowed the pages of this origin to open such links, whatever is in them.
+		if next := b.step(http.MethodGet, strings.Replace(c.link, url.QueryEscape(appURI), url.QueryEscape(editor), 1), nil); next != nil || b.back() == nil || b.back().Scheme != "cursor" || !strings.Contains(b.page, "the program that opens cursor: links") {
+			t.Errorf("%s: redirect to %v, a link to %v", name, next, b.back())
+		}
+		b.step(http.MethodGet, c.link, nil)
 		for _, to := range []*url.URL{b.back(), b.step(http.MethodGet, strings.Replace(c.link, url.QueryEscape(appURI), url.QueryEscape("http://127.0.0.1:7/cb"), 1), nil)} {
 			if to == nil {
 				t.Fatalf("%s: no way back", name)

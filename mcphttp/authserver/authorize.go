@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
+	"html/template"
 	"net/http"
 	"net/url"
 	"slices"
@@ -136,14 +137,15 @@ func isHash(text string) bool {
 
 // offerBack is sendBack for a user who has not agreed to anything yet. Everyone can register
 // a client, and could use a wrong request of it to send people from this origin to any other
-// (RFC 9700, section 4.11.2), so they see where the link leads before they follow it.
+// (RFC 9700, section 4.11.2), or to open a program with whatever is in the link, which a browser may
+// have been told to do for this origin. So they see where the link leads before they follow it.
 func (s *Server) offerBack(w http.ResponseWriter, l *login, p *problem) {
-	if !strings.HasPrefix(l.Redirect, "https://") {
-		s.sendBack(w, l, p) // a program on this computer
+	if withoutPort(l.Redirect) != "" {
+		s.sendBack(w, l, p) // any page can send a user to a port of this computer
 		return
 	}
 	s.page(w, p.status, errorTemplate, &errorPage{
-		Text: "The program that sent you here has asked for something that this server does not do.", Place: placeOf(l.Redirect), Link: s.backLink(l, errorParams(p)),
+		Text: "The program that sent you here has asked for something that this server does not do.", Place: placeOf(l.Redirect), Link: template.URL(s.backLink(l, errorParams(p))), //nolint:gosec // isRedirect has checked its scheme
 	})
 }
 

@@ -163,9 +163,9 @@ func (s *Server) page(w http.ResponseWriter, status int, t *template.Template, d
 
 // An errorPage is what the template of errors is executed with.
 type errorPage struct {
-	Text  string // of our own words
-	Place string // where Link leads
-	Link  string // to the client; may be empty
+	Text  string       // of our own words
+	Place string       // where Link leads
+	Link  template.URL // to the client; may be empty
 }
 
 // errorPage shows a text of our own.
