@@ -205,8 +205,9 @@ func TestLongAges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newQuietWorld(t)
 		b := w.browser()
-		id := w.register("app", appURI)
-		_, tokens := w.redeem(id, b.visit(w.link(id)).Get("code"))
+		id := w.register("app", localURI)
+		link := w.link(id, "redirect_uri", localURI)
+		_, tokens := w.redeem(id, b.visit(link).Get("code"), "redirect_uri", localURI)
 		if tokens["expires_in"] != 300.0 {
 			t.Errorf("%v", tokens["expires_in"])
 		}
@@ -222,7 +223,7 @@ func TestLongAges(t *testing.T) {
 			days, asked int
 		}{{89, 1}, {2, 2}} {
 			<-time.After(time.Duration(step.days) * 24 * time.Hour)
-			if b.visit(w.link(id)); b.asked != step.asked {
+			if b.visit(link); b.asked != step.asked {
 				t.Errorf("after %d days: asked %d times, want %d", step.days, b.asked, step.asked)
 			}
 		}

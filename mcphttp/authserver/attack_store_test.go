@@ -75,7 +75,7 @@ func TestStoreFails(t *testing.T) {
 	for _, op := range []string{"Put login", "Take login", "Put grant", "Take consent", "Put consent"} {
 		restore := fail(op)
 		b := newBrowser(t)
-		if back := b.visit(w.link(id)); back != nil || b.status != http.StatusServiceUnavailable || strings.Contains(b.page, "secret") {
+		if back := b.visit(w.link(w.register("app", localURI), "redirect_uri", localURI)); back != nil || b.status != http.StatusServiceUnavailable || strings.Contains(b.page, "secret") {
 			t.Errorf("%s: %v, status %d, page %s", op, back, b.status, b.page)
 		}
 		restore()
@@ -167,17 +167,17 @@ func TestStoreFailsAnywhere(t *testing.T) {
 // The same for a user who is asked after having logged in.
 func TestStoreFailsBetweenPages(t *testing.T) {
 	w, f := newFailing(t)
-	b, id := newBrowser(t), w.register("app", appURI)
-	b.visit(w.link(id))
+	b, link := newBrowser(t), w.link(w.register("app", localURI), "redirect_uri", localURI)
+	b.visit(link)
 	w.idp.login("bob") // in the browser of ada, who has agreed
 	for _, op := range []string{"Put pending", "Take pending"} {
 		f.fails.Store(op)
-		if back := b.visit(w.link(id)); back != nil || b.status != http.StatusServiceUnavailable {
+		if back := b.visit(link); back != nil || b.status != http.StatusServiceUnavailable {
 			t.Errorf("%s: %v, status %d", op, back, b.status)
 		}
 	}
 	f.fails.Store("")
-	if back := b.visit(w.link(id)); back.Get("code") == "" {
+	if back := b.visit(link); back.Get("code") == "" {
 		t.Errorf("%v", back)
 	}
 }
@@ -185,10 +185,10 @@ func TestStoreFailsBetweenPages(t *testing.T) {
 // A remembered consent that cannot be read asks again.
 func TestStoreForgetsConsent(t *testing.T) {
 	w, f := newFailing(t)
-	b, id := newBrowser(t), w.register("app", appURI)
-	b.visit(w.link(id))
+	b, link := newBrowser(t), w.link(w.register("app", localURI), "redirect_uri", localURI)
+	b.visit(link)
 	f.fails.Store("Get consent")
-	if back := b.visit(w.link(id)); back.Get("code") == "" || b.asked != 2 {
+	if back := b.visit(link); back.Get("code") == "" || b.asked != 2 {
 		t.Errorf("%v, asked %d times", back, b.asked)
 	}
 }

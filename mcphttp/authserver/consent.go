@@ -100,17 +100,19 @@ func consentID(user string, l *login) string {
 	return user + "\x00" + l.Client + "\x00" + place
 }
 
-// isProven reports whether a client proves who it is by where it receives its code. Any program
-// on the user's machine can claim to be a client whose ID, its document's URL, is public, and
-// receive a code there. The ID of a registration is a secret of its program.
-func (l *login) isProven() bool {
-	return !isDocument(l.Client) || strings.HasPrefix(l.Redirect, "https://")
+// isOwnProgram reports whether the client can only be a program of the user's, because no one else
+// knows its ID: that of a registration for the user's machine. The URL of a document is public, and
+// all users of a client at another host can see its registration. Any program on the user's machine
+// could ask in the name of such a client. So could the authorization server of an attacker that the
+// client has been connected to: if the client does not compare iss, it gives that server our code.
+func (l *login) isOwnProgram() bool {
+	return !isDocument(l.Client) && !strings.HasPrefix(l.Redirect, "https://")
 }
 
 // remembers reports whether a user has agreed to all of this before.
 func (s *Server) remembers(ctx context.Context, user string, l *login) bool {
 	var scopes []string
-	if !l.isProven() || s.get(ctx, kindConsent, consentID(user, l), &scopes) != nil {
+	if !l.isOwnProgram() || s.get(ctx, kindConsent, consentID(user, l), &scopes) != nil {
 		return false
 	}
 	return !slices.ContainsFunc(l.Scopes, func(scope string) bool { return !slices.Contains(scopes, scope) })

@@ -207,18 +207,23 @@ func TestWithdrawnByProvider(t *testing.T) {
 // A user who has agreed is not asked again for the same, and is for anything else.
 func TestRememberedConsent(t *testing.T) {
 	w, b := newWorld(t), newBrowser(t)
-	id := w.register("app", appURI, appURI+"/2")
+	const other = "com.example.app:/cb"
+	id := w.register("app", localURI, other)
+	link := func(id string, changes ...string) string {
+		return w.link(id, append([]string{"redirect_uri", localURI}, changes...)...)
+	}
 	for i, step := range []struct {
 		link, user string
 		asked      int
 	}{
-		{w.link(id), "ada", 1},
-		{w.link(id), "ada", 1},
-		{w.link(id, "scope", "read write"), "ada", 2},
-		{w.link(id, "redirect_uri", appURI+"/2"), "ada", 3},
-		{w.link(w.register("app", appURI)), "ada", 4},
-		{w.link(id), "bob", 5}, // who has not agreed, in the browser of one who has
-		{w.link(id), "bob", 5},
+		{link(id), "ada", 1},
+		{link(id), "ada", 1},
+		{link(id, "scope", "read write"), "ada", 2},
+		{link(id, "redirect_uri", other), "ada", 3},
+		{link(id, "redirect_uri", other), "ada", 3},
+		{link(w.register("app", localURI)), "ada", 4},
+		{link(id), "bob", 5}, // who has not agreed, in the browser of one who has
+		{link(id), "bob", 5},
 	} {
 		w.idp.login(step.user)
 		if back := b.visit(step.link); back.Get("code") == "" || b.asked != step.asked {
@@ -239,19 +244,23 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// A client whose ID is public is asked about each time it wants the code on the user's machine:
-// any program there could be the one that asks.
-func TestConsentOfLocalPrograms(t *testing.T) {
+// A user is asked each time about a client whose ID others know. A document's ID is known to everyone,
+// the registration of a client at another host to all its users. So any program on the user's machine
+// could ask for it, and an attacker's server that the client has been connected to could send the
+// browser here in the client's name. If the client does not compare iss, it then gives the attacker's
+// server the code (GHSA-6x8h-498w-gv8c of another server).
+func TestConsentOfPublicClients(t *testing.T) {
 	w, b := newWorld(t), newBrowser(t)
 	id := "https://client.example/app.json"
 	doc := map[string]any{"client_id": id, "client_name": "App", "redirect_uris": []string{appURI, "http://127.0.0.1/cb", "cursor://app/cb"}}
 	w.document(func() map[string]any { return doc })
-	for i, step := range []struct {
-		redirect string
-		asked    int
-	}{{appURI, 1}, {appURI, 1}, {"http://127.0.0.1:9/cb", 2}, {"http://127.0.0.1:9/cb", 3}, {"cursor://app/cb", 4}, {"cursor://app/cb", 5}} {
-		if b.visit(w.link(id, "redirect_uri", step.redirect)); b.asked != step.asked {
-			t.Errorf("step %d: asked %d times, want %d", i, b.asked, step.asked)
+	hosted := w.register("App", appURI, localURI)
+	for i, step := range []struct{ id, redirect string }{{id, appURI}, {id, "http://127.0.0.1:9/cb"}, {id, "cursor://app/cb"}, {hosted, appURI}} {
+		for range 2 {
+			before := b.asked
+			if back := b.visit(w.link(step.id, "redirect_uri", step.redirect)); back.Get("code") == "" || b.asked != before+1 {
+				t.Errorf("step %d: %v, asked %d times, want once", i, back, b.asked-before)
+			}
 		}
 	}
 }

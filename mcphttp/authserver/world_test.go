@@ -366,6 +366,7 @@ func (b *browser) visit(to string) url.Values {
 
 const (
 	appURI   = "https://app.example/cb"
+	localURI = "http://127.0.0.1:7/cb" // of a program of the user's, whose consent is remembered
 	verifier = "a-code-verifier-that-has-at-least-forty-three-characters"
 )
 
