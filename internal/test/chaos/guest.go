@@ -24,10 +24,10 @@ import (
 )
 
 const (
-	addressHeader = "Chaos-Address" // of the guest, for the limits of a replica
-	userHeader    = "Chaos-User"    // who logs in at the provider
-	appURI        = "https://app.example/cb"
-	retryTime     = 30 * time.Second // how long package authserver lets a refresh token come again
+	addressHeader = "Chaos-Address"         // of the guest, for the limits of a replica
+	userHeader    = "Chaos-User"            // who logs in at the provider
+	appURI        = "http://127.0.0.1:7/cb" // of a program whose consent is remembered
+	retryTime     = 30 * time.Second        // how long package authserver lets a refresh token come again
 )
 
 // A guest is a visitor who logs in, with a program and a browser, uses the tokens, refreshes
