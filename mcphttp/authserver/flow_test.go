@@ -193,14 +193,17 @@ func TestTokenWhileRefreshed(t *testing.T) {
 	}
 }
 
-// When the provider withdraws its grant, the client's ends with the next refresh.
+// When the provider withdraws its grant, the client's ends with the next refresh. GitHub has an error
+// of its own for it.
 func TestWithdrawnByProvider(t *testing.T) {
-	w := newWorld(t)
-	w.idp.lifetime, w.idp.withdrawn = 1, true
-	id := w.register("app", appURI)
-	_, tokens := w.redeem(id, w.code(id))
-	if status, answer := w.refresh(id, tokens); status != http.StatusBadRequest || answer["error"] != "invalid_grant" {
-		t.Errorf("%d %v", status, answer)
+	for end, status := range map[string]int{"invalid_grant": http.StatusBadRequest, "bad_refresh_token": http.StatusOK} {
+		w := newWorld(t)
+		w.idp.lifetime, w.idp.withdrawn, w.idp.end, w.idp.endStatus = 1, true, end, status
+		id := w.register("app", appURI)
+		_, tokens := w.redeem(id, w.code(id))
+		if status, answer := w.refresh(id, tokens); status != http.StatusBadRequest || answer["error"] != "invalid_grant" {
+			t.Errorf("%s: %d %v", end, status, answer)
+		}
 	}
 }
 

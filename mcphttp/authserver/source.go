@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/oauth2"
@@ -107,6 +108,10 @@ func (s *Server) tryLock(ctx context.Context, id string) (locked context.Context
 	}
 }
 
+// ended are the errors for a refresh token that was revoked or has expired: that of RFC 6749, and
+// that of GitHub.
+var ended = []string{"invalid_grant", "bad_refresh_token"}
+
 // refreshUpstream refreshes the provider's token of a grant, which is locked.
 func (s *Server) refreshUpstream(ctx context.Context, id string) (*oauth2.Token, error) {
 	var g grant
@@ -124,7 +129,7 @@ func (s *Server) refreshUpstream(ctx context.Context, id string) (*oauth2.Token,
 	}
 	old := &oauth2.Token{RefreshToken: g.Upstream.Refresh}
 	t, err := e.config.TokenSource(context.WithValue(ctx, oauth2.HTTPClient, s.provider.Client), old).Token()
-	if refusal, ok := errors.AsType[*oauth2.RetrieveError](err); ok && refusal.ErrorCode == "invalid_grant" {
+	if refusal, ok := errors.AsType[*oauth2.RetrieveError](err); ok && slices.Contains(ended, refusal.ErrorCode) {
 		return nil, s.withdraw(ctx, id, "the provider no longer refreshes its token")
 	}
 	if err != nil {
