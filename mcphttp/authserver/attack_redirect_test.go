@@ -160,6 +160,10 @@ func TestBrokenLinks(t *testing.T) {
 	if to := b.back(); to == nil || to.Query().Get("error") != "invalid_request" || to.Query().Has("state") {
 		t.Errorf("a longer state: %v", to)
 	}
+	b.step(http.MethodGet, w.link(id, "state", "\xff"), nil)
+	if to := b.back(); to == nil || to.Query().Get("error") != "invalid_request" || to.Query().Has("state") {
+		t.Errorf("a state that is not UTF-8: status %d, %v", b.status, to)
+	}
 }
 
 // A challenge and the thumbprint of a key are hashes, and nothing else.

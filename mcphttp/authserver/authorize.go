@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 const (
@@ -95,9 +96,9 @@ func (s *Server) clientPage(w http.ResponseWriter, r *http.Request, err error) {
 // readRequest checks the parameters other than the client and the redirect URI.
 func (s *Server) readRequest(l *login, params url.Values) error {
 	l.State = params.Get("state")
-	if len(l.State) > maxState {
+	if len(l.State) > maxState || !utf8.ValidString(l.State) {
 		l.State = ""
-		return refuse("invalid_request", "the state is too long")
+		return refuse("invalid_request", "the state is too long, or not UTF-8")
 	}
 	if err := checkOnce(params); err != nil {
 		return err
