@@ -28,6 +28,9 @@ func TestNew(t *testing.T) {
 		"endpoint":        {"https://a.example/mcp", &authserver.Options{Provider: &authserver.Provider{ClientID: "id", AuthURL: "https://x.example", TokenURL: "https://x.example", UserInfoURL: "https://u@x.example"}}},
 		"a subject claim": {"https://a.example/mcp", &authserver.Options{Provider: &authserver.Provider{ClientID: "id", Issuer: "https://x.example", SubjectClaim: "id"}}},
 		"no user info":    {"https://a.example/mcp", &authserver.Options{Provider: &authserver.Provider{ClientID: "id", AuthURL: "https://x.example", TokenURL: "https://x.example"}}},
+		"no openid":       {"https://a.example/mcp", &authserver.Options{Provider: &authserver.Provider{ClientID: "id", Issuer: "https://x.example", Scopes: []string{"profile"}}}},
+		"a state":         {"https://a.example/mcp", &authserver.Options{Provider: &authserver.Provider{ClientID: "id", Issuer: "https://x.example", Scopes: []string{"openid"}, AuthParams: map[string]string{"state": "x"}}}},
+		"a mode":          {"https://a.example/mcp", &authserver.Options{Provider: &authserver.Provider{ClientID: "id", Issuer: "https://x.example", Scopes: []string{"openid"}, AuthParams: map[string]string{"response_mode": "form_post"}}}},
 		"issuer":          {"https://a.example/mcp", &authserver.Options{Provider: authserver.OIDC("http://idp.example", "id", "secret")}},
 	} {
 		if _, err := authserver.New(c.resource, c.opts); err == nil {

@@ -12,6 +12,7 @@ import (
 	"math"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -48,6 +49,9 @@ type endpoints struct {
 	ids    *auth.JWT // verifies ID tokens; nil without an issuer
 }
 
+// ownParams are the parameters of an authorization request that AuthParams would break.
+var ownParams = []string{"client_id", "redirect_uri", "response_type", "response_mode", "scope", "state", "nonce", "code_challenge", "code_challenge_method"}
+
 func newProvider(p *Provider, callback string) (*provider, error) {
 	c := &provider{Provider: *p, callback: callback, discovery: async.Flight[struct{}, *endpoints]{Detached: true}}
 	if c.ClientID == "" || c.Issuer == "" && (c.AuthURL == "" || c.TokenURL == "" || c.UserInfoURL == "") {
@@ -55,6 +59,14 @@ func newProvider(p *Provider, callback string) (*provider, error) {
 	}
 	if c.Issuer != "" && c.SubjectClaim != "" {
 		return nil, errors.New("authserver: Options.Provider: a SubjectClaim is for providers without an Issuer")
+	}
+	if c.Issuer != "" && !slices.Contains(c.Scopes, "openid") {
+		return nil, errors.New("authserver: Options.Provider: with an Issuer, its Scopes must contain openid, or no ID token comes")
+	}
+	for name := range c.AuthParams {
+		if slices.Contains(ownParams, name) {
+			return nil, fmt.Errorf("authserver: Options.Provider: AuthParams must not contain %q, which this server sets", name)
+		}
 	}
 	for _, text := range []string{c.Issuer, c.AuthURL, c.TokenURL, c.UserInfoURL} {
 		if text != "" && !isEndpoint(text) {

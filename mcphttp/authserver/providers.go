@@ -20,10 +20,11 @@ type Provider struct {
 	// ClientID and ClientSecret are this server's registration at the provider. The redirect
 	// URI to register is the path /callback at the origin of the MCP server.
 	ClientID, ClientSecret string
-	// Scopes are requested of the provider.
+	// Scopes are requested of the provider. With an Issuer, they must contain "openid".
 	Scopes []string
 	// AuthParams are additional parameters of the authorization request, for example those
-	// by which a provider is asked for refresh tokens.
+	// by which a provider is asked for refresh tokens. Those that this server sets itself are not
+	// allowed.
 	AuthParams map[string]string
 
 	// AuthURL, TokenURL and UserInfoURL are the endpoints of a provider without an Issuer.
