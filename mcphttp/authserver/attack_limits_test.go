@@ -125,6 +125,10 @@ func TestBudget(t *testing.T) {
 		if status := post(long + "y"); status != http.StatusTooManyRequests {
 			t.Errorf("long addresses that begin alike: status %d", status)
 		}
+		// The owner learns it once for each address: behind a proxy, all users may have the same one.
+		if n := strings.Count(w.logs.String(), "address=192.0.2.1\n"); n != 1 || !strings.Contains(w.logs.String(), "set RemoteAddr") {
+			t.Errorf("logged %d times: %s", n, w.logs)
+		}
 		<-time.After(time.Nanosecond)
 		if status := post("192.0.2.1:1"); status != http.StatusUnauthorized {
 			t.Errorf("a minute later: status %d", status)

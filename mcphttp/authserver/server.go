@@ -103,10 +103,11 @@ func New(resource string, opts *Options) (*Server, error) {
 	if opts == nil || opts.Provider == nil {
 		return nil, errors.New("authserver: Options.Provider is required")
 	}
-	s := &Server{resource: resource, issuer: u.Scheme + "://" + u.Host, secure: u.Scheme == "https", opts: *opts, limit: newLimiter()}
+	s := &Server{resource: resource, issuer: u.Scheme + "://" + u.Host, secure: u.Scheme == "https", opts: *opts}
 	if err := s.setDefaults(); err != nil {
 		return nil, err
 	}
+	s.limit = newLimiter(s.opts.Logger)
 	if s.ring, err = seal.NewRing(s.opts.Keys...); err != nil {
 		return nil, err
 	}
