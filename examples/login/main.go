@@ -36,14 +36,26 @@ import (
 	"github.com/go-psi/psi/middleware"
 )
 
-// only returns a function that admits the named users, by their login at GitHub or their
-// e-mail address. It is asked at each login, and again every few minutes.
-func only(names []string) func(context.Context, map[string]any) (*mcp.Principal, error) {
+// byLogin names a user of GitHub. At other providers, users may choose what is in this claim.
+func byLogin(claims map[string]any) string {
+	name, _ := claims["login"].(string)
+	return name
+}
+
+// byEmail names a user of an OpenID provider.
+func byEmail(claims map[string]any) string {
+	if claims["email_verified"] != true {
+		return ""
+	}
+	name, _ := claims["email"].(string)
+	return name
+}
+
+// only returns a function that admits the named users. It is asked at each login, and again every
+// few minutes.
+func only(by func(claims map[string]any) string, names []string) func(context.Context, map[string]any) (*mcp.Principal, error) {
 	return func(_ context.Context, claims map[string]any) (*mcp.Principal, error) {
-		name, _ := claims["login"].(string)
-		if claims["email_verified"] == true {
-			name, _ = claims["email"].(string)
-		}
+		name := by(claims)
 		if name == "" || !slices.Contains(names, name) {
 			return nil, fmt.Errorf("%q is not on the list", name)
 		}
@@ -73,10 +85,8 @@ func newServer(resource string, opts *authserver.Options) (http.Handler, error) 
 }
 
 func main() {
-	opts := &authserver.Options{
-		Scopes:   []string{"notes:read", "notes:write"},
-		Identify: only(strings.Fields(cmp.Or(os.Getenv("ALLOW"), "ada@example.com"))),
-	}
+	names := strings.Fields(cmp.Or(os.Getenv("ALLOW"), "ada@example.com"))
+	opts := &authserver.Options{Scopes: []string{"notes:read", "notes:write"}, Identify: only(byEmail, names)}
 	if key := os.Getenv("KEY"); key != "" {
 		opts.Keys = [][]byte{[]byte(key)}
 	}
@@ -85,7 +95,7 @@ func main() {
 	case issuer != "":
 		opts.Provider = authserver.OIDC(issuer, id, secret)
 	case id != "":
-		opts.Provider = authserver.GitHub(id, secret)
+		opts.Provider, opts.Identify = authserver.GitHub(id, secret), only(byLogin, names)
 	default:
 		const here = "127.0.0.1:8081"
 		opts.Provider = authserver.OIDC("http://"+here, provider.ClientID, provider.ClientSecret)

@@ -79,7 +79,7 @@ func start(t *testing.T, names ...string) string {
 	issuer := mcptest.ServeFunc(t, provider.New)
 	return mcptest.ServeFunc(t, func(base string) http.Handler {
 		h, err := newServer(base+"/mcp", &authserver.Options{
-			Provider: authserver.OIDC(issuer, provider.ClientID, provider.ClientSecret), Scopes: []string{"notes:read", "notes:write"}, Identify: only(names),
+			Provider: authserver.OIDC(issuer, provider.ClientID, provider.ClientSecret), Scopes: []string{"notes:read", "notes:write"}, Identify: only(byEmail, names),
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -118,18 +118,23 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-// An address that the provider has not verified could be anybody's.
+// An address that the provider has not verified could be anybody's, and so could a claim that only
+// GitHub has made unique.
 func TestUnverified(t *testing.T) {
-	identify := only([]string{"octocat", "ada@example.com", ""})
 	for name, c := range map[string]struct {
+		by     func(map[string]any) string
 		claims map[string]any
 		ok     bool
 	}{
-		"GitHub":     {map[string]any{"sub": "1", "login": "octocat"}, true},
-		"verified":   {map[string]any{"sub": "1", "email": "ada@example.com", "email_verified": true}, true},
-		"unverified": {map[string]any{"sub": "1", "email": "ada@example.com", "email_verified": false}, false},
-		"text":       {map[string]any{"sub": "1", "email": "ada@example.com", "email_verified": "true"}, false},
+		"GitHub":      {byLogin, map[string]any{"sub": "1", "login": "octocat"}, true},
+		"verified":    {byEmail, map[string]any{"sub": "1", "email": "ada@example.com", "email_verified": true}, true},
+		"unverified":  {byEmail, map[string]any{"sub": "1", "email": "ada@example.com", "email_verified": false}, false},
+		"text":        {byEmail, map[string]any{"sub": "1", "email": "ada@example.com", "email_verified": "true"}, false},
+		"own claim":   {byEmail, map[string]any{"sub": "1", "login": "ada@example.com", "email": "eve@example.com", "email_verified": true}, false},
+		"only claim":  {byEmail, map[string]any{"sub": "1", "login": "octocat"}, false},
+		"its address": {byLogin, map[string]any{"sub": "1", "email": "ada@example.com", "email_verified": true}, false},
 	} {
+		identify := only(c.by, []string{"octocat", "ada@example.com", ""})
 		if _, err := identify(t.Context(), c.claims); (err == nil) != c.ok {
 			t.Errorf("%s: %v", name, err)
 		}
