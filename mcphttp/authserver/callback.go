@@ -49,6 +49,9 @@ func (s *Server) callback(w http.ResponseWriter, r *http.Request) {
 		s.sendBack(w, l, &problem{Code: "access_denied", Description: "the user may not log in"})
 		return
 	}
+	if !who.Upstream.Expiry.IsZero() && who.Upstream.Refresh == "" {
+		s.opts.Logger.WarnContext(r.Context(), "authserver: the provider gives no refresh token, so a user who leaves it keeps access; many need the scope offline_access in Provider.Scopes")
+	}
 	s.admit(w, r, l, who)
 }
 

@@ -359,6 +359,9 @@ func TestTokenWithoutRefresh(t *testing.T) {
 		w.idp.once = true
 		id := w.register("app", appURI)
 		_, tokens := w.redeem(id, w.code(id))
+		if !strings.Contains(w.logs.String(), "offline_access") { // the owner may want to know
+			t.Errorf("log %s", w.logs)
+		}
 		<-time.After(time.Hour)
 		source := w.sourceFor(&mcp.Principal{Subject: "ada", Issuer: w.url, Claims: claimsOf(tokens)})
 		if _, err := source.Token(); !errors.Is(err, authserver.ErrWithdrawn) {

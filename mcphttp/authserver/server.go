@@ -41,7 +41,9 @@ type Options struct {
 	//
 	// Identify is asked again each time a client refreshes its tokens, about every five
 	// minutes: with the claims that came with the provider's last token, and the user info as
-	// it is now. So a user who has left loses access then, or gets fewer scopes. An error, or
+	// it is now. So a user who has left loses access then, or gets fewer scopes. If the provider
+	// gives no refresh token, it cannot be asked any more once its token has expired: then Identify
+	// is asked with the claims of the login, for as long as the client refreshes. An error, or
 	// another Subject, ends the grant; an error that wraps a [net.Error] only fails this
 	// refresh, and the client can repeat it.
 	Identify func(ctx context.Context, claims map[string]any) (*mcp.Principal, error)
