@@ -6,6 +6,8 @@ package authserver_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -72,6 +74,8 @@ func TestErrorPaths(t *testing.T) {
 			switch subject, _ := claims["sub"].(string); subject {
 			case "eve":
 				return nil, errors.New("secret reason")
+			case "unreachable":
+				return nil, fmt.Errorf("secret directory: %w", &net.DNSError{Err: "no such host"})
 			case "nobody":
 				return nil, nil
 			case "nameless":
@@ -92,6 +96,10 @@ func TestErrorPaths(t *testing.T) {
 		if back.Get("error") != "access_denied" || back.Get("error_description") != "the user may not log in" || back.Has("code") {
 			t.Errorf("%s: %v", user, back)
 		}
+	}
+	w.idp.login("unreachable") // whose client can try again later
+	if back := newBrowser(t).visit(w.link(id)); back.Get("error") != "temporarily_unavailable" || strings.Contains(back.Encode(), "secret") || back.Has("code") {
+		t.Errorf("%v", back)
 	}
 	w.idp.login("ada")
 	for name, change := range map[string]func(url.Values){

@@ -45,8 +45,12 @@ func (s *Server) callback(w http.ResponseWriter, r *http.Request) {
 		err = s.identify(r.Context(), who)
 	}
 	if err != nil {
-		s.opts.Logger.WarnContext(r.Context(), "authserver: login denied", "error", oneLine(err))
-		s.sendBack(w, l, &problem{Code: "access_denied", Description: "the user may not log in"})
+		s.opts.Logger.WarnContext(r.Context(), "authserver: a login fails", "error", oneLine(err))
+		p := &problem{Code: "access_denied", Description: "the user may not log in"}
+		if isUnsure(r.Context(), err) {
+			p = errFailed
+		}
+		s.sendBack(w, l, p)
 		return
 	}
 	if !who.Upstream.Expiry.IsZero() && who.Upstream.Refresh == "" {

@@ -111,11 +111,17 @@ func (s *Server) identifyAgain(ctx context.Context, id string, g *grant) error {
 	if err == nil {
 		return nil
 	}
-	if _, ok := errors.AsType[net.Error](err); ok || ctx.Err() != nil || errors.Is(err, errNoAnswer) {
-		return err // it can be tried again
+	if isUnsure(ctx, err) {
+		return err
 	}
 	s.opts.Logger.WarnContext(ctx, "authserver: a grant ends: the user may not log in any more", slog.String("error", oneLine(err)))
 	return s.end(ctx, id)
+}
+
+// isUnsure reports whether an error says nothing about the user, so that it can be tried again.
+func isUnsure(ctx context.Context, err error) bool {
+	_, ok := errors.AsType[net.Error](err)
+	return ok || ctx.Err() != nil || errors.Is(err, errNoAnswer)
 }
 
 // askLocked asks the provider about the user once more, while no other request can replace the

@@ -45,7 +45,7 @@ type Options struct {
 	// gives no refresh token, it cannot be asked any more once its token has expired: then Identify
 	// is asked with the claims of the login, for as long as the client refreshes. An error, or
 	// another Subject, ends the grant; an error that wraps a [net.Error] only fails this
-	// refresh, and the client can repeat it.
+	// refresh or login, and the client can repeat it.
 	Identify func(ctx context.Context, claims map[string]any) (*mcp.Principal, error)
 
 	// Values keeps logins and grants. All replicas must share it. Nil means the memory of
