@@ -132,12 +132,13 @@ func TestFailingConsentPage(t *testing.T) {
 // The owner's page says what ours says.
 func TestOwnConsentPage(t *testing.T) {
 	w := newWorld(t, func(o *authserver.Options) {
-		o.Consent = template.Must(template.New("").Parse(`{{.Name}}|{{.Host}}|{{.Place}}|{{.Resource}}|{{range .Scopes}}{{.}},{{end}}|{{.Action}}|<input name="token" value="{{.Token}}">`))
+		o.Consent = template.Must(template.New("").Parse(`{{.Name}}|{{.Host}}|{{.Place}}|{{.Local}}|{{.Resource}}|{{range .Scopes}}{{.}},{{end}}|{{.Action}}|<input name="token" value="{{.Token}}">`))
 	})
 	for redirect, place := range map[string]string{appURI: "app.example", "http://[::1]/cb": "a program on this computer", "com.example.app:/cb": "the program that opens com.example.app: links"} {
 		b := newBrowser(t)
 		b.step(http.MethodGet, w.link(w.register("App", redirect), "redirect_uri", redirect, "scope", "write unknown read write"), nil)
-		if want := "App||" + place + "|" + w.url + "/mcp|write,read,|/consent|"; !strings.HasPrefix(b.page, want) || b.form() == "" {
+		local := map[bool]string{true: "false", false: "true"}[redirect == appURI]
+		if want := "App||" + place + "|" + local + "|" + w.url + "/mcp|write,read,|/consent|"; !strings.HasPrefix(b.page, want) || b.form() == "" {
 			t.Errorf("got  %s\nwant %s", b.page, want)
 		}
 	}

@@ -26,6 +26,7 @@ type ConsentPage struct {
 	Name     string   // of the client; may be empty
 	Host     string   // of the client's metadata document; empty if nothing confirms Name
 	Place    string   // where the user will be sent: a host, or a description
+	Local    bool     // that it is a program on the user's machine; Host does not confirm which
 	Resource string   // the URL of the MCP server
 	Scopes   []string // what the client asks for
 
@@ -51,7 +52,7 @@ func (s *Server) ask(w http.ResponseWriter, r *http.Request, l *login) {
 		return
 	}
 	s.page(w, http.StatusOK, s.opts.Consent, &ConsentPage{
-		Name: l.Name, Host: l.Host, Place: placeOf(l.Redirect), Resource: s.resource, Scopes: slices.Clone(l.Scopes), Action: "/consent", Token: token,
+		Name: l.Name, Host: l.Host, Place: placeOf(l.Redirect), Local: !strings.HasPrefix(l.Redirect, "https://"), Resource: s.resource, Scopes: slices.Clone(l.Scopes), Action: "/consent", Token: token,
 	})
 }
 

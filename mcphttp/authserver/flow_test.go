@@ -9,6 +9,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -263,6 +264,10 @@ func TestConsentOfPublicClients(t *testing.T) {
 			before := b.asked
 			if back := b.visit(w.link(step.id, "redirect_uri", step.redirect)); back.Get("code") == "" || b.asked != before+1 {
 				t.Errorf("step %d: %v, asked %d times, want once", i, back, b.asked-before)
+			}
+			b.step(http.MethodGet, w.link(step.id, "redirect_uri", step.redirect), nil)
+			if warned := strings.Contains(b.page, "Any program on this computer can claim to be it."); warned != (step.id == id && step.redirect != appURI) {
+				t.Errorf("step %d: page %s", i, b.page)
 			}
 		}
 	}
