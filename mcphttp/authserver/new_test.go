@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-psi/psi/mcp/store"
 	"github.com/go-psi/psi/mcphttp/authserver"
 )
 
@@ -22,7 +23,8 @@ func TestNew(t *testing.T) {
 	}{
 		"no options": {"https://a.example/mcp", nil}, "no provider": {"https://a.example/mcp", &authserver.Options{}}, "http": {"http://a.example/mcp", &authserver.Options{Provider: provider}},
 		"query": {"https://a.example/mcp?x", &authserver.Options{Provider: provider}}, "short key": {"https://a.example/mcp", &authserver.Options{Provider: provider, Keys: [][]byte{bytes.Repeat([]byte("k"), 31)}}},
-		"scope": {"https://a.example/mcp", &authserver.Options{Provider: provider, Scopes: []string{"a b"}}}, "no client": {"https://a.example/mcp", &authserver.Options{Provider: authserver.GitHub("", "")}},
+		"a store without keys": {"https://a.example/mcp", &authserver.Options{Provider: provider, Values: store.NewMemory(nil)}},
+		"scope":                {"https://a.example/mcp", &authserver.Options{Provider: provider, Scopes: []string{"a b"}}}, "no client": {"https://a.example/mcp", &authserver.Options{Provider: authserver.GitHub("", "")}},
 		"user": {"https://u@a.example/mcp", &authserver.Options{Provider: provider}}, "fragment": {"https://a.example/mcp#x", &authserver.Options{Provider: provider}}, "no host": {"https:///mcp", &authserver.Options{Provider: provider}},
 		"no URL": {"https://a.example/%zz", &authserver.Options{Provider: provider}}, "another scheme": {"ftp://localhost/mcp", &authserver.Options{Provider: provider}},
 		"endpoint":        {"https://a.example/mcp", &authserver.Options{Provider: &authserver.Provider{ClientID: "id", AuthURL: "https://x.example", TokenURL: "https://x.example", UserInfoURL: "https://u@x.example"}}},

@@ -53,7 +53,7 @@ type Options struct {
 	Values store.Values
 	// Keys seal and sign; each has at least 32 bytes. The first key seals and signs; the others
 	// only open and verify what an earlier first key has made. All replicas must share them.
-	// Nil means a random key for this process.
+	// They are required with Values. Nil means a random key for this process.
 	Keys [][]byte
 
 	// Consent replaces the page that asks the user. It is executed with a [*ConsentPage], and
@@ -147,6 +147,9 @@ func (s *Server) setDefaults() error {
 		if len(key) < minKey {
 			return fmt.Errorf("authserver: Options.Keys: key %d has %d bytes, want at least %d", i, len(key), minKey)
 		}
+	}
+	if o.Values != nil && len(o.Keys) == 0 {
+		return errors.New("authserver: Options.Values needs Options.Keys: no other process, and none after a restart, could open what this one stores")
 	}
 	if len(o.Keys) == 0 {
 		key := make([]byte, minKey)
