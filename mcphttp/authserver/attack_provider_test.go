@@ -191,7 +191,8 @@ func TestDocumentBounds(t *testing.T) {
 	}
 }
 
-// No more than 16 documents are fetched at the same time, at one replica.
+// No more than 64 documents are fetched at the same time, at one replica, and the requests that one
+// address may make do not use them up.
 func TestDocumentFlood(t *testing.T) {
 	w := newWorld(t)
 	started, finish := make(chan struct{}, 100), make(chan struct{})
@@ -200,30 +201,36 @@ func TestDocumentFlood(t *testing.T) {
 		<-finish
 		return nil, http.ErrServerClosed
 	}
-	visit := func(i int) int {
+	visit := func(from int) int {
 		r := httptest.NewRequest(http.MethodGet, w.link("https://client.example/app.json"), nil)
-		r.RemoteAddr = "192.0.2." + string(rune('0'+i%10)) + ":1"
+		r.RemoteAddr = "192.0.2." + string(rune('0'+from)) + ":1"
 		rec := httptest.NewRecorder()
 		w.replicas[0].ServeHTTP(rec, r)
 		return rec.Code
 	}
-	done := make(chan int, 16)
-	for i := range 16 {
-		go func() { done <- visit(i) }()
+	done := make(chan int, 64)
+	for i := range 64 {
+		go func() { done <- visit(i / 50) }()
 	}
-	for range 16 {
-		<-started
+	for range 64 {
+		select {
+		case <-started:
+		case status := <-done:
+			t.Fatalf("a fetch does not begin: status %d", status)
+		}
 	}
-	if status := visit(0); status != http.StatusTooManyRequests {
-		t.Errorf("the 17th: status %d", status)
+	for from := range 3 {
+		if status := visit(from); status != http.StatusTooManyRequests {
+			t.Errorf("one more of address %d: status %d", from, status)
+		}
 	}
 	close(finish)
-	for range 16 {
+	for range 64 {
 		if status := <-done; status != http.StatusBadRequest {
 			t.Errorf("status %d", status)
 		}
 	}
-	if status := visit(0); status != http.StatusBadRequest {
+	if status := visit(1); status != http.StatusBadRequest {
 		t.Errorf("later: status %d", status)
 	}
 }

@@ -23,7 +23,7 @@ const (
 	costLogin   = 300 // a value of up to 16 KiB is stored for ten minutes
 
 	maxAddresses = 4096
-	maxFetches   = 16 // at the same time
+	maxFetches   = 64 // at the same time; more than one address may begin in a minute
 )
 
 // A limiter counts what addresses spend. It keeps the addresses seen last, about 100 bytes
