@@ -82,6 +82,8 @@ func TestErrorPaths(t *testing.T) {
 				return &mcp.Principal{}, nil
 			case "wordy":
 				return &mcp.Principal{Subject: subject, Claims: map[string]any{"x": strings.Repeat("x", 4<<10)}}, nil
+			case "endless":
+				return &mcp.Principal{Subject: strings.Repeat("x", 1<<10+1)}, nil
 			case "strange":
 				return &mcp.Principal{Subject: subject, Claims: map[string]any{"x": func() {}}}, nil
 			default:
@@ -90,7 +92,7 @@ func TestErrorPaths(t *testing.T) {
 		}
 	})
 	id := w.register("app", appURI)
-	for _, user := range []string{"eve", "nobody", "nameless", "wordy", "strange"} {
+	for _, user := range []string{"eve", "nobody", "nameless", "wordy", "strange", "endless"} {
 		w.idp.login(user)
 		back := newBrowser(t).visit(w.link(id))
 		if back.Get("error") != "access_denied" || back.Get("error_description") != "the user may not log in" || back.Has("code") {

@@ -56,7 +56,7 @@ func TestFewerScopes(t *testing.T) {
 	w := newWorld(t)
 	id := w.register("app", appURI)
 	_, tokens := w.redeem(id, newBrowser(t).visit(w.link(id, "scope", "read write")).Get("code"))
-	for _, step := range [][2]string{{"read", "read"}, {"", "read write"}, {"write", "write"}, {"read write", "read write"}} {
+	for _, step := range [][2]string{{"read", "read"}, {"", "read write"}, {"write", "write"}, {"read write", "read write"}, {"write write read write", "read write"}} {
 		form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {tokens["refresh_token"].(string)}, "client_id": {id}, "scope": {step[0]}}
 		var status int
 		if status, tokens = w.post("/token", form); status != http.StatusOK || tokens["scope"] != step[1] {

@@ -70,8 +70,8 @@ func (s *Server) identify(ctx context.Context, a *account) error {
 			return err
 		}
 	}
-	if p == nil || p.Subject == "" {
-		return errors.New("authserver: the user has no Subject")
+	if p == nil || p.Subject == "" || len(p.Subject) > maxSubject {
+		return fmt.Errorf("authserver: the user has no Subject, or one of more than %d bytes", maxSubject)
 	}
 	extra, err := json.Marshal(p.Claims)
 	if err != nil || len(extra) > maxExtraBytes {

@@ -32,6 +32,7 @@ const (
 	maxUpstream   = 64 << 10 // bytes of a provider's tokens
 	maxTold       = 32 << 10 // bytes of a provider's claims
 	maxExtraBytes = 4 << 10  // bytes of the claims that Identify adds
+	maxSubject    = 1 << 10  // bytes
 )
 
 // A provider is a client of the identity provider.

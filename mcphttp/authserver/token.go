@@ -199,7 +199,7 @@ func (g *grant) fewer(asked []string) ([]string, error) {
 			return nil, refuse("invalid_scope", "the user has not granted this scope")
 		}
 	}
-	return asked, nil
+	return slices.DeleteFunc(all, func(scope string) bool { return !slices.Contains(asked, scope) }), nil
 }
 
 // reserved are the claims that only this server sets.
