@@ -155,6 +155,64 @@ func TestLoginFlood(t *testing.T) {
 	})
 }
 
+// A program that logs in again and again, and throws its tokens away, is bounded for each of its
+// users: the oldest grants end. Those of others stay.
+func TestGrantsOfOneUser(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newQuietWorld(t)
+		id := w.register("app", appURI)
+		w.idp.login("bob")
+		_, others := w.redeem(id, w.code(id))
+		w.idp.login("ada")
+		var first, second map[string]any
+		for i := range 257 {
+			_, tokens := w.redeem(id, w.code(id))
+			switch i {
+			case 0:
+				first = tokens
+			case 1:
+				second = tokens
+			}
+			if tokens["access_token"] == nil {
+				t.Fatalf("login %d: %v", i, tokens)
+			}
+			<-time.After(10 * time.Second)
+		}
+		for name, c := range map[string]struct {
+			tokens map[string]any
+			status int
+		}{"the first": {first, http.StatusBadRequest}, "the second": {second, http.StatusOK}, "another user's": {others, http.StatusOK}} {
+			if status, answer := w.refresh(id, c.tokens); status != c.status {
+				t.Errorf("%s: %d %v", name, status, answer)
+			}
+		}
+		if n := strings.Count(w.logs.String(), "the oldest ends"); n != 1 {
+			t.Errorf("logged %d times", n)
+		}
+	})
+}
+
+// The consents that are kept for a user are bounded, too. The oldest are asked for again.
+func TestConsentsOfOneUser(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newQuietWorld(t)
+		b := w.browser()
+		var links []string
+		for range 65 {
+			links = append(links, w.link(w.register("app", localURI), "redirect_uri", localURI))
+			_ = b.visit(links[len(links)-1])
+			<-time.After(10 * time.Second)
+		}
+		for i, asked := range map[int]int{0: 1, 2: 0, 64: 0} {
+			before := b.asked
+			<-time.After(time.Minute)
+			if back := b.visit(links[i]); back.Get("code") == "" || b.asked-before != asked {
+				t.Errorf("program %d: %v, asked %d times", i, back, b.asked-before)
+			}
+		}
+	})
+}
+
 // What has an age ends: registrations after a year, the page after ten minutes, the login at
 // the provider after ten, codes after one, grants thirty days after the last refresh.
 func TestAges(t *testing.T) {

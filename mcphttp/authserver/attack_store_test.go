@@ -72,10 +72,10 @@ func TestStoreFails(t *testing.T) {
 	id := w.register("app", appURI)
 	fail := func(op string) func() { f.fails.Store(op); return func() { f.fails.Store("") } }
 
-	for _, op := range []string{"Put login", "Take login", "Put grant", "Take consent", "Put consent"} {
+	for _, op := range []string{"Put login", "Take login", "Put grant", "Get record", "Put record"} {
 		restore := fail(op)
 		b := newBrowser(t)
-		if back := b.visit(w.link(w.register("app", localURI), "redirect_uri", localURI)); back != nil || b.status != http.StatusServiceUnavailable || strings.Contains(b.page, "secret") {
+		if back := b.visit(w.link(id)); back != nil || b.status != http.StatusServiceUnavailable || strings.Contains(b.page, "secret") {
 			t.Errorf("%s: %v, status %d, page %s", op, back, b.status, b.page)
 		}
 		restore()
@@ -187,7 +187,7 @@ func TestStoreForgetsConsent(t *testing.T) {
 	w, f := newFailing(t)
 	b, link := newBrowser(t), w.link(w.register("app", localURI), "redirect_uri", localURI)
 	b.visit(link)
-	f.fails.Store("Get consent")
+	f.next.Store(1)
 	if back := b.visit(link); back.Get("code") == "" || b.asked != 2 {
 		t.Errorf("%v, asked %d times", back, b.asked)
 	}

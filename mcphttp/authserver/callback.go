@@ -104,8 +104,8 @@ func (s *Server) finish(w http.ResponseWriter, r *http.Request, l *login, who *a
 	if err == nil {
 		err = s.put(ctx, kindGrant, id, g, codeAge)
 	}
-	if err == nil && l.Asked && l.isOwnProgram() {
-		err = s.remember(ctx, who.User.Subject, l)
+	if err == nil {
+		err = s.remember(ctx, who.User.Subject, id, l)
 	}
 	if err != nil {
 		s.failurePage(w, r, err)

@@ -5,6 +5,7 @@ package authserver
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/subtle"
 	_ "embed"
@@ -15,10 +16,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-psi/psi/mcp/store"
+	"github.com/go-psi/psi/internal/printable"
 )
 
-const consentAge = 90 * 24 * time.Hour
+// What is kept of a user.
+const (
+	consentAge  = 90 * 24 * time.Hour
+	maxConsents = 64
+	maxGrants   = 256
+)
 
 // A ConsentPage is the data with which the template in [Options.Consent] is executed. All
 // fields are validated, except for Name, which the client chooses freely.
@@ -91,14 +97,24 @@ func (s *Server) consent(w http.ResponseWriter, r *http.Request) {
 	s.finish(w, r, l, &who)
 }
 
-// consentID is the key of a consent: of a user, to a client, at a redirect URI. The port of
-// a program on the user's machine does not matter.
-func consentID(user string, l *login) string {
-	place := withoutPort(l.Redirect)
-	if place == "" {
-		place = l.Redirect
-	}
-	return user + "\x00" + l.Client + "\x00" + place
+// A record is what is kept of a user in addition to the grants themselves. Both lists are bounded,
+// since a program can log in without end; the oldest elements go first.
+type record struct {
+	Consents []consent `json:"c,omitzero"`
+	Grants   []string  `json:"g,omitzero"` // their IDs; some may have ended
+}
+
+// A consent is what a user has agreed to.
+type consent struct {
+	ID      string   `json:"i"`
+	Scopes  []string `json:"o,omitzero"`
+	Expires int64    `json:"e"`
+}
+
+// consentID identifies a consent of a user: to a client, at a redirect URI. The port of a program
+// on the user's machine does not matter.
+func consentID(l *login) string {
+	return hash(l.Client + "\x00" + cmp.Or(withoutPort(l.Redirect), l.Redirect))
 }
 
 // isOwnProgram reports whether the client can only be a program of the user's, because no one else
@@ -112,25 +128,48 @@ func (l *login) isOwnProgram() bool {
 
 // remembers reports whether a user has agreed to all of this before.
 func (s *Server) remembers(ctx context.Context, user string, l *login) bool {
-	var scopes []string
-	if !l.isOwnProgram() || s.get(ctx, kindConsent, consentID(user, l), &scopes) != nil {
+	var r record
+	if !l.isOwnProgram() || s.get(ctx, kindRecord, user, &r) != nil {
 		return false
 	}
-	return !slices.ContainsFunc(l.Scopes, func(scope string) bool { return !slices.Contains(scopes, scope) })
+	id := consentID(l)
+	return slices.ContainsFunc(r.Consents, func(c consent) bool {
+		return c.ID == id && time.Now().Unix() < c.Expires && !slices.ContainsFunc(l.Scopes, func(scope string) bool { return !slices.Contains(c.Scopes, scope) })
+	})
 }
 
-// remember stores a consent. If it fails, the user is asked again.
-func (s *Server) remember(ctx context.Context, user string, l *login) error {
-	id := consentID(user, l)
-	var old []string
-	if err := s.take(ctx, kindConsent, id, &old); err != nil && !gone(err) {
+// remember records a grant of a user, and the consent if it may be used again. If the user has too
+// many grants, the oldest ends.
+func (s *Server) remember(ctx context.Context, user, grant string, l *login) error {
+	var oldest string
+	err := upsert(ctx, s, kindRecord, user, consentAge, func(r *record) error {
+		if l.Asked && l.isOwnProgram() {
+			r.agree(consentID(l), l.Scopes)
+		}
+		r.Grants, oldest = append(r.Grants, grant), ""
+		if len(r.Grants) > maxGrants {
+			oldest, r.Grants = r.Grants[0], r.Grants[1:]
+		}
+		return nil
+	})
+	if err != nil || oldest == "" {
 		return err
 	}
-	err := s.put(ctx, kindConsent, id, union(old, l.Scopes), consentAge)
-	if errors.Is(err, store.ErrConflict) {
-		return nil // another tab was faster
+	s.opts.Logger.WarnContext(ctx, "authserver: a user has too many grants, and the oldest ends; a client may not keep its tokens", "subject", printable.Line(user))
+	if err := s.end(ctx, oldest); !errors.Is(err, errGrant) {
+		return err
 	}
-	return err
+	return nil
+}
+
+// agree adds a consent to those that a user has given.
+func (r *record) agree(id string, scopes []string) {
+	if i := slices.IndexFunc(r.Consents, func(c consent) bool { return c.ID == id }); i >= 0 {
+		scopes = union(r.Consents[i].Scopes, scopes)
+		r.Consents = slices.Delete(r.Consents, i, i+1)
+	}
+	r.Consents = append(r.Consents, consent{id, scopes, time.Now().Add(consentAge).Unix()})
+	r.Consents = r.Consents[max(0, len(r.Consents)-maxConsents):]
 }
 
 func union(a, b []string) []string {

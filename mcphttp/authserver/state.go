@@ -21,7 +21,7 @@ const (
 	kindLogin   = "login"   // a user is at the provider; by state
 	kindPending = "pending" // a user has logged in, and is asked for consent
 	kindGrant   = "grant"   // what a user has granted to a client
-	kindConsent = "consent" // consents of the past
+	kindRecord  = "record"  // what is kept of a user: consents of the past, and the IDs of grants
 	kindLock    = "lock"    // one replica refreshes the provider's token
 	kindClient  = "client"  // sealed: a registration
 	kindCode    = "code"    // sealed: an authorization code
@@ -86,12 +86,22 @@ func (s *Server) get(ctx context.Context, kind, id string, value any) error {
 
 // update changes a value that exists.
 func update[T any](ctx context.Context, s *Server, kind, id string, ttl time.Duration, change func(*T) error) error {
+	return modify(ctx, s, kind, id, ttl, false, change)
+}
+
+// upsert changes a value. If there is none that can be opened, it changes the zero value.
+func upsert[T any](ctx context.Context, s *Server, kind, id string, ttl time.Duration, change func(*T) error) error {
+	return modify(ctx, s, kind, id, ttl, true, change)
+}
+
+func modify[T any](ctx context.Context, s *Server, kind, id string, ttl time.Duration, create bool, change func(*T) error) error {
 	return store.Update(ctx, s.opts.Values, s.keyOf(kind, id), ttl, func(old []byte) ([]byte, error) {
-		if old == nil {
-			return nil, store.ErrNotFound
-		}
 		var value T
-		if err := s.open(kind+" "+id, string(old), &value); err != nil {
+		err := store.ErrNotFound
+		if old != nil {
+			err = s.open(kind+" "+id, string(old), &value)
+		}
+		if err != nil && (!create || !gone(err)) {
 			return nil, err
 		}
 		if err := change(&value); err != nil {
