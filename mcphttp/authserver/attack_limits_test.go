@@ -262,6 +262,39 @@ func TestAges(t *testing.T) {
 	})
 }
 
+// A user may use up the time of each page.
+func TestSlowUser(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newQuietWorld(t)
+		link := w.link(w.register("app", localURI), "redirect_uri", localURI)
+		for _, user := range []string{"ada", "bob"} { // bob is asked after having logged in, in the browser of ada
+			w.idp.login(user)
+			b := w.browser()
+			if user == "bob" {
+				w.idp.login("ada")
+				b.visit(link)
+				w.idp.login("bob")
+			}
+			next := b.step(http.MethodGet, link, nil)
+			for range 6 {
+				switch {
+				case next == nil && b.form() != "":
+					<-time.After(9 * time.Minute)
+					next = b.step(http.MethodPost, w.url+"/consent", url.Values{"token": {b.form()}, "answer": {"allow"}})
+				case next != nil && next.Path == "/auth":
+					<-time.After(9 * time.Minute)
+					next = b.step(http.MethodGet, next.String(), nil)
+				case next != nil && next.Path == "/callback":
+					next = b.step(http.MethodGet, next.String(), nil)
+				}
+			}
+			if next == nil || next.Path != "/cb" || !next.Query().Has("code") {
+				t.Errorf("%s: %v, status %d %s", user, next, b.status, b.page)
+			}
+		}
+	})
+}
+
 // An access token is valid for five minutes, and a consent is remembered for ninety days.
 func TestLongAges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

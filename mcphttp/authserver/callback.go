@@ -71,6 +71,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, l *login, who *ac
 		s.failurePage(w, r, err)
 		return
 	}
+	s.browser(w, r) // the same, for as long as the user may take
 	s.ask(w, r, l)
 }
 

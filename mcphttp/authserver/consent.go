@@ -86,6 +86,7 @@ func (s *Server) consent(w http.ResponseWriter, r *http.Request) {
 	}
 	l.Asked = true
 	if l.Pending == "" {
+		s.browser(w, r) // the same, for as long as the provider may take
 		s.toProvider(w, r, l)
 		return
 	}
