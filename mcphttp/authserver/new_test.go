@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/go-psi/psi/mcp/store"
+	"github.com/go-psi/psi/mcphttp/auth"
 	"github.com/go-psi/psi/mcphttp/authserver"
 )
 
@@ -26,9 +27,10 @@ func TestNew(t *testing.T) {
 		"a store without keys": {"https://a.example/mcp", &authserver.Options{Provider: provider, Values: store.NewMemory(nil)}},
 		"scope":                {"https://a.example/mcp", &authserver.Options{Provider: provider, Scopes: []string{"a b"}}}, "no client": {"https://a.example/mcp", &authserver.Options{Provider: authserver.GitHub("", "")}},
 		"user": {"https://u@a.example/mcp", &authserver.Options{Provider: provider}}, "fragment": {"https://a.example/mcp#x", &authserver.Options{Provider: provider}}, "no host": {"https:///mcp", &authserver.Options{Provider: provider}},
+		"upper case": {"https://A.example/mcp", &authserver.Options{Provider: provider}}, "scheme": {"HTTPS://a.example/mcp", &authserver.Options{Provider: provider}}, "two slashes": {"https://a.example//mcp", &authserver.Options{Provider: provider}}, "dots": {"https://a.example/x/../mcp", &authserver.Options{Provider: provider}},
 		"no URL": {"https://a.example/%zz", &authserver.Options{Provider: provider}}, "another scheme": {"ftp://localhost/mcp", &authserver.Options{Provider: provider}},
 		"endpoint":        {"https://a.example/mcp", &authserver.Options{Provider: &authserver.Provider{ClientID: "id", AuthURL: "https://x.example", TokenURL: "https://x.example", UserInfoURL: "https://u@x.example"}}},
-		"a subject claim": {"https://a.example/mcp", &authserver.Options{Provider: &authserver.Provider{ClientID: "id", Issuer: "https://x.example", SubjectClaim: "id"}}},
+		"a subject claim": {"https://a.example/mcp", &authserver.Options{Provider: &authserver.Provider{ClientID: "id", Issuer: "https://x.example", Scopes: []string{"openid"}, SubjectClaim: "id"}}},
 		"no user info":    {"https://a.example/mcp", &authserver.Options{Provider: &authserver.Provider{ClientID: "id", AuthURL: "https://x.example", TokenURL: "https://x.example"}}},
 		"no openid":       {"https://a.example/mcp", &authserver.Options{Provider: &authserver.Provider{ClientID: "id", Issuer: "https://x.example", Scopes: []string{"profile"}}}},
 		"a state":         {"https://a.example/mcp", &authserver.Options{Provider: &authserver.Provider{ClientID: "id", Issuer: "https://x.example", Scopes: []string{"openid"}, AuthParams: map[string]string{"state": "x"}}}},
@@ -37,6 +39,25 @@ func TestNew(t *testing.T) {
 	} {
 		if _, err := authserver.New(c.resource, c.opts); err == nil {
 			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+// A resource may be an origin, and its path may be escaped and end with a slash.
+func TestResources(t *testing.T) {
+	for _, resource := range []string{"https://a.example", "https://a.example/", "https://a.example/mcp/", "https://a.example/a%20b", "https://a.example/{x}", "https://a.example:8443/a/b", "http://[::1]:1/mcp"} {
+		front, err := authserver.New(resource, &authserver.Options{Provider: authserver.GitHub("id", "secret")})
+		if err != nil {
+			t.Errorf("%s: %v", resource, err)
+			continue
+		}
+		at, err := auth.MetadataURL(resource)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rec := httptest.NewRecorder()
+		if front.ServeHTTP(rec, httptest.NewRequest(http.MethodGet, at, nil)); decode(rec.Body.Bytes())["resource"] != resource {
+			t.Errorf("%s: status %d %s", resource, rec.Code, rec.Body)
 		}
 	}
 }

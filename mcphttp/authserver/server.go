@@ -102,10 +102,14 @@ func New(resource string, opts *Options) (*Server, error) {
 	if err != nil || u.Host == "" || u.User != nil || strings.ContainsAny(resource, "?#") || u.Scheme != "https" && (u.Scheme != "http" || !network.IsLoopback(u.Hostname())) {
 		return nil, errors.New("authserver: the resource must be an https URL, or http on this machine, without user, query and fragment")
 	}
+	origin := u.Scheme + "://" + u.Host
+	if !strings.HasPrefix(resource, origin) || origin != strings.ToLower(origin) || u.Path != "" && u.JoinPath().EscapedPath() != u.EscapedPath() {
+		return nil, fmt.Errorf("authserver: the resource %q: clients ask for it with its scheme and host in lower case, and without //, . and .. in its path", resource)
+	}
 	if opts == nil || opts.Provider == nil {
 		return nil, errors.New("authserver: Options.Provider is required")
 	}
-	s := &Server{resource: resource, issuer: u.Scheme + "://" + u.Host, secure: u.Scheme == "https", opts: *opts}
+	s := &Server{resource: resource, issuer: origin, secure: u.Scheme == "https", opts: *opts}
 	if err := s.setDefaults(); err != nil {
 		return nil, err
 	}
