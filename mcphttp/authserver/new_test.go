@@ -5,6 +5,7 @@ package authserver_test
 
 import (
 	"bytes"
+	"html/template"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -28,7 +29,8 @@ func TestNew(t *testing.T) {
 		"scope":                {"https://a.example/mcp", &authserver.Options{Provider: provider, Scopes: []string{"a b"}}}, "no client": {"https://a.example/mcp", &authserver.Options{Provider: authserver.GitHub("", "")}},
 		"user": {"https://u@a.example/mcp", &authserver.Options{Provider: provider}}, "fragment": {"https://a.example/mcp#x", &authserver.Options{Provider: provider}}, "no host": {"https:///mcp", &authserver.Options{Provider: provider}},
 		"upper case": {"https://A.example/mcp", &authserver.Options{Provider: provider}}, "scheme": {"HTTPS://a.example/mcp", &authserver.Options{Provider: provider}}, "two slashes": {"https://a.example//mcp", &authserver.Options{Provider: provider}}, "dots": {"https://a.example/x/../mcp", &authserver.Options{Provider: provider}},
-		"no URL": {"https://a.example/%zz", &authserver.Options{Provider: provider}}, "another scheme": {"ftp://localhost/mcp", &authserver.Options{Provider: provider}},
+		"a page without its token": {"https://a.example/mcp", &authserver.Options{Provider: provider, Consent: template.Must(template.New("").Parse(`<form action="{{.Action}}"><button name="answer">`))}},
+		"no URL":                   {"https://a.example/%zz", &authserver.Options{Provider: provider}}, "another scheme": {"ftp://localhost/mcp", &authserver.Options{Provider: provider}},
 		"endpoint":        {"https://a.example/mcp", &authserver.Options{Provider: &authserver.Provider{ClientID: "id", AuthURL: "https://x.example", TokenURL: "https://x.example", UserInfoURL: "https://u@x.example"}}},
 		"a subject claim": {"https://a.example/mcp", &authserver.Options{Provider: &authserver.Provider{ClientID: "id", Issuer: "https://x.example", Scopes: []string{"openid"}, SubjectClaim: "id"}}},
 		"no user info":    {"https://a.example/mcp", &authserver.Options{Provider: &authserver.Provider{ClientID: "id", AuthURL: "https://x.example", TokenURL: "https://x.example"}}},

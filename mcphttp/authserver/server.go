@@ -4,6 +4,7 @@
 package authserver
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -168,6 +169,21 @@ func (s *Server) setDefaults() error {
 	}
 	if o.Consent == nil {
 		o.Consent = consentPage
+	}
+	return checkConsent(o.Consent)
+}
+
+// checkConsent returns an error for a page whose answer can never count. A template that fails for
+// these data may work for others.
+func checkConsent(t *template.Template) error {
+	if clone, err := t.Clone(); err == nil { // the owner may go on defining templates, which is an error after Execute
+		t = clone
+	}
+	var body bytes.Buffer
+	token := newID()
+	err := t.Execute(&body, &ConsentPage{Name: "a client", Place: "client.example", Resource: "https://mcp.example.com/mcp", Scopes: []string{"read"}, Action: "/consent", Token: token})
+	if err == nil && !strings.Contains(body.String(), token) {
+		return errors.New("authserver: Options.Consent: the page lacks {{.Token}}, the value of its form's field token")
 	}
 	return nil
 }
