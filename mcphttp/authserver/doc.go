@@ -24,6 +24,9 @@
 //	token      the client exchanges the code for tokens, and later refreshes them
 //	revoke     the client, or a replayed token, ends the grant
 //
+// A consent is remembered for 90 days, but only for a program that has registered itself on the
+// user's machine: others know the IDs of all other clients, and could ask in their name.
+//
 // Clients get tokens that this server signs, for the MCP server only. Tokens of the identity
 // provider never leave the server: see [Server.TokenSource].
 //
