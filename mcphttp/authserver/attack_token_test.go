@@ -285,6 +285,31 @@ func TestRemovedKey(t *testing.T) {
 	}
 }
 
+// Behind another provider, grants of the one before have ended: its subjects may be other people, and
+// its tokens are not for the new one.
+func TestReplacedProvider(t *testing.T) {
+	keys := [][]byte{bytes.Repeat([]byte("k"), 32)}
+	w := newWorld(t, gitHubLike, func(o *authserver.Options) { o.Keys = keys })
+	id := w.register("app", appURI)
+	_, tokens := w.redeem(id, w.code(id))
+	front, err := authserver.New(w.url+"/mcp", &authserver.Options{
+		Provider: authserver.OIDC("https://other.example", "id", "secret"), Values: w.values, Keys: keys, Scopes: []string{"read"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {tokens["refresh_token"].(string)}, "client_id": {id}}
+	r := httptest.NewRequest(http.MethodPost, "/token", strings.NewReader(form.Encode()))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	rec := httptest.NewRecorder()
+	if front.ServeHTTP(rec, r); rec.Code != http.StatusBadRequest || !strings.Contains(rec.Body.String(), "invalid_grant") {
+		t.Errorf("%d %s %v", rec.Code, rec.Body, claimsOf(decode(rec.Body.Bytes())))
+	}
+	if status, answer := w.refresh(id, tokens); status != http.StatusOK {
+		t.Errorf("at the old one: %d %v", status, answer)
+	}
+}
+
 // Only this server sets the claims by which tokens are verified.
 func TestReservedClaims(t *testing.T) {
 	w := newWorld(t, func(o *authserver.Options) { o.Identify = reservedClaims })

@@ -15,7 +15,8 @@ import (
 type Provider struct {
 	// Issuer is the issuer of an OpenID provider. Its endpoints and keys are discovered, and
 	// each login must come with an ID token. Empty means a provider without ID tokens, of
-	// which the three URLs below are required.
+	// which the three URLs below are required. Grants end when the Issuer, or else the TokenURL,
+	// changes.
 	Issuer string
 	// ClientID and ClientSecret are this server's registration at the provider. The redirect
 	// URI to register is the path /callback at the origin of the MCP server.

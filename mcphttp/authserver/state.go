@@ -4,6 +4,7 @@
 package authserver
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -53,9 +54,10 @@ func (s *Server) open(kind, text string, value any) error {
 // context binds what is sealed to its kind and to this server: servers may share keys.
 func (s *Server) context(kind string) []byte { return []byte("authserver " + kind + " " + s.resource) }
 
-// keyOf returns the key of a value. The store does not learn the secret by which it is found.
+// keyOf returns the key of a value. The store does not learn the secret by which it is found. Nothing
+// that was stored behind another provider is found: its subjects may be other people.
 func (s *Server) keyOf(kind, id string) string {
-	sum := sha256.Sum256([]byte(s.resource + "\x00" + id))
+	sum := sha256.Sum256([]byte(s.resource + "\x00" + cmp.Or(s.provider.Issuer, s.provider.TokenURL) + "\x00" + id))
 	return "authserver/" + kind + "/" + base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
