@@ -58,8 +58,12 @@ func (s *Server) isBrowserOf(r *http.Request, l *login) bool {
 }
 
 // lastUser returns the user who last agreed in this browser, or "". It only spares a page:
-// the user still logs in, and must be this one.
+// the user still logs in, and must be this one. A request that a page of any site has caused spares
+// none: a program opens the browser, while an attacker sends a link. Old browsers do not tell.
 func (s *Server) lastUser(r *http.Request) string {
+	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "none" {
+		return ""
+	}
 	_, user := s.cookie(r, cookieUser, kindUser)
 	return user
 }

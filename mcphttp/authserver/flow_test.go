@@ -236,6 +236,31 @@ func TestRememberedConsent(t *testing.T) {
 	}
 }
 
+// A program opens the browser, and no page of another site does: one that sends the user here, with
+// the ID of a program that it has seen, does not get around the question.
+func TestConsentAtTheRequestOfAPage(t *testing.T) {
+	w, b := newWorld(t), newBrowser(t)
+	link := w.link(w.register("app", localURI), "redirect_uri", localURI)
+	site := ""
+	b.client.Transport = roundTrip(func(r *http.Request) (*http.Response, error) {
+		if r.URL.Path == "/authorize" && site != "" {
+			r.Header.Set("Sec-Fetch-Site", site)
+		}
+		return http.DefaultTransport.RoundTrip(r)
+	})
+	b.visit(link)
+	for _, c := range []struct {
+		site  string
+		asked int
+	}{{"cross-site", 1}, {"same-site", 1}, {"same-origin", 1}, {"none", 0}, {"", 0}} {
+		site = c.site
+		before := b.asked
+		if back := b.visit(link); back.Get("code") == "" || b.asked-before != c.asked {
+			t.Errorf("%q: %v, asked %d times, want %d", c.site, back, b.asked-before, c.asked)
+		}
+	}
+}
+
 // A client with a metadata document needs no registration.
 func TestDocument(t *testing.T) {
 	w, b := newWorld(t), newBrowser(t)
