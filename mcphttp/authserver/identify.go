@@ -31,6 +31,10 @@ type account struct {
 func (a *account) claims() map[string]any {
 	all := make(map[string]any, len(a.Told)+len(a.Info))
 	maps.Copy(all, a.Told)
+	known, _ := a.Told["email"].(string)
+	if now, ok := a.Info["email"]; ok && now != any(known) {
+		delete(all, "email_verified") // that was of another address
+	}
 	maps.Copy(all, a.Info)
 	return all
 }

@@ -240,6 +240,36 @@ func TestUserInfoOfAnother(t *testing.T) {
 	}
 }
 
+// That the address of the ID token was verified says nothing about another one in the user info.
+func TestVerifiedAddress(t *testing.T) {
+	for name, c := range map[string]struct {
+		info map[string]any
+		want map[string]any
+	}{
+		"no address":       {map[string]any{"sub": "ada"}, map[string]any{"email": "ada@example.com", "email_verified": true}},
+		"the same address": {map[string]any{"sub": "ada", "email": "ada@example.com"}, map[string]any{"email": "ada@example.com", "email_verified": true}},
+		"another address":  {map[string]any{"sub": "ada", "email": "root@example.com"}, map[string]any{"email": "root@example.com", "email_verified": nil}},
+		"verified":         {map[string]any{"sub": "ada", "email": "ada@example.org", "email_verified": true}, map[string]any{"email": "ada@example.org", "email_verified": true}},
+		"a list":           {map[string]any{"sub": "ada", "email": []string{"ada@example.com"}}, map[string]any{"email_verified": nil}},
+		"only that it is":  {map[string]any{"sub": "ada", "email_verified": false}, map[string]any{"email": "ada@example.com", "email_verified": false}},
+	} {
+		w := newWorld(t, func(o *authserver.Options) {
+			o.Provider.UserInfoURL = o.Provider.Issuer + "/user"
+			o.Identify = func(_ context.Context, claims map[string]any) (*mcp.Principal, error) {
+				for claim, want := range c.want {
+					if claims[claim] != want {
+						t.Errorf("%s: %s is %v, want %v", name, claim, claims[claim], want)
+					}
+				}
+				return &mcp.Principal{Subject: "ada"}, nil
+			}
+		})
+		w.idp.info = c.info
+		w.idp.change = func(c authtest.Claims) { c["email"], c["email_verified"] = "ada@example.com", true }
+		_ = w.code(w.register("app", appURI))
+	}
+}
+
 // Identify can use the provider's API while it decides, and nobody else can that way.
 func TestTokenFromContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
