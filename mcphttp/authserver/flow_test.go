@@ -222,6 +222,7 @@ func TestRememberedConsent(t *testing.T) {
 	}{
 		{link(id), "ada", 1},
 		{link(id), "ada", 1},
+		{link(id, "scope", "write"), "ada", 2},
 		{link(id, "scope", "read write"), "ada", 2},
 		{link(id, "redirect_uri", other), "ada", 3},
 		{link(id, "redirect_uri", other), "ada", 3},
@@ -259,6 +260,37 @@ func TestConsentAtTheRequestOfAPage(t *testing.T) {
 			t.Errorf("%q: %v, asked %d times, want %d", c.site, back, b.asked-before, c.asked)
 		}
 	}
+}
+
+// Logins in two tabs go on side by side, each with its own page. A page that was left open for too
+// long does not count, although the other tab has kept the browser's cookie alive.
+func TestTabs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newQuietWorld(t)
+		b := w.browser()
+		var forms []string
+		for range 3 {
+			b.step(http.MethodGet, w.link(w.register("app", appURI)), nil)
+			forms = append(forms, b.form())
+			<-time.After(4 * time.Minute)
+		}
+		var callbacks []*url.URL
+		for i, form := range forms {
+			to := b.step(http.MethodPost, w.url+"/consent", url.Values{"token": {form}, "answer": {"allow"}})
+			if i == 0 {
+				if to != nil || b.status != http.StatusBadRequest || !strings.Contains(b.page, "too long") {
+					t.Errorf("the first tab: %v, status %d %s", to, b.status, b.page)
+				}
+				continue
+			}
+			callbacks = append(callbacks, b.step(http.MethodGet, to.String(), nil))
+		}
+		for _, at := range []int{1, 0} {
+			if to := b.step(http.MethodGet, callbacks[at].String(), nil); to == nil || !to.Query().Has("code") {
+				t.Errorf("tab %d: %v, status %d", at+1, to, b.status)
+			}
+		}
+	})
 }
 
 // A client with a metadata document needs no registration.

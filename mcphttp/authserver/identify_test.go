@@ -159,6 +159,32 @@ func TestClaimThatIsGone(t *testing.T) {
 	}
 }
 
+// When the provider's token has ended, a user is who the last user info has said, and not who the
+// login has: rights that were lost in between do not come back.
+func TestLastUserInfoIsKept(t *testing.T) {
+	for name, provider := range map[string]func(*authserver.Options){
+		"user info": gitHubLike,
+		"both":      func(o *authserver.Options) { o.Provider.UserInfoURL = o.Provider.Issuer + "/user" },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newQuietWorld(t, provider, func(o *authserver.Options) { o.Identify = byTeam })
+			w.idp.once = true
+			w.idp.info = map[string]any{"sub": "ada", "id": 7, "team": "writers"}
+			id := w.register("app", appURI)
+			_, tokens := w.redeem(id, w.browser().visit(w.link(id, "scope", "read write")).Get("code"))
+			w.idp.info["team"] = "readers"
+			for range 3 {
+				<-time.After(30 * time.Minute)
+				var status int
+				if status, tokens = w.refresh(id, tokens); status != http.StatusOK || tokens["scope"] != "read" {
+					t.Fatalf("%s: %d %v", name, status, tokens)
+				}
+				w.idp.withdrawn = true // the token ends
+			}
+		})
+	}
+}
+
 // A provider that suddenly speaks of another user, or does not accept its token any more,
 // ends the grant; one that does not answer does not.
 func TestChangedProvider(t *testing.T) {
@@ -369,6 +395,32 @@ func TestTokenSourceEnds(t *testing.T) {
 	})
 }
 
+// A grant that is revoked while the provider's token is refreshed stays revoked.
+func TestRevokedWhileRefreshed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newQuietWorld(t)
+		id := w.register("app", appURI)
+		_, tokens := w.redeem(id, w.code(id))
+		<-time.After(time.Hour)
+		w.idp.slow = 2 * time.Second
+		source := w.sourceFor(&mcp.Principal{Subject: "ada", Issuer: w.url, Claims: claimsOf(tokens)})
+		done := make(chan error)
+		go func() { _, err := source.Token(); done <- err }()
+		<-time.After(time.Second)
+		if status, _ := w.post("/revoke", url.Values{"token": {tokens["refresh_token"].(string)}, "client_id": {id}}); status != http.StatusOK {
+			t.Errorf("status %d", status)
+		}
+		for what, err := range map[string]error{"the one who refreshes": <-done, "later": func() error { _, err := source.Token(); return err }()} {
+			if !errors.Is(err, authserver.ErrWithdrawn) {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		if status, answer := w.refresh(id, tokens); status != http.StatusBadRequest {
+			t.Errorf("%d %v", status, answer)
+		}
+	})
+}
+
 // sourceFor returns the source that a handler gets when p calls.
 func (w *world) sourceFor(p *mcp.Principal) (source oauth2.TokenSource) {
 	handler := mcp.HandlerFunc(func(ctx context.Context, _ *mcp.Request) (mcp.Result, error) {
@@ -386,8 +438,11 @@ func (w *world) sourceFor(p *mcp.Principal) (source oauth2.TokenSource) {
 func TestTokenWithoutRefresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newQuietWorld(t)
-		w.idp.once = true
 		id := w.register("app", appURI)
+		if _ = w.code(id); strings.Contains(w.logs.String(), "offline_access") {
+			t.Errorf("with a refresh token: log %s", w.logs)
+		}
+		w.idp.once = true
 		_, tokens := w.redeem(id, w.code(id))
 		if !strings.Contains(w.logs.String(), "offline_access") { // the owner may want to know
 			t.Errorf("log %s", w.logs)

@@ -67,6 +67,9 @@ func TestCORS(t *testing.T) {
 			if method == http.MethodOptions && (h.Get("Access-Control-Allow-Methods") != "POST" || !strings.Contains(h.Get("Access-Control-Allow-Headers"), "DPoP")) {
 				t.Errorf("%s: %v", path, h)
 			}
+			if method == http.MethodPost && h.Get("Content-Type") != "application/json" {
+				t.Errorf("%s: %v", path, h)
+			}
 			if status == http.StatusMethodNotAllowed && h.Get("Allow") != "POST, OPTIONS" {
 				t.Errorf("%s %s: %v", method, path, h)
 			}
