@@ -14,6 +14,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/go-psi/psi/mcphttp/auth/authtest"
 	"github.com/go-psi/psi/mcphttp/authserver"
 )
 
@@ -70,6 +71,26 @@ func TestLongName(t *testing.T) {
 		_, answer := w.post("/register", map[string]any{"client_name": name, "redirect_uris": []string{appURI}})
 		if got, _ := answer["client_name"].(string); got != want || !utf8.ValidString(got) {
 			t.Errorf("%q: %q", name, got)
+		}
+	}
+}
+
+// Strangers do not fill the store with used proofs either: those of a request without a code or token
+// of ours are not kept.
+func TestProofFlood(t *testing.T) {
+	values := &counting{}
+	w := newWorld(t, func(o *authserver.Options) { values.Values = o.Values; o.Values = values })
+	id := w.register("app", appURI)
+	for _, form := range []url.Values{
+		{"grant_type": {"authorization_code"}, "code": {"x"}}, {"grant_type": {"refresh_token"}, "refresh_token": {"x"}}, {"grant_type": {"authorization_code"}, "code": {id}}, {"grant_type": {"password"}}, {},
+	} {
+		form.Set("client_id", id)
+		r := httptest.NewRequest(http.MethodPost, w.url+"/token", strings.NewReader(form.Encode()))
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("DPoP", authtest.NewProofKey().Proof(http.MethodPost, w.url+"/token", "", authtest.Claims{"ath": nil}))
+		rec := httptest.NewRecorder()
+		if w.replicas[0].ServeHTTP(rec, r); rec.Code != http.StatusBadRequest || values.puts.Load() != 0 {
+			t.Errorf("%v: status %d %s, %d values stored", form, rec.Code, rec.Body, values.puts.Load())
 		}
 	}
 }

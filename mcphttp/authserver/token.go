@@ -54,29 +54,35 @@ func (s *Server) token(r *http.Request) (any, error) {
 	if err := s.checkResource(form); err != nil {
 		return nil, err
 	}
-	jkt, err := s.proofs.VerifyProof(r)
+	var code string
+	var refresh refreshText
+	switch form.Get("grant_type") {
+	case "authorization_code":
+		err = s.open(kindCode, form.Get("code"), &code)
+	case "refresh_token":
+		err = s.open(kindRefresh, form.Get("refresh_token"), &refresh)
+	default:
+		return nil, refuse("unsupported_grant_type", "only authorization_code and refresh_token are supported")
+	}
+	if err != nil {
+		return nil, errGrant
+	}
+	jkt, err := s.proofs.VerifyProof(r) // not earlier: it is stored that a proof was used
 	if e, ok := errors.AsType[*auth.Error](err); ok {
 		return nil, &problem{Code: e.Code, Description: e.Description, status: http.StatusBadRequest, header: e.Header}
 	}
 	if err != nil {
 		return nil, err
 	}
-	switch form.Get("grant_type") {
-	case "authorization_code":
-		return s.redeem(r.Context(), form, client, jkt)
-	case "refresh_token":
-		return s.refresh(r.Context(), form, client, jkt)
+	if code != "" {
+		return s.redeem(r.Context(), code, form, client, jkt)
 	}
-	return nil, refuse("unsupported_grant_type", "only authorization_code and refresh_token are supported")
+	return s.refresh(r.Context(), refresh, form, client, jkt)
 }
 
-// redeem exchanges a code. It can be used once, right or wrong; when it comes a second time,
+// redeem exchanges the code of a grant. It can be used once, right or wrong; when it comes a second time,
 // somebody has stolen it, and what it was exchanged for is revoked.
-func (s *Server) redeem(ctx context.Context, form url.Values, client, jkt string) (any, error) {
-	var id string
-	if s.open(kindCode, form.Get("code"), &id) != nil {
-		return nil, errGrant
-	}
+func (s *Server) redeem(ctx context.Context, id string, form url.Values, client, jkt string) (any, error) {
 	var g grant
 	redirect := form.Get("redirect_uri")
 	err := update(ctx, s, kindGrant, id, grantAge, func(v *grant) error {
@@ -146,11 +152,7 @@ func (g *grant) renew() {
 }
 
 // refresh exchanges a refresh token for the next one.
-func (s *Server) refresh(ctx context.Context, form url.Values, client, jkt string) (any, error) {
-	var text refreshText
-	if s.open(kindRefresh, form.Get("refresh_token"), &text) != nil {
-		return nil, errGrant
-	}
+func (s *Server) refresh(ctx context.Context, text refreshText, form url.Values, client, jkt string) (any, error) {
 	var g grant
 	var scopes []string
 	err := s.get(ctx, kindGrant, text.Grant, &g)
