@@ -33,6 +33,7 @@
 // Everything that outlives a request is in a [store.Values], sealed, so replicas that share
 // Values and Keys can each serve any step. A replica that is killed during a step loses no grant.
 // The user must start again if it was at callback, or had exchanged the code and not answered.
+// Of the grants of a user, 256 are kept.
 //
 // This package is a tool, as docs/stability.md defines it: it may change in its first year.
 package authserver

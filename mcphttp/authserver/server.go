@@ -35,9 +35,10 @@ type Options struct {
 	// Identify returns the user for the claims of the provider: those of the ID token, of
 	// the user info, or of both. It decides who may log in, for example by domain or
 	// organization; an e-mail address counts only if email_verified is true. If it returns an
-	// error, the login is denied. The principal must have a Subject of at most 1 KiB. If its Scopes are not
-	// nil, the user gets no others. Its Claims become claims of the access token, at most 4 KiB
-	// of JSON. [TokenFromContext] returns the provider's token. Nil means that every user of the
+	// error, the login is denied. The principal must have a Subject of at most 1 KiB; it has at
+	// most 256 grants at a time, so do not give the same one to many people. If its Scopes are
+	// not nil, the user gets no others. Its Claims become claims of the access token, at most
+	// 4 KiB of JSON. [TokenFromContext] returns the provider's token. Nil means that every user of the
 	// provider may log in, and that the provider's subject is the Subject.
 	//
 	// Identify is asked again each time a client refreshes its tokens, about every five
