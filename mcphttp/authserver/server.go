@@ -45,7 +45,7 @@ type Options struct {
 	// minutes: with the claims that came with the provider's last token, and the user info as
 	// it is now. So a user who has left loses access then, or gets fewer scopes. If the provider
 	// gives no refresh token, it cannot be asked any more once its token has expired: then Identify
-	// is asked with the claims of the login, for as long as the client refreshes. An error, or
+	// is asked with what it has said last, for as long as the client refreshes. An error, or
 	// another Subject, ends the grant; an error that wraps a [net.Error] only fails this
 	// refresh or login, and the client can repeat it.
 	Identify func(ctx context.Context, claims map[string]any) (*mcp.Principal, error)
