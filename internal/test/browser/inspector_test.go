@@ -137,7 +137,7 @@ func inspectorLogsIn(t *testing.T, era string) {
 	login := func() {
 		t.Helper()
 		waitFor(t, ctx, says("It calls itself MCP Inspector."))
-		do(t, ctx, chromedp.Click(chromedp.CSS("button[value=allow]")))
+		clickAllow(t, ctx)
 		waitFor(t, ctx, `document.querySelector("input[name=user]") !== null`)
 		do(t, ctx, chromedp.Click(chromedp.CSS("button")))
 	}

@@ -150,6 +150,39 @@ func TestLoginAccessibility(t *testing.T) {
 	}
 }
 
+// buttonAt returns where the button that allows is.
+func buttonAt(t *testing.T, ctx context.Context) (x, y float64) {
+	t.Helper()
+	at := get(t, ctx, chromedp.Evaluate[[]float64](`(() => { const r = document.querySelector("[value=allow]").getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2] })()`))
+	return at[0], at[1]
+}
+
+// clickAllow clicks the button that allows, as a user does: the pointer is over the page first.
+func clickAllow(t *testing.T, ctx context.Context) {
+	t.Helper()
+	x, y := buttonAt(t, ctx)
+	do(t, ctx, chromedp.MouseEvent(chromedp.MouseMoved, x, y))
+	waitFor(t, ctx, `getComputedStyle(document.querySelector("[value=allow]")).pointerEvents === "auto"`)
+	do(t, ctx, chromedp.MouseClickXY(x, y))
+}
+
+// A window of an attacker's lies above the page, and closes at the first click of a double click: the
+// second one, at the place where the button is, gives no answer. A pointer that has been over the
+// page for a moment does.
+func TestLoginDoubleClick(t *testing.T) {
+	d := newDoor(t, "Notes for the desk", "")
+	ctx := open(t)
+	do(t, ctx, chromedp.Navigate(d.link))
+	run(t, ctx, `document.querySelector("form").addEventListener("submit", e => { e.preventDefault(); document.title = "answered" })`)
+	x, y := buttonAt(t, ctx)
+	do(t, ctx, chromedp.MouseClickXY(x, y))
+	if title := get(t, ctx, chromedp.Evaluate[string]("document.title")); title == "answered" {
+		t.Error("a click counts at once")
+	}
+	clickAllow(t, ctx)
+	waitFor(t, ctx, `document.title === "answered"`)
+}
+
 // What an attacker's page tries in a real browser: to frame the page, to post the answer to
 // it, and to have the user finish a login that began elsewhere.
 func TestLoginAttacks(t *testing.T) {
