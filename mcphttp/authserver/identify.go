@@ -104,6 +104,8 @@ func (s *Server) identifyAgain(ctx context.Context, id string, g *grant) error {
 	if errors.Is(err, errRefused) {
 		if err = s.askLocked(ctx, id, g); gone(err) {
 			return err
+		} else if errors.Is(err, ErrWithdrawn) {
+			return errGrant
 		}
 	}
 	if err == nil {
@@ -129,7 +131,8 @@ func isUnsure(ctx context.Context, err error) bool {
 }
 
 // askLocked asks the provider about the user once more, while no other request can replace the
-// token with which it asks: providers end a token when they refresh it.
+// token with which it asks: providers end a token when they refresh it. If the token is refused again,
+// it is refreshed, which a user who has left cannot do.
 func (s *Server) askLocked(ctx context.Context, id string, g *grant) error {
 	for {
 		locked, unlock, err := s.tryLock(ctx, id)
@@ -141,6 +144,17 @@ func (s *Server) askLocked(ctx context.Context, id string, g *grant) error {
 			err = s.reload(locked, id, g)
 		}
 		if err != nil {
+			return fmt.Errorf("%w: %w", errNoAnswer, err)
+		}
+		if err = s.provider.refreshInfo(locked, &g.account); !errors.Is(err, errRefused) || g.Upstream.Refresh == "" {
+			return err
+		}
+		if _, err = s.renewUpstream(locked, id, g); err == nil {
+			err = s.reload(locked, id, g)
+		}
+		if errors.Is(err, ErrWithdrawn) {
+			return err
+		} else if err != nil {
 			return fmt.Errorf("%w: %w", errNoAnswer, err)
 		}
 		return s.provider.refreshInfo(locked, &g.account)

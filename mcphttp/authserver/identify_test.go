@@ -255,6 +255,30 @@ func TestRefreshedMeanwhile(t *testing.T) {
 	}
 }
 
+// If the provider does not accept its access token any more, its refresh token decides whether the
+// user has left: the grant goes on with a new access token, or ends.
+func TestRefusedToken(t *testing.T) {
+	for _, refusal := range []int{http.StatusUnauthorized, http.StatusForbidden} {
+		for name, c := range map[string]struct {
+			change func(*idp)
+			status int
+		}{
+			"only the access token": {func(p *idp) { p.last = "another" }, http.StatusOK}, "the session": {func(p *idp) { p.withdrawn = true }, http.StatusBadRequest},
+		} {
+			w := newWorld(t, func(o *authserver.Options) { o.Provider.UserInfoURL = o.Provider.Issuer + "/user" })
+			w.idp.refusal, w.idp.info = refusal, map[string]any{"sub": "ada"}
+			id := w.register("app", appURI)
+			_, tokens := w.redeem(id, w.code(id))
+			w.idp.mu.Lock()
+			c.change(w.idp)
+			w.idp.mu.Unlock()
+			if status, answer := w.refresh(id, tokens); status != c.status || w.idp.refreshes != 1 {
+				t.Errorf("%s, %d: %d %v, %d refreshes", name, refusal, status, answer, w.idp.refreshes)
+			}
+		}
+	}
+}
+
 // The user info is of the user of the ID token, or the login is denied.
 func TestUserInfoOfAnother(t *testing.T) {
 	for subject, ok := range map[string]bool{"ada": true, "eve": false, "": false} {

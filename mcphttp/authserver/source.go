@@ -123,6 +123,11 @@ func (s *Server) refreshUpstream(ctx context.Context, id string) (*oauth2.Token,
 	if g.Upstream.isFresh() {
 		return g.Upstream.token(), nil // another replica was faster
 	}
+	return s.renewUpstream(ctx, id, &g)
+}
+
+// renewUpstream is refreshUpstream for a token that may be fresh.
+func (s *Server) renewUpstream(ctx context.Context, id string, g *grant) (*oauth2.Token, error) {
 	e, err := s.provider.discover(ctx)
 	if err != nil {
 		return nil, err
