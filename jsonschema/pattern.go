@@ -11,10 +11,11 @@ import (
 	"strings"
 
 	santhosh "github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/go-psi/psi/internal/regexpsize"
 )
 
-// maxPatternSize bounds the size of all regular expressions of one schema. A few bytes,
-// such as (a{1000}b{1000}){9}, can expand to as many instructions.
+// maxPatternSize bounds the size of all regular expressions of one schema.
 const maxPatternSize = 100_000
 
 // A pattern is a regular expression. Matching n bytes takes time proportional to n times
@@ -53,7 +54,7 @@ func (p *patterns) compile(text string) (*pattern, error) {
 	made := &pattern{text: text, size: 1}
 	expr := inGo(text)
 	if tree, err := syntax.Parse(expr, syntax.Perl); err == nil {
-		made.size = patternSize(tree)
+		made.size = regexpsize.Of(tree, maxPatternSize)
 		if p.left -= made.size; p.left < 0 {
 			return nil, errPatterns
 		}
@@ -114,16 +115,4 @@ func inGo(text string) string {
 		}
 	}
 	return b.String()
-}
-
-// patternSize estimates the number of instructions of a regular expression.
-func patternSize(re *syntax.Regexp) int {
-	size := 1 + len(re.Rune)/8 // character classes are searched by bisection
-	for _, sub := range re.Sub {
-		size += patternSize(sub)
-	}
-	if re.Op == syntax.OpRepeat {
-		size *= max(1, re.Min, re.Max)
-	}
-	return min(size, maxPatternSize+1)
 }

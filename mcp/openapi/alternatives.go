@@ -14,6 +14,7 @@ import (
 // Each gets what stands beside the list.
 func (c *converter) alternatives(obj map[string]any, depth int) (out []any) {
 	some := list(obj, "oneOf")
+	tags := c.tags(obj)
 	if len(some) == 0 {
 		some = list(obj, "anyOf")
 	}
@@ -32,26 +33,40 @@ func (c *converter) alternatives(obj map[string]any, depth int) (out []any) {
 		}
 		converted := c.schema(inner, depth-1)
 		if !c.output {
-			discriminate(obj, alternative, converted)
+			c.discriminate(obj, tags, alternative, converted)
 		}
 		out = append(out, converted)
 	}
 	return out
 }
 
+// tags returns the values of the discriminator of a schema, sorted, by what they refer to.
+func (c *converter) tags(obj map[string]any) map[string][]any {
+	mapping := object(object(obj, "discriminator"), "mapping")
+	if c.output || len(mapping) == 0 || !c.copies(perName*len(mapping)) {
+		return nil
+	}
+	tags := map[string][]any{}
+	for _, value := range slices.Sorted(maps.Keys(mapping)) {
+		if ref, ok := mapping[value].(string); ok && c.copies(len(value)) {
+			tags[ref] = append(tags[ref], value)
+		}
+	}
+	return tags
+}
+
 // discriminate requires the value by which the discriminator of obj chooses an alternative.
-func discriminate(obj map[string]any, alternative any, converted map[string]any) {
+func (c *converter) discriminate(obj map[string]any, tags map[string][]any, alternative any, converted map[string]any) {
 	discriminator, ref := object(obj, "discriminator"), text(asObject(alternative), "$ref")
 	tag, props := text(discriminator, "propertyName"), object(converted, "properties")
 	if ref == "" || !isPortable(tag) || converted["type"] != "object" {
 		return
 	}
 	name := ref[strings.LastIndexByte(ref, '/')+1:]
-	values := []any{}
-	mapping := object(discriminator, "mapping")
-	for _, value := range slices.Sorted(maps.Keys(mapping)) {
-		if mapping[value] == ref || mapping[value] == name {
-			values = append(values, value)
+	values := slices.Concat(tags[ref], tags[name])
+	for _, v := range values {
+		if !c.copies(lengthOf(v)) {
+			return
 		}
 	}
 	if len(values) == 0 {
@@ -87,6 +102,9 @@ func (c *converter) values(obj, out map[string]any, types []string, nullable boo
 	var kept []any
 	kinds := map[string]bool{}
 	for _, v := range enum {
+		if !c.copies(lengthOf(v)) {
+			return types, nullable
+		}
 		kind := kindOf(v)
 		if kind == "integer" && slices.Contains(types, "number") {
 			kind = "number"
@@ -110,6 +128,17 @@ func (c *converter) values(obj, out map[string]any, types []string, nullable boo
 	}
 	out["enum"] = kept
 	return slices.Sorted(maps.Keys(kinds)), nullable
+}
+
+// lengthOf returns the bytes of a scalar, at least.
+func lengthOf(v any) int {
+	switch v := v.(type) {
+	case string:
+		return perName + len(v)
+	case json.Number:
+		return len(v)
+	}
+	return perName
 }
 
 // asType returns a scalar as a text, or a text as a number.

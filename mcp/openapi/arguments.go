@@ -30,6 +30,7 @@ func (op *Operation) nameArguments(d *document) {
 // argumentName returns the name of an argument that providers accept.
 func argumentName(name string) string {
 	if !isPortable(name) {
+		name = cut(name, maxPath)
 		name = strings.Trim(notPlain.ReplaceAllString(name, "_"), "_")
 	}
 	return cmpOr(name[:min(len(name), 56)], "argument")
@@ -57,7 +58,8 @@ func (op *Operation) flatten(d *document, used map[string]bool) (fields []field,
 		return nil, false
 	}
 	if len(list(obj, "allOf")) > 0 {
-		if obj = c.merged(obj, 8); c.err != nil || obj["$ref"] != nil {
+		obj = c.merged(obj, 8)
+		if d.work += c.work(); c.err != nil || c.isFull() || obj["$ref"] != nil {
 			return nil, false
 		}
 	}
@@ -70,8 +72,13 @@ func (op *Operation) flatten(d *document, used map[string]bool) (fields []field,
 	}
 	required, taken := texts(list(obj, "required")), maps.Clone(used)
 	names := slices.Collect(maps.Keys(props))
+	d.work += len(required)
 	for _, name := range required { // which may have no description
-		if _, ok := props[name]; !ok && !slices.Contains(names, name) && len(names) <= maxFields {
+		_, known := props[name]
+		if !known && !slices.Contains(names, name) {
+			if len(names) > maxFields {
+				continue
+			}
 			names = append(names, name)
 		}
 		op.body.needs[name] = op.body.required

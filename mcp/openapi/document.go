@@ -211,6 +211,7 @@ type document struct {
 	isSwagger bool // version 2.0
 	cycles    *cycles
 	work      int // see maxWork
+	reads     int // see maxReads
 
 	credentials map[credential]bool
 }

@@ -18,9 +18,12 @@ func (c *converter) merged(obj map[string]any, depth int) map[string]any {
 			return map[string]any{"$ref": ref}
 		}
 	}
-	out := maps.Clone(obj)
+	// The properties and the required names of out are its own, and grow in place: copied for
+	// each part, a few KiB of parts would take gigabytes.
+	out, props := maps.Clone(obj), map[string]any{}
 	delete(out, "allOf")
-	out["properties"] = maps.Clone(object(obj, "properties"))
+	maps.Copy(props, object(obj, "properties"))
+	out["properties"], out["required"] = props, slices.Clone(list(obj, "required"))
 	for _, part := range all {
 		inner, err := c.d.resolve(part)
 		if c.nodes++; err != nil || depth <= 0 || c.isFull() {
@@ -35,20 +38,25 @@ func (c *converter) merged(obj map[string]any, depth int) map[string]any {
 				inner, _ = c.d.resolve(inner)
 			}
 		}
-		mergeInto(out, inner)
+		if c.copies(perName * (len(object(inner, "properties")) + len(list(inner, "required")))) {
+			mergeInto(out, inner)
+		}
 	}
-	if len(object(out, "properties")) == 0 {
+	if len(props) == 0 {
 		delete(out, "properties")
+	}
+	if len(list(out, "required")) == 0 {
+		delete(out, "required")
 	}
 	return out
 }
 
+// mergeInto changes the properties and the required names of out, which are its own.
 func mergeInto(out, inner map[string]any) {
 	for key, value := range inner {
 		switch key {
 		case "properties":
-			props := map[string]any{}
-			maps.Copy(props, object(out, "properties"))
+			props := object(out, "properties")
 			for name, p := range object(inner, "properties") {
 				if own, ok := props[name]; !ok {
 					props[name] = p
@@ -56,9 +64,8 @@ func mergeInto(out, inner map[string]any) {
 					props[name] = map[string]any{"allOf": []any{own, p}}
 				}
 			}
-			out["properties"] = props
 		case "required":
-			out["required"] = append(slices.Clone(list(out, "required")), list(inner, "required")...)
+			out["required"] = append(list(out, "required"), list(inner, "required")...)
 		case "additionalProperties":
 			if value == false { // it would forbid the members of the other parts
 				continue

@@ -147,6 +147,10 @@ func (d *document) read(op *Operation, item, spec map[string]any) error {
 	if op.Method == http.MethodTrace || op.Method == http.MethodOptions {
 		return fmt.Errorf("%s is of no use to a model", op.Method)
 	}
+	d.reads += len(list(spec, "parameters")) + len(list(item, "parameters")) + len(object(spec, "responses"))
+	if d.reads > maxReads {
+		return errors.New("the operations of the document are too large")
+	}
 	path, _, _ := strings.Cut(op.Path, "#")
 	op.path, op.query, _ = strings.Cut(path, "?")
 	if !strings.HasPrefix(path, "/") || strings.Contains(path, "\\") || strings.ContainsFunc(op.Path, isControl) || len(op.Path) > maxPath || !d.isQuery(op.query) {
@@ -193,17 +197,21 @@ func (d *document) isQuery(query string) bool {
 		len(d.withoutCredentials(slices.Clone(pairs))) == len(pairs)
 }
 
+// maxReads bounds the parameters and responses that are read: paths can share an operation by
+// references.
+const maxReads = 1 << 20
+
 const maxPath = 2000 // bytes
 
 func isControl(r rune) bool { return r < ' ' || r == 0x7f }
 
 func (op *Operation) describe(spec map[string]any) string {
-	summary, about := printable.Text(strings.TrimSpace(text(spec, "summary"))), description(spec)
+	summary, about := longText(spec, "summary"), description(spec)
 	switch {
 	case summary == "" && about == "":
 		about = op.String()
 	case about == "" || about == summary:
-		about = cut(summary, maxText)
+		about = summary
 	case summary != "" && !strings.HasPrefix(about, strings.TrimRight(summary, ".")):
 		about = cut(strings.TrimRight(summary, ".")+".\n"+about, maxText)
 	}

@@ -21,29 +21,33 @@ import (
 const (
 	maxSchemaNodes = 4000 // of arguments; of a result, outputShare of it, as of the bytes
 	maxSchemaBytes = 128 << 10
+	maxCopied      = 1 << 20 // bytes, see copies: parts of allOf are merged again wherever they are
 	outputShare    = 4
 	maxDefs        = 16      // recursive definitions
 	maxText        = 2048    // bytes of a description
+	maxTypes       = 16      // of one value
 	maxParts       = 8       // of an allOf that are looked at to find out whether a property is read-only
 	maxWork        = 6 << 20 // parts of schemas of a document, in all attempts
 )
 
 // cuts are the depths of the attempts, with the recursive definitions that each may have.
-var cuts = []struct{ depth, defs int }{{24, maxDefs}, {8, maxDefs}, {5, maxDefs}, {3, maxDefs}, {3, 0}, {2, 0}, {1, 0}}
+var cuts = []struct{ depth, defs int }{{24, maxDefs}, {8, maxDefs}, {5, maxDefs}, {3, maxDefs}, {3, 0}, {2, 0}, {1, 0}, {0, 0}}
 
 // A converter rewrites schemas of OpenAPI as JSON Schema that the clients of all model
 // providers accept (see [jsonschema.Lint]): references are replaced by what they refer to,
 // unless they are recursive.
 type converter struct {
-	d      *document
-	output bool // allow more than the document does, because answers often do not conform to it
-	nodes  int
-	most   int               // nodes
-	limit  int               // of definitions
-	names  map[string]string // definitions, by reference
-	defs   map[string]any
-	queue  []string
-	err    error
+	d        *document
+	output   bool // allow more than the document does, because answers often do not conform to it
+	nodes    int
+	copied   int               // see copies
+	patterns int               // instructions of the regular expressions
+	most     int               // nodes
+	limit    int               // of definitions
+	names    map[string]string // definitions, by reference
+	defs     map[string]any
+	queue    []string
+	err      error
 }
 
 // fit returns the JSON of the schema that build makes with a converter, cut at the largest
@@ -61,12 +65,14 @@ func (d *document) fit(output bool, build func(c *converter, depth int) map[stri
 		c := &converter{d: d, output: output, most: mostNodes, limit: cut.defs, names: map[string]string{}, defs: map[string]any{}}
 		schema := build(c, cut.depth)
 		c.define(cut.depth)
-		d.work += c.nodes
+		d.work += c.work()
 		if c.err != nil {
 			return nil, c.err
 		}
 		if c.isFull() {
-			reason = fmt.Errorf("the schema has more than %d parts", mostNodes)
+			if reason = fmt.Errorf("the schema has more than %d parts", mostNodes); c.copied > maxCopied {
+				reason = fmt.Errorf("the schema has more than %d bytes", mostBytes)
+			}
 			continue
 		}
 		if len(c.defs) > 0 {
@@ -99,7 +105,24 @@ func findings(raw []byte, output bool) error {
 }
 
 // isFull reports that an attempt has failed.
-func (c *converter) isFull() bool { return c.nodes > c.most }
+func (c *converter) isFull() bool { return c.nodes > c.most || c.copied > maxCopied }
+
+// copies counts bytes of names and values before they are copied, because references can repeat
+// a long list often. It reports whether to go on.
+func (c *converter) copies(bytes int) bool {
+	c.copied += bytes
+	return !c.isFull()
+}
+
+const (
+	perName      = 2   // bytes of a name, at least
+	bytesPerNode = 512 // that cost as much as a part of a schema
+)
+
+// work returns how much of [maxWork] an attempt has used.
+func (c *converter) work() int {
+	return c.nodes + c.copied/bytesPerNode + c.patterns/instructionsPerNode
+}
 
 func (c *converter) define(depth int) {
 	for len(c.queue) > 0 && !c.isFull() {
@@ -278,7 +301,17 @@ func (c *converter) about(obj, out map[string]any) {
 }
 
 func description(obj map[string]any) string {
-	return cut(printable.Text(strings.TrimSpace(text(obj, "description"))), maxText)
+	return longText(obj, "description")
+}
+
+// longText returns a text of several lines. Most of a text that is far too long is not looked
+// at, because references can repeat it often.
+func longText(obj map[string]any, key string) string {
+	s := text(obj, key)
+	if len(s) > 4*maxText {
+		s = cut(s, 4*maxText)
+	}
+	return cut(printable.Text(strings.TrimSpace(s)), maxText)
 }
 
 // cut returns the first n bytes of s, at the boundary of a character.
@@ -294,7 +327,8 @@ func excerpt(s string) string { return cut(s, 200) }
 // typesOf returns the types of a schema, without null, and whether it allows null.
 func typesOf(obj map[string]any) (types []string, nullable bool) {
 	nullable = flag(obj, "nullable") || flag(obj, "x-nullable")
-	for _, t := range append(texts(list(obj, "type")), text(obj, "type")) {
+	some := list(obj, "type")
+	for _, t := range append(texts(some[:min(len(some), maxTypes)]), text(obj, "type")) {
 		switch t {
 		case "null":
 			nullable = true
@@ -318,99 +352,15 @@ func typesOf(obj map[string]any) (types []string, nullable bool) {
 	return types, nullable
 }
 
-// assertions copies what restricts scalars and lists. Beside a list of values, it is not needed,
-// and may contradict it.
-func (c *converter) assertions(obj, out map[string]any, types []string) {
-	if c.output {
-		return
-	}
-	if len(types) == 1 {
-		tellDefault(obj, out, types[0])
-	}
-	if out["enum"] != nil {
-		return
-	}
-	if slices.Contains(types, "number") || slices.Contains(types, "integer") {
-		numberBounds(obj, out)
-	}
-	if slices.Contains(types, "string") {
-		textBounds(obj, out)
-	}
-	if slices.Contains(types, "array") {
-		copySizes(obj, out, "minItems", "maxItems")
-		if flag(obj, "uniqueItems") {
-			out["uniqueItems"] = true
-		}
-	}
-}
-
-func numberBounds(obj, out map[string]any) {
-	for _, key := range []string{"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"} {
-		if n, ok := obj[key].(json.Number); ok && len(n) < 40 {
-			out[key] = n
-		}
-	}
-	for flagged, bound := range map[string]string{"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"} {
-		if limit, ok := out[bound]; ok && flag(obj, flagged) { // 2.0 and 3.0
-			out[flagged] = limit
-			delete(out, bound)
-		}
-	}
-	if n, ok := out["multipleOf"].(json.Number); ok && (strings.HasPrefix(n.String(), "-") || strings.Trim(n.String(), "0.") == "") {
-		delete(out, "multipleOf")
-	}
-}
-
-func copySizes(obj, out map[string]any, keys ...string) {
-	for _, key := range keys {
-		if n, ok := obj[key].(json.Number); ok && len(n) < 10 && strings.Trim(n.String(), "0123456789") == "" {
-			out[key] = n
-		}
-	}
-}
-
-func textBounds(obj, out map[string]any) {
-	copySizes(obj, out, "minLength", "maxLength")
-	if pattern := patternOf(text(obj, "pattern")); pattern != "" && len(pattern) < 1000 {
-		if _, err := regexp.Compile(pattern); err == nil {
-			out["pattern"] = pattern
-		}
-	}
-	switch format := text(obj, "format"); format {
-	case "date-time", "date", "email", "uri", "uuid", "byte", "binary":
-		out["format"] = format
-	}
-}
-
-var inSlashes = regexp.MustCompile(`^/(\^.*)/([a-z]*)$`)
-
-// patternOf returns a pattern, which may be a literal of JavaScript. One with flags is dropped.
-func patternOf(pattern string) string {
-	if m := inSlashes.FindStringSubmatch(pattern); m != nil && m[2] != "" {
-		return ""
-	} else if m != nil {
-		return m[1]
-	}
-	return pattern
-}
-
-// tellDefault adds the default to the description. It is not sent for the model: the API
-// knows its defaults, and they may depend on other arguments.
-func tellDefault(obj, out map[string]any, kind string) {
-	value := obj["default"]
-	if got := kindOf(value); value == nil || !isScalar(value) || got != kind && (got != "integer" || kind != "number") {
-		return
-	}
-	about, _ := out["description"].(string)
-	out["description"] = strings.TrimSpace(about + " (default: " + printable.Line(cut(scalarText(value), 100)) + ")")
-}
-
 func isScalar(v any) bool { k := kindOf(v); return k != "object" && k != "array" }
 
 // members converts the properties of an object. Properties with names that some providers
 // reject are named in the description: further members are allowed for them.
 func (c *converter) members(obj, out map[string]any, depth int) {
 	props := map[string]any{}
+	if !c.copies(perName * len(object(obj, "properties"))) {
+		return
+	}
 	var odd []string
 	for _, name := range slices.Sorted(maps.Keys(object(obj, "properties"))) {
 		if c.isFull() {
@@ -450,16 +400,18 @@ func (c *converter) members(obj, out map[string]any, depth int) {
 // required returns the members that a request needs. Those that the schema does not describe
 // become properties with any value.
 func (c *converter) required(obj, props map[string]any) (required []string) {
-	if c.output {
+	names := list(obj, "required")
+	if c.output || !c.copies(perName*len(names)) {
 		return nil
 	}
-	for _, name := range texts(list(obj, "required")) {
+	seen := map[string]bool{}
+	for _, name := range texts(names) {
 		if _, described := object(obj, "properties")[name]; !described && isPortable(name) && props[name] == nil {
 			c.nodes++
 			props[name] = free()
 		}
-		if _, ok := props[name]; ok && !slices.Contains(required, name) {
-			required = append(required, name)
+		if _, ok := props[name]; ok && !seen[name] {
+			seen[name], required = true, append(required, name)
 		}
 	}
 	return required

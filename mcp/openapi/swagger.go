@@ -100,12 +100,14 @@ func upgradeForm(form []any, consumes []string) map[string]any {
 	}
 }
 
+const maxMediaTypes = 32 // of bodies and of responses, each of which has them all
+
 func (d *document) mediaTypes(spec map[string]any, key string) []string {
-	types := texts(list(spec, key))
+	types := list(spec, key)
 	if len(types) == 0 {
-		types = texts(list(d.root, key))
+		types = list(d.root, key)
 	}
-	return types
+	return texts(types[:min(len(types), maxMediaTypes)])
 }
 
 func (d *document) content(spec map[string]any, key string, schema any) map[string]any {
