@@ -55,6 +55,31 @@ func TestAdvisoryCVE_2026_32871(t *testing.T) {
 	}
 }
 
+// Neither do arguments together with what the document has between them, and neither does the
+// path of a document.
+func TestDotsAroundArguments(t *testing.T) {
+	compare := docWith(`"/compare/{base}..{head}/files":{"get":{"operationId":"op"}}`)
+	mux := serve(t, compare, &openapi.Options{Handler: echo})
+	for args, want := range map[string]string{
+		`{"base":"main","head":"a/b"}`:  "GET /compare/main..a%2Fb/files|||",
+		`{"base":"a/","head":"/admin"}`: `the argument head must not have a part ".."`,
+		`{"base":"a/","head":";x"}`:     `the argument head must not have a part ".."`,
+		`{"base":"a","head":"/..;x/b"}`: `the argument head must not have a part ".."`,
+	} {
+		if got := textOf(call(t, mux, "op", args)); got != want {
+			t.Errorf("%s: got %s, want %s", args, got, want)
+		}
+	}
+	for _, path := range []string{"/%2e%2e/admin", "/a/..%2fadmin", "/a/..;/admin", `/a/..%5Cadmin`} {
+		api, err := openapi.New([]byte(docWith(`"`+path+`":{"get":{}}`)), &openapi.Options{Handler: echo})
+		if err != nil || len(api.Omitted()) != 1 || api.Omitted()[0].Reason != "the path leaves the API" {
+			t.Errorf("%s: got %v, %v", path, api.Omitted(), err)
+		}
+	}
+}
+
+func docWith(paths string) string { return `{"openapi":"3.1.0","paths":{` + paths + `}}` }
+
 // leadsUp reports whether a segment, decoded, has a part that leads to another directory.
 func leadsUp(segment string) bool {
 	decoded, err := url.PathUnescape(segment)

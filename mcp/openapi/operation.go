@@ -156,10 +156,11 @@ func (d *document) read(op *Operation, item, spec map[string]any) error {
 	if !strings.HasPrefix(path, "/") || strings.Contains(path, "\\") || strings.ContainsFunc(op.Path, isControl) || len(op.Path) > maxPath || !d.isQuery(op.query) {
 		return errors.New("the path is not one of a URL")
 	}
-	for segment := range strings.SplitSeq(op.path, "/") {
-		if segment == ".." || segment == "." {
-			return errors.New("the path leaves the API")
-		}
+	if _, err := url.PathUnescape(op.path); err != nil {
+		return errors.New("the path is not one of a URL")
+	}
+	if dots(op.path) != "" {
+		return errors.New("the path leaves the API")
 	}
 	var shared []any
 	if d.isSwagger {

@@ -47,6 +47,9 @@ func (op *Operation) newRequest(ctx context.Context, base string, d *document, a
 				return nil, err
 			}
 			target = strings.ReplaceAll(target, "{"+p.name+"}", s)
+			if part := dots(target); part != "" {
+				return nil, fmt.Errorf("the argument %s must not have a part %q", p.arg, part)
+			}
 		case "query":
 			query = append(query, d.withoutCredentials(p.pairs(v))...)
 		case "header":

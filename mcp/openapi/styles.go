@@ -82,15 +82,25 @@ func (p *param) segment(v any) (string, error) {
 	if err != nil || plain == "" {
 		return "", fmt.Errorf("the argument %s must not be empty", p.arg)
 	}
-	for _, s := range strings.FieldsFunc(plain, func(r rune) bool { return r == '/' || r == '\\' }) {
-		if s == "." || s == ".." { // which servers and proxies resolve
-			return "", fmt.Errorf("the argument %s must not have a part %q", p.arg, s)
-		}
-	}
 	if strings.ContainsFunc(plain, isControl) {
 		return "", fmt.Errorf("the argument %s must not have control characters", p.arg)
 	}
 	return prefix + joined, nil
+}
+
+// dots returns a part of a path that servers and proxies resolve, which is "." or "..", or "".
+// Some decode a path first, and some ignore what follows a semicolon.
+func dots(path string) string {
+	plain, err := url.PathUnescape(path)
+	if err != nil {
+		plain = path
+	}
+	for _, part := range strings.FieldsFunc(plain, func(r rune) bool { return r == '/' || r == '\\' }) {
+		if part, _, _ = strings.Cut(part, ";"); part == "." || part == ".." {
+			return part
+		}
+	}
+	return ""
 }
 
 // pairs returns the parameters of the query for a value.
