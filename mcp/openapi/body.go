@@ -103,7 +103,8 @@ func (op *Operation) encodeBody(d *document, args arguments) (_ []byte, contentT
 		encoded, err := json.Marshal(value)
 		return encoded, b.mediaType, err
 	case base == "application/x-www-form-urlencoded":
-		return b.form(members), base, nil
+		encoded, err := b.form(members, d)
+		return encoded, base, err
 	case base == "multipart/form-data":
 		return b.multipart(members, d)
 	}
@@ -114,8 +115,9 @@ func (op *Operation) encodeBody(d *document, args arguments) (_ []byte, contentT
 	return data, b.mediaType, err
 }
 
-func (b *body) form(members map[string]any) []byte {
+func (b *body) form(members map[string]any, d *document) ([]byte, error) {
 	var pairs []string
+	obj, _ := d.resolve(b.schema)
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		v := members[name]
 		encoding := object(b.encoding, name)
@@ -125,10 +127,14 @@ func (b *body) form(members map[string]any) []byte {
 			v = scalarText(v) // JSON
 		}
 		if v != nil {
-			pairs = append(pairs, queryPairs(name, v, style, explode || !said && style == "form", "", escapeQuery)...)
+			added := queryPairs(name, v, style, explode || !said && style == "form", "", escapeQuery)
+			if other := nameOfAnother(added, func(s string) bool { return s != name && object(obj, "properties")[s] != nil }); other != "" {
+				return nil, fmt.Errorf("the argument %s must not have a member %q", name, other)
+			}
+			pairs = append(pairs, added...)
 		}
 	}
-	return []byte(strings.Join(pairs, "&"))
+	return []byte(strings.Join(pairs, "&")), nil
 }
 
 func (b *body) multipart(members map[string]any, d *document) ([]byte, string, error) {

@@ -51,7 +51,11 @@ func (op *Operation) newRequest(ctx context.Context, base string, d *document, a
 				return nil, fmt.Errorf("the argument %s must not have a part %q", p.arg, part)
 			}
 		case "query":
-			query = append(query, d.withoutCredentials(p.pairs(v))...)
+			pairs := d.withoutCredentials(p.pairs(v))
+			if other := nameOfAnother(pairs, func(name string) bool { return op.isOther(p, name) }); other != "" {
+				return nil, fmt.Errorf("the argument %s must not have a member %q", p.arg, other)
+			}
+			query = append(query, pairs...)
 		case "header":
 			s := simple(v, p.explode, func(s string) string { return s })
 			if strings.ContainsFunc(s, isControl) {
@@ -93,6 +97,33 @@ func (d *document) withoutCredentials(pairs []string) []string {
 		name, _, _ := strings.Cut(pair, "=")
 		name, err := url.QueryUnescape(name)
 		return err != nil || d.credentials[credential{"query", strings.ToLower(name)}]
+	})
+}
+
+// nameOfAnother returns the name among pairs that isOther returns true for, or "". A name may
+// have an index, as in a[0], which some servers take for a.
+func nameOfAnother(pairs []string, isOther func(name string) bool) string {
+	for _, pair := range pairs {
+		name, _, _ := strings.Cut(pair, "=")
+		name, _ = url.QueryUnescape(name) // it was escaped
+		if base, _, _ := strings.Cut(name, "["); isOther(name) || isOther(base) {
+			return name
+		}
+	}
+	return ""
+}
+
+// isOther reports whether a name in the query is that of another parameter than p: an object
+// can have a member of any name, and the other one may be hidden, or always be sent.
+func (op *Operation) isOther(p *param, name string) bool {
+	fixed, _ := url.ParseQuery(op.query) // which has been checked
+	for key := range fixed {
+		if strings.EqualFold(key, name) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(op.params, func(other *param) bool {
+		return other != p && other.in == "query" && strings.EqualFold(other.name, name)
 	})
 }
 

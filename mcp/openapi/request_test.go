@@ -4,6 +4,7 @@
 package openapi_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/openapi"
 )
 
@@ -129,6 +131,32 @@ func TestCredentialsAreNoArguments(t *testing.T) {
 	}
 	if got, want := textOf(call(t, mux, "op", `{"q":"1","filter":{"a":"b","API_KEY":"stolen"}}`)), "GET /x?q=1&a=b|||"; got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// A member of an object is no way to set another parameter, which may be hidden, or always sent.
+func TestMembersAreNoOtherArguments(t *testing.T) {
+	query := operation("/x?action=read", "get", `{"parameters":[{"name":"filter","in":"query","schema":{"type":"object"}},
+		{"name":"page","in":"query","style":"deepObject","schema":{"type":"object"}},{"name":"tenant","in":"query","schema":{"type":"string"}}]}`)
+	form := operation("/x", "post", `{"requestBody":{"content":{"application/x-www-form-urlencoded":{
+		"schema":{"type":"object","properties":{"filter":{"type":"object"},"tenant":{"type":"string"}}},"encoding":{"filter":{"style":"form","explode":true}}}}}}`)
+	for _, test := range []struct{ doc, args, want string }{
+		{query, `{"filter":{"a":"b","c[d]":"e"},"page":{"size":5}}`, "GET /x?action=read&a=b&c%5Bd%5D=e&page%5Bsize%5D=5&tenant=acme|||"},
+		{query, `{"filter":{"tenant":"evil"}}`, `the argument filter must not have a member "tenant"`},
+		{query, `{"filter":{"Tenant":"evil"}}`, `the argument filter must not have a member "Tenant"`},
+		{query, `{"filter":{"tenant[]":"evil"}}`, `the argument filter must not have a member "tenant[]"`},
+		{query, `{"filter":{"action":"delete"}}`, `the argument filter must not have a member "action"`},
+		{query, `{"filter":{"page[size]":"9"}}`, `the argument filter must not have a member "page[size]"`},
+		{form, `{"filter":{"a":"b"}}`, "POST /x|||a=b&tenant=acme"},
+		{form, `{"filter":{"tenant":"evil"}}`, `the argument filter must not have a member "tenant"`},
+	} {
+		mux := serve(t, test.doc, &openapi.Options{Handler: echo, Select: func(op *openapi.Operation) bool {
+			op.Shape = &mcp.Shape{Args: map[string]mcp.Arg{"tenant": {Preset: func(context.Context) (any, error) { return "acme", nil }}}}
+			return true
+		}})
+		if got := textOf(call(t, mux, "op", test.args)); got != test.want {
+			t.Errorf("%s: got %s, want %s", test.args, got, test.want)
+		}
 	}
 }
 
