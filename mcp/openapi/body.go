@@ -97,6 +97,7 @@ func (op *Operation) encodeBody(d *document, args arguments) (_ []byte, contentT
 	if !given {
 		return nil, "", nil
 	}
+	value = whole(value)
 	members, _ := value.(map[string]any)
 	switch base := baseType(b.mediaType); {
 	case isJSON(base):

@@ -14,6 +14,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/go-psi/psi/internal/strictjson"
 )
 
 // arguments are the arguments of a call, by name.
@@ -26,15 +28,11 @@ func (op *Operation) newRequest(ctx context.Context, base string, d *document, a
 		query = append(query, op.query)
 	}
 	for _, p := range op.params {
-		v, given := args[p.arg]
-		if p.isJSON && given {
-			encoded, err := json.Marshal(v)
-			if err != nil {
-				return nil, err
-			}
-			v = string(encoded)
+		v, err := p.value(d, args)
+		if err != nil {
+			return nil, err
 		}
-		if !given || v == nil {
+		if v == nil {
 			if p.in == "path" {
 				return nil, fmt.Errorf("the argument %s is missing", p.arg)
 			}
@@ -51,9 +49,9 @@ func (op *Operation) newRequest(ctx context.Context, base string, d *document, a
 				return nil, fmt.Errorf("the argument %s must not have a part %q", p.arg, part)
 			}
 		case "query":
-			pairs := d.withoutCredentials(p.pairs(v))
-			if other := nameOfAnother(pairs, func(name string) bool { return op.isOther(p, name) }); other != "" {
-				return nil, fmt.Errorf("the argument %s must not have a member %q", p.arg, other)
+			pairs, err := op.pairs(d, p, v)
+			if err != nil {
+				return nil, err
 			}
 			query = append(query, pairs...)
 		case "header":
@@ -90,6 +88,48 @@ func (op *Operation) newRequest(ctx context.Context, base string, d *document, a
 	return r, nil
 }
 
+// value returns the value of a parameter, or nil if there is none.
+func (p *param) value(d *document, args arguments) (any, error) {
+	v, given := args[p.arg]
+	if !p.isNumber(d) {
+		v = whole(v)
+	}
+	if !p.isJSON || !given {
+		return v, nil
+	}
+	encoded, err := json.Marshal(v)
+	return string(encoded), err
+}
+
+// isNumber reports whether a parameter is a number that need not be an integer, or a list of them.
+func (p *param) isNumber(d *document) bool {
+	obj, _ := d.resolve(p.schema)
+	if obj["items"] != nil {
+		obj, _ = d.resolve(obj["items"])
+	}
+	return text(obj, "type") == "number"
+}
+
+// whole returns a value whose integers are written as such: some models write 5.0, which is an
+// integer in JSON Schema, but not for most APIs.
+func whole(v any) any {
+	switch v := v.(type) {
+	case json.Number:
+		if n, ok := strictjson.ParseDecimal(v.String()); ok && n.IsInteger() && !strings.Contains(n.String(), "e") {
+			return json.Number(n.String())
+		}
+	case []any:
+		for i := range v {
+			v[i] = whole(v[i])
+		}
+	case map[string]any:
+		for name := range v {
+			v[name] = whole(v[name])
+		}
+	}
+	return v
+}
+
 // withoutCredentials returns the pairs of a query that are no API key: an object can have a
 // member of any name.
 func (d *document) withoutCredentials(pairs []string) []string {
@@ -98,6 +138,15 @@ func (d *document) withoutCredentials(pairs []string) []string {
 		name, err := url.QueryUnescape(name)
 		return err != nil || d.credentials[credential{"query", strings.ToLower(name)}]
 	})
+}
+
+// pairs returns the parameters of the query for the value of p.
+func (op *Operation) pairs(d *document, p *param, v any) ([]string, error) {
+	pairs := d.withoutCredentials(p.pairs(v))
+	if other := nameOfAnother(pairs, func(name string) bool { return op.isOther(p, name) }); other != "" {
+		return nil, fmt.Errorf("the argument %s must not have a member %q", p.arg, other)
+	}
+	return pairs, nil
 }
 
 // nameOfAnother returns the name among pairs that isOther returns true for, or "". A name may

@@ -90,6 +90,22 @@ func TestPathsWithQueries(t *testing.T) {
 	}
 }
 
+// Integers are sent as such, as models do not always write them. Numbers that need not be integers
+// are sent as they are, and so are those of a size that is no integer's.
+func TestIntegers(t *testing.T) {
+	doc := operation("/x/{i}", "post", `{"parameters":[{"name":"i","in":"path","schema":{"type":"integer"}},{"name":"l","in":"query","schema":{"type":"array","items":{"type":"integer"}}},
+		{"name":"n","in":"query","schema":{"type":"number"}}],"requestBody":{"content":{"application/json":{"schema":{"type":"object","properties":{"o":{}}}}}}}`)
+	mux := serve(t, doc, &openapi.Options{Handler: echo})
+	for args, want := range map[string]string{
+		`{"i":5.0,"l":[1e2,-0,7],"n":1.0,"o":{"a":[2.0,2.5,1e400]}}`: `POST /x/5?l=100&l=0&l=7&n=1.0|||{"o":{"a":[2,2.5,1e400]}}`,
+		`{"i":9007199254740993.0}`:                                   `POST /x/9007199254740993|||`,
+	} {
+		if got := textOf(call(t, mux, "op", args)); got != want {
+			t.Errorf("%s: got %s, want %s", args, got, want)
+		}
+	}
+}
+
 func TestReservedCharacters(t *testing.T) {
 	doc := operation("/x", "get", `{"parameters":[{"name":"p","in":"query","allowReserved":true,"schema":{"type":"string"}}]}`)
 	mux := serve(t, doc, &openapi.Options{Handler: echo})
