@@ -100,7 +100,7 @@ func (c *converter) values(obj, out map[string]any, types []string, nullable boo
 		return types, nullable
 	}
 	var kept []any
-	kinds := map[string]bool{}
+	kinds, own := map[string]bool{}, nullable
 	for _, v := range enum {
 		if !c.copies(lengthOf(v)) {
 			return types, nullable
@@ -123,7 +123,10 @@ func (c *converter) values(obj, out map[string]any, types []string, nullable boo
 			}
 		}
 	}
-	if len(kept) == 0 || kinds["object"] || kinds["array"] {
+	if kinds["object"] || kinds["array"] {
+		return types, own
+	}
+	if len(kept) == 0 {
 		return types, nullable
 	}
 	out["enum"] = kept

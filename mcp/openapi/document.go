@@ -51,7 +51,7 @@ func parseDocument(raw []byte) (map[string]any, error) {
 	}
 	value, err := new(yamlReader).value(node.Content[0], 0)
 	if err != nil {
-		return nil, fmt.Errorf("openapi: %w", err)
+		return nil, err
 	}
 	root, ok := value.(map[string]any)
 	if !ok {
@@ -108,7 +108,7 @@ func (r *yamlReader) value(n *yaml.Node, depth int) (any, error) {
 	case yaml.ScalarNode:
 		return scalar(n), nil
 	}
-	return nil, fmt.Errorf("line %d: YAML that is no JSON", n.Line)
+	return nil, fmt.Errorf("openapi: line %d: YAML that is no JSON", n.Line)
 }
 
 func (r *yamlReader) object(n *yaml.Node, depth int) (any, error) {
@@ -120,19 +120,31 @@ func (r *yamlReader) object(n *yaml.Node, depth int) (any, error) {
 			return nil, err
 		}
 		if key.Kind != yaml.ScalarNode {
-			return nil, fmt.Errorf("line %d: a key that is no text", key.Line)
+			return nil, fmt.Errorf("openapi: line %d: a key that is no text", key.Line)
 		}
-		if merged, ok := value.(map[string]any); ok && key.Tag == "!!merge" {
-			for k, v := range merged {
-				if _, own := obj[k]; !own {
-					obj[k] = v
-				}
-			}
+		if key.Tag == "!!merge" {
+			mergeYAML(obj, value)
 			continue
 		}
 		obj[key.Value] = value
 	}
 	return obj, nil
+}
+
+// mergeYAML adds the members of value, an object or a list of objects, that obj does not have.
+func mergeYAML(obj map[string]any, value any) {
+	switch value := value.(type) {
+	case []any:
+		for _, v := range value {
+			mergeYAML(obj, v)
+		}
+	case map[string]any:
+		for k, v := range value {
+			if _, own := obj[k]; !own {
+				obj[k] = v
+			}
+		}
+	}
 }
 
 // scalar returns the JSON value of a scalar. Dates are strings.
@@ -223,12 +235,14 @@ func newDocument(raw []byte) (*document, error) {
 	}
 	d := &document{root: root}
 	d.cycles = newCycles(d)
-	version := text(root, "openapi")
-	switch number, _ := root["swagger"].(json.Number); {
+	version := scalarText(root["openapi"]) // without quotes, YAML has a number
+	swagger := scalarText(root["swagger"])
+	switch {
 	case strings.HasPrefix(version, "3."):
-	case text(root, "swagger") == "2.0", number == "2.0":
+	case swagger == "2.0":
 		d.isSwagger = true
 	default:
+		version = cmpOr(version, swagger)
 		return nil, fmt.Errorf("openapi: version %q is not 2.0 or 3.x", excerpt(version))
 	}
 	d.credentials = d.readCredentials()

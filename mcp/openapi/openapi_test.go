@@ -225,6 +225,20 @@ func TestSelectShape(t *testing.T) {
 	}
 }
 
+// YAML is as people write it: a version without quotes, and merge keys.
+func TestYAML(t *testing.T) {
+	for _, version := range []string{"openapi: 3.0", "openapi: 3.1", "openapi: 3.0.3", "swagger: 2.0", `swagger: "2.0"`} {
+		mux := serve(t, version+`
+x-get: &get {operationId: op}
+x-tags: &tags {tags: [a], deprecated: true}
+paths: {/x: {get: {<<: [*get, *tags], summary: Own, tags: [b]}}}
+`, &openapi.Options{Handler: echo, Select: func(op *openapi.Operation) bool { return op.HasTag("b") && op.Deprecated && op.Tool.Title == "Own" }})
+		if got := textOf(call(t, mux, "op", `{}`)); got != "GET /x|||" {
+			t.Errorf("%s: got %s", version, got)
+		}
+	}
+}
+
 func TestMistakes(t *testing.T) {
 	for _, test := range []struct {
 		doc  string
@@ -234,6 +248,8 @@ func TestMistakes(t *testing.T) {
 		{pets, nil, "openapi: Options need a Handler or a BaseURL"},
 		{pets, &openapi.Options{BaseURL: "pets.example.com"}, "openapi: BaseURL must be an http or https URL without a query"},
 		{`openapi: "4.0"`, &openapi.Options{Handler: petAPI()}, `openapi: version "4.0" is not 2.0 or 3.x`},
+		{`swagger: "1.2"`, &openapi.Options{Handler: petAPI()}, `openapi: version "1.2" is not 2.0 or 3.x`},
+		{`a: &a [*a]`, &openapi.Options{Handler: petAPI()}, `openapi: the document has more than 4000000 values, or is nested more than 512 deep`},
 		{`[]`, &openapi.Options{Handler: petAPI()}, "openapi: the document is not an object"},
 	} {
 		if _, err := openapi.New([]byte(test.doc), test.opts); err == nil || err.Error() != test.want {

@@ -62,8 +62,8 @@ func TestInputSchemas(t *testing.T) {
 			`{"additionalProperties":false,"properties":{"rules":{"description":"The rules.","properties":{"in":{"type":"integer"}},"required":["in"],"type":"object"}},"type":"object"}`,
 		},
 		"only null": {
-			`{"type":"object","properties":{"a":{"type":"null"},"b":{"enum":[null]}}}`,
-			`{"additionalProperties":false,"properties":{"a":{"type":"null"},"b":{"type":"null"}},"type":"object"}`,
+			`{"type":"object","properties":{"a":{"type":"null"},"b":{"enum":[null]},"c":{"enum":[null,{"x":1}]}}}`,
+			`{"additionalProperties":false,"properties":{"a":{"type":"null"},"b":{"type":"null"},"c":` + anything + `},"type":"object"}`,
 		},
 		"values beside a format": {
 			`{"type":"object","properties":{"day":{"type":"string","format":"date","enum":["20260102"]}}}`,
