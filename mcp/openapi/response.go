@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"unicode/utf8"
@@ -42,8 +43,14 @@ func (op *Operation) result(r *http.Response, out *jsonschema.Schema) (*mcp.Call
 	return op.success(r, data, out)
 }
 
+// unreachable returns the error of a call without a complete response. Unless there was no
+// connection, the API may have done what it was asked for.
 func unreachable(err error) error {
-	return &mcp.PrivateError{Public: "the API cannot be reached", Err: err}
+	public := "the API did not answer; the call may have had effects"
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
+		public = "the API cannot be reached"
+	}
+	return &mcp.PrivateError{Public: public, Err: err}
 }
 
 // statusError returns the error of a status that the caller can do something about.
@@ -67,6 +74,9 @@ func errorText(data []byte) string {
 
 func (op *Operation) success(r *http.Response, data []byte, out *jsonschema.Schema) (*mcp.CallToolResult, error) {
 	mediaType := r.Header.Get("Content-Type")
+	if isJSON(mediaType) {
+		data = bytes.TrimPrefix(data, []byte("\ufeff")) // which some frameworks write
+	}
 	structured := (isJSON(mediaType) || mediaType == "") && jsonscan.Valid(data, 0) == nil
 	if out != nil {
 		if !structured {
@@ -105,6 +115,6 @@ func (op *Operation) content(mediaType string, data []byte) mcp.Content {
 }
 
 func isText(mediaType string) bool {
-	return mediaType == "" || strings.HasPrefix(mediaType, "text/") || isJSON(mediaType) ||
+	return mediaType == "" || strings.HasPrefix(mediaType, "text/") || strings.Contains(mediaType, "json") ||
 		strings.HasSuffix(mediaType, "xml") || strings.HasSuffix(mediaType, "yaml") || strings.HasSuffix(mediaType, "javascript")
 }

@@ -45,6 +45,8 @@ func TestResponses(t *testing.T) {
 		{plain, answer(200, "application/zip", "PK"), `*mcp.EmbeddedResource`, false},
 		{plain, answer(200, "application/xml", "<a/>"), `<a/>`, false},
 		{plain, answer(200, "application/json", "{oops"), `{oops`, false},
+		{plain, answer(200, "application/x-ndjson", "{}\n{}\n"), "{}\n{}\n", false},
+		{typed, answer(200, "application/json", "\ufeff{\"n\":1}"), `{"n":1}`, false},
 		{plain, answer(401, "text/plain", "\x1b[31mno\u202e"), "the API refused the call: HTTP 401 Unauthorized\n\\x1b[31mno\\u202e", true},
 		{plain, answer(500, "text/plain", "password=1"), "the API failed (HTTP 500); the call may have had effects", true},
 		{plain, answer(304, "text/plain", ""), "the API answered with HTTP 304, which is not followed", true},
@@ -149,8 +151,25 @@ func TestRouterInRouter(t *testing.T) {
 func TestAbortedHandler(t *testing.T) {
 	api := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 	res := call(t, serve(t, operation("/x", "get", `{"responses":{}}`), &openapi.Options{Handler: api}), "op", `{}`)
-	if got := textOf(res); got != "the API cannot be reached" || !res.IsError {
+	if got := textOf(res); got != "the API did not answer; the call may have had effects" || !res.IsError {
 		t.Errorf("got %s", got)
+	}
+}
+
+// A model may repeat a call that did not reach the API, but not one that may have had effects.
+func TestNoAnswer(t *testing.T) {
+	cut := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "100")
+		_, _ = w.Write([]byte("part"))
+	}))
+	t.Cleanup(cut.Close)
+	none := httptest.NewServer(http.NotFoundHandler())
+	none.Close()
+	for url, want := range map[string]string{cut.URL: "the API did not answer; the call may have had effects", none.URL: "the API cannot be reached"} {
+		res := call(t, serve(t, operation("/x", "post", `{"responses":{}}`), &openapi.Options{BaseURL: url}), "op", `{}`)
+		if got := textOf(res); got != want || !res.IsError {
+			t.Errorf("got %s, want %s", got, want)
+		}
 	}
 }
 
