@@ -133,11 +133,7 @@ func violations(raw []byte) []violation {
 	if err != nil {
 		return []violation{{rule: RuleInvalid, message: strings.TrimPrefix(err.Error(), "jsonschema: ")}}
 	}
-	doc, terr := readTree(raw, maxDepth, maxNodes)
-	if terr != nil {
-		return []violation{{rule: RuleInvalid, message: terr.Error()}}
-	}
-	l := linter{document: doc}
+	l := linter{document: compiled.document}
 	for _, pointer := range compiled.Unchecked() {
 		tokens := schematree.Split(pointer)
 		if last := len(tokens) - 1; tokens[last] != "pattern" && (last == 0 || tokens[last-1] != "patternProperties") {
@@ -146,7 +142,7 @@ func violations(raw []byte) []violation {
 		l.reportf(pointer, RuleUncheckedRegexp, "a regular expression that Go cannot compile is not checked")
 	}
 	l.root()
-	schematree.WalkReferenced(doc, l.node)
+	schematree.WalkReferenced(l.document, l.node)
 	return l.found
 }
 

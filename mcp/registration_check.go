@@ -74,9 +74,11 @@ func (m *Mux) describeTool(e *entry, h Handler) (err error) {
 	if e.headers, err = paramHeaders(t.InputSchema); err != nil {
 		return e.errorf("%w", err)
 	}
-	m.lint(e, "InputSchema", t.InputSchema, jsonschema.Portable)
-	if t.OutputSchema != nil {
-		m.lint(e, "OutputSchema", t.OutputSchema, jsonschema.Inspector)
+	if _, linted := h.(*lateTool); !linted {
+		m.lint(e, "InputSchema", t.InputSchema, jsonschema.Portable)
+		if t.OutputSchema != nil {
+			m.lint(e, "OutputSchema", t.OutputSchema, jsonschema.Inspector)
+		}
 	}
 	t.encodings = newToolEncodings(&t)
 	e.tool = &t

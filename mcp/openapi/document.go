@@ -222,8 +222,9 @@ type document struct {
 	root      map[string]any
 	isSwagger bool // version 2.0
 	cycles    *cycles
-	work      int // see maxWork
-	reads     int // see maxReads
+	work      int                // see maxWork
+	reads     int                // see maxReads
+	outputs   map[string]*output // by reference
 
 	credentials map[credential]bool
 }
@@ -233,7 +234,7 @@ func newDocument(raw []byte) (*document, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &document{root: root}
+	d := &document{root: root, outputs: map[string]*output{}}
 	d.cycles = newCycles(d)
 	version := scalarText(root["openapi"]) // without quotes, YAML has a number
 	swagger := scalarText(root["swagger"])

@@ -14,13 +14,17 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-psi/psi/internal/made"
+	"github.com/go-psi/psi/internal/seam"
 	"github.com/go-psi/psi/internal/uritemplate"
 	"github.com/go-psi/psi/jsonschema"
 	"github.com/go-psi/psi/mcp"
 )
+
+var core = mcp.Internal(seam.Key{})
 
 // Options configure [New]. One of Handler and BaseURL is required.
 type Options struct {
@@ -176,17 +180,10 @@ func (a *API) add(op *Operation) (err error) {
 	if tool.InputSchema, err = a.doc.fit(false, op.inputSchema); err != nil {
 		return err
 	}
-	var out *jsonschema.Schema
-	if op.answers {
-		// An answer without a schema is still an answer.
-		raw, err := a.doc.fit(true, func(c *converter, depth int) map[string]any { return c.schema(op.schema, depth) })
-		if err == nil && isObjectSchema(raw) {
-			tool.OutputSchema = raw
-			out, _ = jsonschema.Compile(raw, nil)
-		}
-	}
+	out := a.doc.output(op)
+	tool.OutputSchema = out.raw
 	return a.try(func(m *mcp.Mux) {
-		h := mcp.ToolFunc(func(ctx context.Context, args map[string]json.RawMessage) (*mcp.CallToolResult, error) {
+		h := core.LateTool(func(ctx context.Context, args map[string]json.RawMessage) (*mcp.CallToolResult, error) {
 			decoded, err := decode(args)
 			if err != nil {
 				return nil, err
@@ -196,7 +193,7 @@ func (a *API) add(op *Operation) (err error) {
 				return nil, err
 			}
 			defer r.Body.Close()
-			return op.result(r, out)
+			return op.result(r, out.compiled())
 		}, &tool)
 		if op.Shape != nil {
 			h = mcp.Reshape(h, *op.Shape)
@@ -210,6 +207,41 @@ func (a *API) add(op *Operation) (err error) {
 func (a *API) try(register func(m *mcp.Mux)) error {
 	mux := mcp.NewMux("openapi", "v0.0.0", &mcp.MuxOptions{Logger: slog.New(slog.DiscardHandler), NoLint: true})
 	return mux.Update(register)
+}
+
+// An output is the schema of the results of operations.
+type output struct {
+	raw      json.RawMessage           // nil if there is none
+	compiled func() *jsonschema.Schema // when it is first called; returns nil if there is none
+}
+
+// output returns the schema of the results of an operation. Operations share it if they refer
+// to the same one. An answer without a schema, or with one that cannot be converted, is still
+// an answer.
+func (d *document) output(op *Operation) *output {
+	out := &output{compiled: func() *jsonschema.Schema { return nil }}
+	if !op.answers {
+		return out
+	}
+	ref := ""
+	if obj := asObject(op.schema); len(obj) == 1 {
+		ref = text(obj, "$ref")
+	}
+	if known := d.outputs[ref]; known != nil {
+		return known
+	}
+	raw, err := d.fit(true, func(c *converter, depth int) map[string]any { return c.schema(op.schema, depth) })
+	if err == nil && isObjectSchema(raw) {
+		out.raw = raw
+		out.compiled = sync.OnceValue(func() *jsonschema.Schema {
+			s, _ := jsonschema.Compile(raw, nil) // it is valid
+			return s
+		})
+	}
+	if ref != "" {
+		d.outputs[ref] = out
+	}
+	return out
 }
 
 // isObjectSchema reports whether every revision of MCP accepts an output schema.

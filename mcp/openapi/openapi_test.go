@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-psi/psi/jsonschema"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/mcptest"
 	"github.com/go-psi/psi/mcp/openapi"
@@ -34,8 +35,20 @@ func serve(t *testing.T, doc string, opts *openapi.Options) *mcp.Mux {
 	if err := api.Register(mux); err != nil {
 		t.Fatal(err)
 	}
-	if log.Len() > 0 {
-		t.Errorf("findings of the linter: %s", &log)
+	for tool, err := range mcptest.Connect(t, mux).Tools(t.Context(), nil) {
+		if mcp.CodeOf(err) == mcp.CodeMethodNotFound {
+			break // there are only resources
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := jsonschema.Lint(tool.InputSchema)
+		if tool.OutputSchema != nil {
+			found = append(found, jsonschema.Lint(tool.OutputSchema, jsonschema.Inspector)...)
+		}
+		if found != nil || log.Len() > 0 {
+			t.Errorf("%s: findings of the linter: %v, log: %s", tool.Name, found, &log)
+		}
 	}
 	return mux
 }
