@@ -30,7 +30,7 @@ func (r *reshaping) reshapeSchema(schema json.RawMessage) (json.RawMessage, erro
 	if !r.changesArguments() {
 		return described, nil
 	}
-	s := schemaShaper{reshaping: r, defaults: map[string]json.RawMessage{}, referenced: map[string]bool{}}
+	s := schemaShaper{reshaping: r, root: described, defaults: map[string]json.RawMessage{}, referenced: map[string]bool{}}
 	for _, d := range r.defaults {
 		s.defaults[d.name] = d.value
 	}
@@ -124,6 +124,7 @@ func appendMember(dst []byte, name string) []byte {
 // A schemaShaper renames and hides the arguments of a schema.
 type schemaShaper struct {
 	*reshaping
+	root       json.RawMessage // with the tool's own names
 	defaults   map[string]json.RawMessage
 	referenced map[string]bool // own names of hidden arguments that references name
 }
@@ -133,7 +134,7 @@ func (s *schemaShaper) object(schema json.RawMessage) json.RawMessage {
 	if !jsonscan.IsObject(schema) {
 		return schema // true or false
 	}
-	isHidden := s.mentionsHidden(jsonscan.Member(schema, "if"))
+	isHidden := s.isUnknowable(jsonscan.Member(schema, "if"))
 	out := []byte{'{'}
 	eachMember(schema, func(name string, value json.RawMessage) {
 		switch name {
@@ -145,8 +146,12 @@ func (s *schemaShaper) object(schema json.RawMessage) json.RawMessage {
 			value = s.dependencies(value)
 		case "allOf":
 			value = s.list(value)
+		case "$ref":
+			if s.isUnknowable(json.RawMessage(`{"$ref":` + string(value) + "}")) {
+				return
+			}
 		case "anyOf", "oneOf", "not":
-			if s.mentionsHidden(value) {
+			if s.isUnknowable(value) {
 				return
 			}
 			value = s.list(value)
@@ -226,7 +231,7 @@ func (s *schemaShaper) dependencies(value json.RawMessage) json.RawMessage {
 	eachMember(value, func(name string, needs json.RawMessage) {
 		outer, visible := s.outerName(name)
 		switch {
-		case !visible || s.mentionsHidden(needs):
+		case !visible || s.isUnknowable(needs):
 			return
 		case needs[0] == '[':
 			needs = s.names(needs)
@@ -244,6 +249,56 @@ func (s *schemaShaper) dependencies(value json.RawMessage) json.RawMessage {
 func (s *schemaShaper) mentionsHidden(schema json.RawMessage) bool {
 	for _, name := range s.presets {
 		if bytes.Contains(schema, jsonscan.AppendString(nil, name)) {
+			return true
+		}
+	}
+	return false
+}
+
+// isUnknowable reports whether a schema may depend on an argument that callers do not see, or
+// refers to a definition with names that callers do not use: definitions stay as they are,
+// because arguments can have them, too.
+func (s *schemaShaper) isUnknowable(schema json.RawMessage) bool {
+	return s.mentionsHidden(schema) || s.refersToChanged(schema, map[string]bool{})
+}
+
+func (s *schemaShaper) refersToChanged(schema json.RawMessage, seen map[string]bool) bool {
+	if !bytes.Contains(schema, []byte(`"$ref"`)) {
+		return false
+	}
+	found := false
+	if schema[0] == '[' {
+		eachElement(schema, func(element json.RawMessage) json.RawMessage {
+			found = found || s.refersToChanged(element, seen)
+			return element
+		})
+	}
+	eachMember(schema, func(name string, value json.RawMessage) {
+		pointer, local := "", false
+		if name == "$ref" && value[0] == '"' {
+			pointer, local = schematree.LocalRef(jsonscan.Text(value))
+		}
+		switch {
+		case found, local && seen[pointer], name == "properties": // which is about the values of arguments
+		case local:
+			seen[pointer] = true
+			target := s.root
+			for _, token := range schematree.Split(pointer) {
+				target = jsonscan.Member(target, token)
+			}
+			found = s.mentionsChanged(target) || s.refersToChanged(target, seen)
+		default:
+			found = s.refersToChanged(value, seen)
+		}
+	})
+	return found
+}
+
+// mentionsChanged reports whether a definition may name an argument that callers name
+// differently, or do not see.
+func (s *schemaShaper) mentionsChanged(definition json.RawMessage) bool {
+	for name := range s.outer {
+		if bytes.Contains(definition, jsonscan.AppendString(nil, name)) {
 			return true
 		}
 	}

@@ -64,6 +64,15 @@ func TestReshapedSchema(t *testing.T) {
 			`{"type":"object","properties":{"a":{}},"if":{"required":["a"]},"then":{"properties":{"a":{"minLength":1}}},"else":false}`,
 			`{"type":"object","properties":{"x":{}},"if":{"required":["x"]},"then":{"properties":{"x":{"minLength":1}}},"else":false}`,
 		},
+		"definitions": {
+			map[string]mcp.Arg{"a": {Name: "x"}, "h": {Preset: value(1)}},
+			`{"type":"object","properties":{"a":{"$ref":"#/$defs/Same"},"h":{},"b":{}},"allOf":[{"$ref":"#/$defs/A"},{"$ref":"#/$defs/B"}],` +
+				`"anyOf":[{"$ref":"#/$defs/Far"},{"required":["b"]}],"oneOf":[{"$ref":"#/$defs/B"},{"properties":{"b":{"$ref":"#/$defs/Same"}}}],"not":{"$ref":"#/$defs/H"},` +
+				`"$defs":{"A":{"required":["a"]},"B":{"required":["b"]},"H":{"required":["h"]},"Far":{"allOf":[{"$ref":"#/$defs/H"},{"$ref":"#/$defs/Far"}]},"Same":{"properties":{"a":{},"h":{}}}}}`,
+			`{"type":"object","properties":{"x":{"$ref":"#/$defs/Same"},"b":{}},"allOf":[{},{"$ref":"#/$defs/B"}],` +
+				`"oneOf":[{"$ref":"#/$defs/B"},{"properties":{"b":{"$ref":"#/$defs/Same"}}}],` +
+				`"$defs":{"A":{"required":["a"]},"B":{"required":["b"]},"H":{"required":["h"]},"Far":{"allOf":[{"$ref":"#/$defs/H"},{"$ref":"#/$defs/Far"}]},"Same":{"properties":{"a":{},"h":{}}}}}`,
+		},
 		"references": {
 			map[string]mcp.Arg{"a": {Name: "x y"}, "h": {Preset: value(1)}},
 			`{"type":"object","$defs":{"d":{"type":"string"}},"properties":{"a":{"type":"array","items":{"type":"string"}},"h":{"$ref":"#/properties/a/items"},` +
