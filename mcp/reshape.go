@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/go-psi/psi/internal/jsonscan"
@@ -332,7 +333,7 @@ func (r *reshaping) ownArguments(sent json.RawMessage) (args []byte, present map
 		name, renamed := r.own[sentName]
 		if !renamed {
 			name = sentName
-			if _, isOther := r.outer[name]; isOther {
+			if _, isOther := r.outer[name]; isOther || r.hides(name) {
 				return nil, nil, r.unknownArgument(name)
 			}
 		}
@@ -347,6 +348,12 @@ func (r *reshaping) ownArguments(sent json.RawMessage) (args []byte, present map
 		args = append(append(jsonscan.AppendString(args, name), ':'), value...)
 	}
 	return args, present, nil
+}
+
+// hides reports whether a name is that of an argument that callers do not see, in any case: some
+// servers ignore it.
+func (r *reshaping) hides(name string) bool {
+	return slices.ContainsFunc(r.presets, func(hidden string) bool { return strings.EqualFold(hidden, name) })
 }
 
 func (r *reshaping) unknownArgument(name string) *ArgumentsError {

@@ -133,6 +133,7 @@ func TestReshape(t *testing.T) {
 			`{"file":"a","max":"7","x":1}`: `{"got":{"deleted":{"path":"a","root":"/srv","max":7},"sure":true}}`, // mended
 			`{"file":"a","root":"/etc"}`:   `{"got":{"deleted":{"path":"a","root":"/srv","max":3},"sure":true}}`, // mended
 			`{"file":"bad"}`:               "no result today",
+			`{"Root":"/etc","file":"a"}`:   `{"got":{"deleted":{"path":"a","root":"/srv","max":3},"sure":true}}`, // mended
 			`{"file":["a"]}`:               "invalid arguments:\n/file: expected string, got array of 1 item",
 			`{}`:                           "invalid arguments:\n/file: expected string, got nothing (the property is required)",
 		} {
@@ -182,6 +183,23 @@ func TestReshapedChain(t *testing.T) {
 	c := connect(t, mux, nil)
 	if got := mustCall(t, c, "t", `{"c":1}`); got != `{"a":1}` || saw != `{"c":1}` {
 		t.Errorf("got %s, and the middleware saw %s", got, saw)
+	}
+}
+
+// A hidden argument cannot be set under its name in another case, which some servers ignore.
+func TestHiddenInAnotherCase(t *testing.T) {
+	mux := mcp.NewMux("m", "v1", quiet())
+	mux.Tool("t", mcp.Reshape(withSchema(`{"type":"object","properties":{"tenant":{},"q":{}}}`), mcp.Shape{Args: map[string]mcp.Arg{"tenant": {Preset: value(nil)}}}))
+	c := connect(t, mux, nil)
+	for args, want := range map[string]string{
+		`{"q":1}`:           `{"q":1}`,
+		`{"Tenant":1}`:      `invalid arguments: there is no argument "Tenant"`,
+		`{"\u0074enant":1}`: `invalid arguments: there is no argument "tenant"`,
+	} {
+		res, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "t", Arguments: json.RawMessage(args)})
+		if err != nil || textOf(res) != want {
+			t.Errorf("%s: got %v, %v, want %s", args, res, err, want)
+		}
 	}
 }
 
