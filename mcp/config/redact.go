@@ -17,8 +17,11 @@ import (
 // Redact returns the contents of a file for people to read, without secrets: the values of
 // environments, headers and logins, those of members and arguments whose names are those of
 // secrets, and what looks like one. The lines are those of data. Redact returns nil if data
-// is not a JSON object in UTF-8.
+// is not a JSON object in UTF-8, or empty but for white space.
 func Redact(data []byte) []byte {
+	if len(bytes.TrimSpace(data)) == 0 {
+		return bytes.Clone(data)
+	}
 	start := len(data) - len(bytes.TrimPrefix(data, []byte("\ufeff")))
 	if _, err := parseFile(data[start:]); err != nil {
 		return nil

@@ -120,6 +120,9 @@ func readHostFile(l config.Location) (*hostFile, error) {
 		return nil, usagef("%s is not a file", l.Path)
 	}
 	f.target, f.mode, f.exists = target, info.Mode().Perm(), true
+	if f.mode&0o200 == 0 { // replacing it would be possible
+		return nil, usagef("%s is read-only", l.Path)
+	}
 	if f.data, err = os.ReadFile(target); err != nil {
 		return nil, &usageError{err}
 	}

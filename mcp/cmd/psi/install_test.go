@@ -156,6 +156,28 @@ func TestInstallIntoMalformedFiles(t *testing.T) {
 	}
 }
 
+// A file that the user does not want to be written stays, and one without a server so far need
+// not be an object.
+func TestInstallIntoOddFiles(t *testing.T) {
+	isolate(t)
+	t.Chdir(t.TempDir())
+	program := writeProgram(t, "counter")
+	path := hostPath(t, "Cursor")
+	for _, text := range []string{"", "\n\n", " \r\n\t\r\n"} {
+		writeFile(t, path, text)
+		if got := psi(t, "", "install", "counter", "-yes", "--", program); got.code != exitOK || !strings.Contains(got.errOut, `+    "counter"`) {
+			t.Errorf("%q: exit code %d, wrote %q", text, got.code, got.errOut)
+		}
+	}
+	before := readFile(t, path)
+	if err := os.Chmod(path, 0o400); err != nil {
+		t.Fatal(err)
+	}
+	if got := psi(t, "", "install", "other", "-yes", "--", program); got.code != exitUsage || !strings.Contains(got.errOut, "is read-only") || readFile(t, path) != before {
+		t.Errorf("exit code %d, wrote %q", got.code, got.errOut)
+	}
+}
+
 // A link stays a link, and the file that it leads to keeps its permissions.
 func TestInstallThroughLinks(t *testing.T) {
 	home := isolate(t)
@@ -299,6 +321,7 @@ func TestInstallMistakes(t *testing.T) {
 		"install a https://x -- go":                        "want either a URL or a command",
 		"install a ./server":                               `"./server" is not an https:// or http:// URL; a command comes after --`,
 		"install a ftp://x":                                `"ftp://x" is not an https:// or http:// URL`,
+		"install a https://x -header A:b\x00":              `is not of the form "Name: value"`,
 		"install a https://x -env A=b":                     "-env is for commands",
 		"install a -header A:b -- go":                      "-header is for a URL",
 		"install a -- /no/such/program":                    "/no/such/program",

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/go-psi/psi/mcp/config"
 	"github.com/go-psi/psi/mcp/transport"
@@ -92,7 +93,7 @@ func parseHeaders(lines []string) (http.Header, error) {
 	header := http.Header{}
 	for _, line := range lines {
 		name, value, ok := strings.Cut(line, ":")
-		if name = strings.TrimSpace(name); !ok || name == "" || strings.ContainsAny(name, " \t") {
+		if name = strings.TrimSpace(name); !ok || name == "" || strings.ContainsAny(name, " \t") || strings.ContainsFunc(line, unicode.IsControl) {
 			return nil, usagef("-header %q is not of the form \"Name: value\"", line)
 		}
 		header.Add(name, strings.TrimSpace(value))
