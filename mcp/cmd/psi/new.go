@@ -66,8 +66,10 @@ type project struct {
 var (
 	// projectName matches the names that hosts, Go, Docker and the MCP Registry accept.
 	projectName = regexp.MustCompile(`^[a-z][a-z0-9]*([-_][a-z0-9]+)*$`)
-	modulePath  = regexp.MustCompile(`^[a-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*$`)
-	release     = regexp.MustCompile(`^v[0-9][0-9A-Za-z.-]*$`) // not "(devel)", and not what was changed: "v1.0.0+dirty"
+	modulePath  = regexp.MustCompile(`^[a-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9_-])?(/[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_-])?)*$`)
+	// deviceName matches an element of a path that Windows, and therefore Go, takes for a device.
+	deviceName = regexp.MustCompile(`(?i)(^|/)(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.[^/]*)?(/|$)`)
+	release    = regexp.MustCompile(`^v[0-9][0-9A-Za-z.-]*$`) // not "(devel)", and not what was changed: "v1.0.0+dirty"
 )
 
 func newProject(dir, module string) (*project, error) {
@@ -78,7 +80,10 @@ func newProject(dir, module string) (*project, error) {
 	if module == "" {
 		p.Module, p.IsExample = "example.com/"+p.Name, true
 	}
-	if !modulePath.MatchString(p.Module) {
+	switch {
+	case deviceName.MatchString(p.Name) && p.IsExample:
+		return nil, usagef("new: %q is not a name: Go refuses it, because it is that of a device of Windows", p.Name)
+	case !modulePath.MatchString(p.Module) || deviceName.MatchString(p.Module):
 		return nil, usagef("new: -module %q is not the path of a module, such as github.com/ada/counter", module)
 	}
 	if version, _ := buildVersion(); release.MatchString(version) {

@@ -102,6 +102,9 @@ func TestNewMistakes(t *testing.T) {
 		"Counter":               `"Counter" is not a name`,
 		"a--b":                  `"a--b" is not a name`,
 		"..":                    `".." is not a name`,
+		"nul":                   `"nul" is not a name`,
+		"-module=x.org/aux/y c": `-module "x.org/aux/y" is not the path`,
+		"-module=x.org./y c":    `-module "x.org./y" is not the path`,
 		"-module=a/../b c":      `-module "a/../b" is not the path`,
 		"-module=https://x/y c": "is not the path of a module",
 	} {
