@@ -231,6 +231,11 @@ func TestWatcher(t *testing.T) {
 			t.Errorf("%s: %t, want %t", name, isChanged, isWatched)
 		}
 	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	w.dir = link
 	before := look()
 	if err := os.Rename(filepath.Join(dir, "a.go"), filepath.Join(dir, "b.go")); err != nil {
 		t.Fatal(err)

@@ -48,13 +48,17 @@ func (w *watcher) look() error {
 	var sum maphash.Hash
 	sum.SetSeed(w.seed)
 	files := 0
-	err := filepath.WalkDir(w.dir, func(path string, entry fs.DirEntry, err error) error {
+	dir, err := filepath.EvalSymlinks(w.dir) // which WalkDir does not follow
+	if err != nil {
+		dir = w.dir
+	}
+	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		switch name := filepath.Base(path); {
-		case err != nil && path == w.dir:
+		case err != nil && path == dir:
 			return err
 		case err != nil:
 			return nil //nolint:nilerr // it has just been removed, or is private
-		case entry.IsDir() && path != w.dir && (strings.HasPrefix(name, ".") || name == "node_modules" || name == "vendor"):
+		case entry.IsDir() && path != dir && (strings.HasPrefix(name, ".") || name == "node_modules" || name == "vendor"):
 			return fs.SkipDir
 		case entry.IsDir() || !matchesAny(w.patterns, name) || strings.HasSuffix(name, "_test.go"):
 			return nil
