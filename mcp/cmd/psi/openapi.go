@@ -75,6 +75,9 @@ const maxDocument = 64 << 20
 
 // mux returns a server with the operations of a document.
 func (s *apiServer) mux(e *env, file string) (*mcp.Mux, error) {
+	if isURL(file) {
+		return nil, usagef("serve: want a file: download %s, and read it, because others can change it", file)
+	}
 	document, err := readDocument(file)
 	if err != nil {
 		return nil, &usageError{err}
@@ -107,7 +110,7 @@ func (s *apiServer) mux(e *env, file string) (*mcp.Mux, error) {
 	}
 	version, _ := buildVersion()
 	name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
-	mux := mcp.NewMux(name, version, &mcp.MuxOptions{Logger: e.log, NoLint: true}) // who runs psi did not write the document
+	mux := mcp.NewMux(cmp.Or(name, "api"), version, &mcp.MuxOptions{Logger: e.log, NoLint: true}) // who runs psi did not write the document
 	if err := api.Register(mux); err != nil {
 		return nil, usagef("serve: %s: %w", file, err)
 	}

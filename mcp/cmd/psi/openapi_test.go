@@ -127,6 +127,17 @@ func TestServeStdio(t *testing.T) {
 	}
 }
 
+// The server is named by the file, which may have no name but an extension.
+func TestServeFileWithoutName(t *testing.T) {
+	isolate(t)
+	api := startAPI(t)
+	writeFile(t, ".yaml", "openapi: 3.0.0\npaths: {/a: {get: {operationId: a}}}")
+	url, _ := startServingLogged(t, "serve", ".yaml", "-base-url", api)
+	if got := psi(t, "", "list", url); got.code != exitOK || !strings.Contains(got.out, "a") {
+		t.Errorf("exit code %d, wrote %q and %q", got.code, got.out, got.errOut)
+	}
+}
+
 func TestServeMistakes(t *testing.T) {
 	isolate(t)
 	api := startAPI(t)
@@ -135,8 +146,10 @@ func TestServeMistakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for args, want := range map[string]string{
-		"":                                                             "want the file of an OpenAPI document",
-		"orders.yaml":                                                  "which API? give its -base-url",
+		"":            "want the file of an OpenAPI document",
+		"orders.yaml": "which API? give its -base-url",
+		"https://x.example/openapi.yaml -base-url " + api:              "want a file: download https://x.example/openapi.yaml",
+		"orders.yaml -header A:b\x00 -base-url " + api:                 `a -header is not of the form "Name: value"`,
 		"none.yaml -base-url " + api:                                   "none.yaml",
 		"no.yaml -base-url " + api:                                     "serve: no.yaml: openapi: ",
 		"orders.yaml -base-url ftp://x":                                "BaseURL must be an http or https URL",
