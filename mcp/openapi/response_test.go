@@ -5,6 +5,7 @@ package openapi_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -71,7 +72,16 @@ func TestLargeResponse(t *testing.T) {
 	})
 	server := httptest.NewServer(endless)
 	t.Cleanup(server.Close)
-	for _, opts := range []*openapi.Options{{Handler: endless}, {BaseURL: server.URL}} {
+	compressed := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		z := gzip.NewWriter(w)
+		for range 64 {
+			_, _ = z.Write(make([]byte, 1<<20))
+		}
+		_ = z.Close()
+	}))
+	t.Cleanup(compressed.Close)
+	for _, opts := range []*openapi.Options{{Handler: endless}, {BaseURL: server.URL}, {BaseURL: compressed.URL}} {
 		res := call(t, serve(t, operation("/x", "get", `{"responses":{}}`), opts), "op", `{}`)
 		if got, want := textOf(res), "the API answered with more than 4194304 bytes; ask for less"; got != want {
 			t.Errorf("got %s, want %s", got, want)
