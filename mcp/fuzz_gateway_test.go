@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-psi/psi/internal/uritemplate"
 	"github.com/go-psi/psi/mcp"
 	"github.com/go-psi/psi/mcp/transport"
 )
@@ -220,7 +221,10 @@ func seedGateway(f *testing.F) {
 		}
 		f.Add(uint8(method), bytes.ReplaceAll([]byte(params), []byte("up_"), []byte(`\u0075p_\ud800`)), []byte{}, uint8(0))
 	}
+	f.Add(uint8(2), []byte(`{"uri":"mount:up_:notes://a b"}`), []byte(`"uri":"mount:up_:notes://a%20b"`), uint8(1))
 	f.Add(uint8(3), []byte(`{"ref":{"type":"ref/resource","uri":"mount:up_:notes://{a}"},"argument":{"name":"a","value":""}}`), []byte(`"name":"up_b"`), uint8(1))
+	f.Add(uint8(3), []byte(`{"ref":{"type":"ref/resource","uri":"mount:up_:notes://é/{a}"},"argument":{"name":"a","value":""}}`), []byte{}, uint8(0))
+	f.Add(uint8(2), []byte(`{"uri":"mount:up_: "}`), []byte{}, uint8(0))
 }
 
 // withMember returns params with a member added to one of its objects, at the start or, if
@@ -256,7 +260,7 @@ func (saw request) same(read request, method string) error {
 	}
 	if method != mcp.MethodComplete {
 		compare("name", strings.TrimPrefix(saw.Name, behindGateway), read.Name)
-		compare("uri", strings.TrimPrefix(saw.URI, "mount:"+behindGateway+":"), read.URI)
+		compare("uri", strings.TrimPrefix(saw.URI, "mount:"+behindGateway+":"), uritemplate.Normal(read.URI)) // which is as the client spelled it
 		compare("arguments", decoded(saw.Arguments), decoded(read.Arguments))
 		return errors.Join(problems...)
 	}
@@ -264,7 +268,7 @@ func (saw request) same(read request, method string) error {
 	if saw.Ref.Type == "ref/prompt" {
 		compare("prompt", strings.TrimPrefix(saw.Ref.Name, behindGateway), read.Ref.Name)
 	} else {
-		compare("template", strings.TrimPrefix(saw.Ref.URI, "mount:"+behindGateway+":"), read.Ref.URI)
+		compare("template", strings.TrimPrefix(saw.Ref.URI, "mount:"+behindGateway+":"), uritemplate.NormalPattern(read.Ref.URI))
 	}
 	compare("argument", saw.Argument, read.Argument)
 	if len(saw.Context.Arguments)+len(read.Context.Arguments) > 0 {
