@@ -12,7 +12,7 @@ import (
 
 	santhosh "github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/go-psi/psi/internal/regexpsize"
+	"github.com/go-psi/psi/internal/schematree"
 )
 
 // maxPatternSize bounds the size of all regular expressions of one schema.
@@ -54,7 +54,7 @@ func (p *patterns) compile(text string) (*pattern, error) {
 	made := &pattern{text: text, size: 1}
 	expr := inGo(text)
 	if tree, err := syntax.Parse(expr, syntax.Perl); err == nil {
-		made.size = regexpsize.Of(tree, maxPatternSize)
+		made.size = schematree.PatternSize(tree, maxPatternSize)
 		if p.left -= made.size; p.left < 0 {
 			return nil, errPatterns
 		}

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/go-psi/psi/internal/printable"
-	"github.com/go-psi/psi/internal/regexpsize"
+	"github.com/go-psi/psi/internal/schematree"
 )
 
 // Limits of the regular expressions of one schema; further ones are left out.
@@ -112,7 +112,7 @@ func tellDefault(obj, out map[string]any, kind string) {
 
 // affords reports whether the schema may have another regular expression: each is compiled.
 func (c *converter) affords(pattern *syntax.Regexp) bool {
-	size := regexpsize.Of(pattern, maxPatterns)
+	size := schematree.PatternSize(pattern, maxPatterns)
 	if c.patterns+size > maxPatterns {
 		return false
 	}
