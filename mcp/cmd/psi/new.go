@@ -29,8 +29,8 @@ func newCommand() *command {
 		name: "new", usage: "NAME", summary: "write a small server to start from",
 		help: `new writes the files of a small server into the new directory NAME: a tool and its test, a README, a
 Dockerfile, and the server.json of the MCP Registry. The server serves on standard input and output
-or, with its flag -http, over HTTP. NAME may be a path; its last part is the name of the server. The
-directory must not exist, or be empty.`,
+or, with its flag -http, over HTTP. NAME may be a path, such as "."; the name of the directory is that
+of the server. The directory must not exist, or be empty.`,
 		example: "$ psi new -module github.com/ada/counter counter\n",
 		flags: func(f *flag.FlagSet) {
 			f.StringVar(&module, "module", "", "the `path` of the Go module (default \"example.com/NAME\")")
@@ -47,7 +47,11 @@ directory must not exist, or be empty.`,
 		if err := p.write(words[0]); err != nil {
 			return err
 		}
-		e.term.printf("%s is in %s. Now run:\n\n  cd %[2]s\n  go mod tidy\n  go test ./...\n  psi dev -inspect -- go run .\n", p.Name, words[0])
+		e.term.printf("%s is in %s. Now run:\n\n", p.Name, words[0])
+		if filepath.Clean(words[0]) != "." {
+			e.term.printf("  cd %s\n", words[0])
+		}
+		e.term.printf("  go mod tidy\n  go test ./...\n  psi dev -inspect -- go run .\n")
 		return nil
 	}
 	return c
@@ -73,7 +77,13 @@ var (
 )
 
 func newProject(dir, module string) (*project, error) {
-	p := &project{Name: filepath.Base(dir), Module: module}
+	whole := dir
+	if filepath.Clean(dir) == "." { // the name is that of the current directory
+		if at, err := filepath.Abs(dir); err == nil {
+			whole = at
+		}
+	}
+	p := &project{Name: filepath.Base(whole), Module: module}
 	if !projectName.MatchString(p.Name) || len(p.Name) > 63 {
 		return nil, usagef("new: %q is not a name: want lower-case letters and digits, with single - and _ between them, at most 63", p.Name)
 	}

@@ -93,6 +93,20 @@ func TestNewMistakes(t *testing.T) {
 	if got := psi(t, "", "new", "empty"); got.code != exitOK {
 		t.Errorf("an empty directory: exit code %d, wrote %q", got.code, got.errOut)
 	}
+	t.Run("the current directory", func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "counter")
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		t.Chdir(dir)
+		got := psi(t, "", "new", ".")
+		if got.code != exitOK || !strings.HasPrefix(got.errOut, "counter is in .") || strings.Contains(got.errOut, "cd ") {
+			t.Errorf("exit code %d, wrote %q", got.code, got.errOut)
+		}
+		if mod := readFile(t, "go.mod"); !strings.HasPrefix(mod, "module example.com/counter\n") {
+			t.Errorf("go.mod is %q", mod)
+		}
+	})
 	writeFile(t, "file", "")
 	for args, want := range map[string]string{
 		"":                      "want a name",
