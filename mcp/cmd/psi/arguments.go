@@ -7,6 +7,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/go-psi/psi/internal/jsonscan"
@@ -75,9 +78,9 @@ func (a *arguments) check(ctx context.Context, schema json.RawMessage) (json.Raw
 	for {
 		err = compiled.Validate(ctx, a.object())
 		before := len(converted)
-		for name, keyword := range a.textProblems(err) {
+		for name, p := range a.textProblems(err) {
 			if _, done := converted[name]; !done && jsonscan.Valid([]byte(a.text[name]), 0) == nil {
-				a.members[name], converted[name] = json.RawMessage(a.text[name]), keyword
+				a.members[name], converted[name] = json.RawMessage(a.text[name]), p.Keyword
 			}
 		}
 		if len(converted) == before {
@@ -92,20 +95,39 @@ func (a *arguments) check(ctx context.Context, schema json.RawMessage) (json.Raw
 			a.members[name] = jsonscan.AppendString(nil, a.text[name])
 		}
 	}
-	return nil, explain(compiled.Validate(ctx, a.object()))
+	err = compiled.Validate(ctx, a.object())
+	if hint := a.hint(err); hint != "" {
+		return nil, fmt.Errorf("%w\n%s", explain(err), hint)
+	}
+	return nil, explain(err)
 }
 
-// textProblems returns the invalid text arguments, with the keywords that they violate.
-func (a *arguments) textProblems(err error) map[string]string {
+// hint says how to write the first list or object that was given as text.
+func (a *arguments) hint(err error) string {
+	problems := a.textProblems(err)
+	for _, name := range slices.Sorted(maps.Keys(problems)) {
+		switch p := problems[name]; {
+		case p.Keyword != "type":
+		case strings.Contains(p.Expected, "array"):
+			return "write " + name + ":='[…]': name:= is followed by JSON"
+		case strings.Contains(p.Expected, "object"):
+			return "write " + name + ":='{…}': name:= is followed by JSON"
+		}
+	}
+	return ""
+}
+
+// textProblems returns what is wrong with the text arguments, by name.
+func (a *arguments) textProblems(err error) map[string]jsonschema.Problem {
 	invalid, ok := errors.AsType[*jsonschema.ValidationError](err)
 	if !ok {
 		return nil
 	}
-	problems := map[string]string{}
+	problems := map[string]jsonschema.Problem{}
 	for _, p := range invalid.Problems {
 		name := strings.NewReplacer("~1", "/", "~0", "~").Replace(strings.TrimPrefix(p.Pointer, "/"))
 		if _, ok := a.text[name]; ok {
-			problems[name] = p.Keyword
+			problems[name] = p
 		}
 	}
 	return problems

@@ -31,6 +31,7 @@ var tests = []struct {
 	{name: "as JSON", args: "call -json add a=2 b=3", out: `{"content":[{"text":"{\"sum\":5}","type":"text"}],"structuredContent":{"sum":5}}` + "\n"},
 	{name: "a wrong type", args: `call add a=two b:="3"`, code: exitUsage,
 		errOut: "psi: the tool \"add\" was not called: invalid arguments:\n  /a: expected integer, got string \"two\"\n  /b: expected integer, got string \"3\"\n"},
+	{name: "text for a list", args: "call fail dishes=soup", code: exitUsage, errOut: "  /dishes: expected array, got string \"soup\"\nwrite dishes:='[…]': name:= is followed by JSON\n"},
 	{name: "a missing argument", args: "call add a=2", code: exitUsage, errOut: "invalid arguments:\n  /b: expected integer, got nothing (the property is required)\n"},
 	{name: "out of range", args: "call report title=7 pages=10", code: exitUsage, errOut: "invalid arguments:\n  /pages: expected number of at most 9, got number 10\n"},
 	{name: "text that is too long", args: "call report title=12345678901234567890", code: exitUsage, errOut: "invalid arguments:\n  /title: expected string of at most 12 characters, got"},
