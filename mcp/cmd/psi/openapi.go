@@ -87,6 +87,7 @@ func (s *apiServer) mux(e *env, file string) (*mcp.Mux, error) {
 		return nil, err
 	}
 	selected := 0
+	var found []*openapi.Operation
 	api, err := openapi.New(document, &openapi.Options{
 		BaseURL: s.baseURL,
 		Select: func(op *openapi.Operation) bool {
@@ -94,6 +95,7 @@ func (s *apiServer) mux(e *env, file string) (*mcp.Mux, error) {
 			if isSelected {
 				selected++
 			}
+			found = append(found, op)
 			return isSelected
 		},
 		Authorize: func(_ context.Context, r *http.Request) error {
@@ -106,7 +108,7 @@ func (s *apiServer) mux(e *env, file string) (*mcp.Mux, error) {
 	}
 	s.warn(e, api.Omitted())
 	if selected == 0 {
-		return nil, usagef("serve: %s: no operation is selected; psi help serve explains -tag and -only", file)
+		return nil, s.nothingSelected(file, found)
 	}
 	version, _ := buildVersion()
 	name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
@@ -116,6 +118,26 @@ func (s *apiServer) mux(e *env, file string) (*mcp.Mux, error) {
 	}
 	e.term.printf("%s of %s\n", plural(selected, "operation"), printable.Line(file))
 	return mux, nil
+}
+
+// maxChoices is how many tags or operations an error names.
+const maxChoices = 10
+
+// nothingSelected returns the error for flags that select none of a document's operations.
+func (s *apiServer) nothingSelected(file string, found []*openapi.Operation) error {
+	kind, names := "operations", []string{}
+	for _, op := range found {
+		if len(s.tags) > 0 {
+			kind, names = "tags", append(names, op.Tags...)
+		} else {
+			names = append(names, op.Method+" "+op.Path)
+		}
+	}
+	slices.Sort(names)
+	if names = slices.Compact(names); len(names) > maxChoices {
+		names = append(names[:maxChoices], "…")
+	}
+	return usagef("serve: %s: no operation is selected; the %s of the document: %s", file, kind, cmp.Or(printable.Line(strings.Join(names, ", ")), "none"))
 }
 
 // header returns the headers of the requests to the API, with variables of the environment.

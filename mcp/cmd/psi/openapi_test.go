@@ -142,6 +142,8 @@ func TestServeMistakes(t *testing.T) {
 	isolate(t)
 	api := startAPI(t)
 	writeFile(t, "no.yaml", "hello: world")
+	writeFile(t, "empty.yaml", "openapi: 3.1.0\ninfo: {title: Empty, version: \"1\"}\npaths: {}")
+	writeFile(t, "untagged.yaml", "openapi: 3.1.0\ninfo: {title: One, version: \"1\"}\npaths: {/a: {get: {responses: {\"200\": {description: ok}}}}}")
 	if err := os.Unsetenv("NONE_SUCH"); err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +155,10 @@ func TestServeMistakes(t *testing.T) {
 		"none.yaml -base-url " + api:                                   "none.yaml",
 		"no.yaml -base-url " + api:                                     "serve: no.yaml: openapi: ",
 		"orders.yaml -base-url ftp://x":                                "BaseURL must be an http or https URL",
-		"orders.yaml -tag none -base-url " + api:                       "no operation is selected",
+		"orders.yaml -tag none -base-url " + api:                       "no operation is selected; the tags of the document: admin, orders, users",
+		"orders.yaml -only get_none -base-url " + api:                  "no operation is selected; the operations of the document: DELETE /orders/{id}, GET /orders/{id}, GET /users",
+		"untagged.yaml -tag none -base-url " + api:                     "no operation is selected; the tags of the document: none",
+		"empty.yaml -base-url " + api:                                  "the operations of the document: none",
 		"orders.yaml -only [ -base-url " + api:                         `-only "[" is not a pattern`,
 		"orders.yaml -http :8080 -base-url " + api:                     "other machines can reach",
 		"orders.yaml -header A:$NONE_SUCH -base-url " + api:            "the environment does not have $NONE_SUCH",
