@@ -13,8 +13,9 @@
 //	CLIENT_ID=… CLIENT_SECRET=… ALLOW="octocat hubot" go run ./examples/login
 //	ISSUER=https://login.example.com CLIENT_ID=… CLIENT_SECRET=… ALLOW=ada@example.com go run ./examples/login
 //
-// On the internet, RESOURCE is the public URL of the server, such as
-// https://mcp.example.com/mcp, and KEY is a secret of 32 bytes or more which all replicas have.
+// On the internet, behind a proxy, RESOURCE is the public URL of the server, such as
+// https://mcp.example.com/mcp. KEY is a secret of 32 bytes or more, which all replicas have;
+// they also share authserver.Options.Values (docs/guide/providers.md).
 package main
 
 import (
@@ -23,6 +24,7 @@ import (
 	"fmt"
 	"log"
 	"net/http"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -69,6 +71,10 @@ func newServer(resource string, opts *authserver.Options) (http.Handler, error) 
 	if err != nil {
 		return nil, err
 	}
+	public, err := url.Parse(resource)
+	if err != nil {
+		return nil, err
+	}
 	mux := mcp.NewMux("notes", "v1.0.0", nil)
 	whoami := func(ctx context.Context, _ struct{}) (string, error) {
 		name, _ := mcp.PrincipalFromContext(ctx).Claims["name"].(string)
@@ -79,7 +85,10 @@ func newServer(resource string, opts *authserver.Options) (http.Handler, error) 
 	mux.With(middleware.RequireScopes("notes:write")).Tool("write", mcp.ToolFunc(write, &mcp.Tool{Description: "Write a note."}))
 
 	protect := auth.Require(front.Verifier(), &auth.Options{Metadata: front.Metadata()})
-	router := mcphttp.NewRouter(mux, &mcphttp.RouterOptions{Middleware: []func(http.Handler) http.Handler{protect}})
+	router := mcphttp.NewRouter(mux, &mcphttp.RouterOptions{
+		Options:    &mcphttp.Options{AllowedHosts: []string{public.Hostname()}}, // which the proxy forwards
+		Middleware: []func(http.Handler) http.Handler{protect},
+	})
 	router.Handle("/*", front)
 	return router, nil
 }

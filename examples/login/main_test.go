@@ -25,8 +25,9 @@ import (
 
 // A browser fills in every form that it sees, until it is sent to the client.
 type browser struct {
-	user  string
-	asked int // how often for consent
+	user      string
+	asked     int // how often for consent
+	transport http.RoundTripper
 }
 
 const redirectURI = "http://127.0.0.1:7/callback"
@@ -39,7 +40,7 @@ func (b *browser) visit(_ context.Context, page string) (url.Values, error) {
 		return nil, err
 	}
 	var back url.Values
-	client := &http.Client{Jar: jar, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
+	client := &http.Client{Transport: b.transport, Jar: jar, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
 		if strings.HasPrefix(r.URL.String(), redirectURI+"?") {
 			back = r.URL.Query()
 			return http.ErrUseLastResponse
@@ -76,21 +77,24 @@ func (b *browser) visit(_ context.Context, page string) (url.Values, error) {
 // start starts the server and its provider, and returns the server's URL.
 func start(t *testing.T, names ...string) string {
 	t.Helper()
-	issuer := mcptest.ServeFunc(t, provider.New)
-	return mcptest.ServeFunc(t, func(base string) http.Handler {
-		h, err := newServer(base+"/mcp", &authserver.Options{
-			Provider: authserver.OIDC(issuer, provider.ClientID, provider.ClientSecret), Scopes: []string{"notes:read", "notes:write"}, Identify: only(byEmail, names),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return h
-	}) + "/mcp"
+	return mcptest.ServeFunc(t, func(base string) http.Handler { return newFront(t, base+"/mcp", names) }) + "/mcp"
+}
+
+func newFront(t *testing.T, resource string, names []string) http.Handler {
+	t.Helper()
+	h, err := newServer(resource, &authserver.Options{
+		Provider: authserver.OIDC(mcptest.ServeFunc(t, provider.New), provider.ClientID, provider.ClientSecret),
+		Scopes:   []string{"notes:read", "notes:write"}, Identify: only(byEmail, names),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
 }
 
 func connect(t *testing.T, resource string, b *browser) (*mcp.Conn, error) {
 	t.Helper()
-	login := oauth.NewTransport(resource, &oauth.Options{Grant: &oauth.AuthorizationCode{Redirector: oauth.NewRedirector(redirectURI, b.visit)}})
+	login := oauth.NewTransport(resource, &oauth.Options{Base: b.transport, Grant: &oauth.AuthorizationCode{Redirector: oauth.NewRedirector(redirectURI, b.visit)}})
 	t.Cleanup(func() { _ = login.Close() })
 	conn, err := mcp.NewClient("host", "v1.0.0", nil).Connect(t.Context(), mcphttp.NewTransport(resource, &mcphttp.TransportOptions{Client: &http.Client{Transport: login}}))
 	if err == nil {
@@ -115,6 +119,38 @@ func TestLogin(t *testing.T) {
 	}
 	if _, err := connect(t, resource, &browser{user: "eve"}); err == nil {
 		t.Error("eve comes in")
+	}
+}
+
+// A proxy on the same machine sends the requests for a public name to a loopback address.
+type proxy struct{ host, address string }
+
+func (p proxy) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Host == p.host {
+		to := *r.URL
+		to.Scheme, to.Host = "http", p.address
+		out := r.WithContext(r.Context())
+		out.URL, out.Host = &to, p.host
+		res, err := http.DefaultTransport.RoundTrip(out)
+		if res != nil {
+			res.Request = r
+		}
+		return res, err
+	}
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// The server has a public name, as on the internet.
+func TestPublicName(t *testing.T) {
+	const resource = "https://notes.example.com/mcp"
+	front := mcptest.Serve(t, newFront(t, resource, []string{"ada@example.com"}))
+	ada := &browser{user: "ada", transport: proxy{"notes.example.com", strings.TrimPrefix(front, "http://")}}
+	conn, err := connect(t, resource, ada)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := mcp.Call[string](t.Context(), conn, "whoami", nil); got != "ada@example.com" || err != nil {
+		t.Errorf("got %q, %v", got, err)
 	}
 }
 
