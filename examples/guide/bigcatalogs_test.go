@@ -59,9 +59,7 @@ func TestCatalog(t *testing.T) {
 		t.Errorf("got %v, %v", list, err)
 	}
 	for query, want := range map[string]string{"searching the texts": "files_findText", "remove for ever": ""} {
-		found, err := mcp.Call[struct {
-			Tools []*mcp.Tool `json:"tools"`
-		}](t.Context(), conn, "search_tools", map[string]any{"query": query, "limit": 1})
+		found, err := mcp.Call[mcp.ListToolsResult](t.Context(), conn, "search_tools", map[string]any{"query": query, "limit": 1})
 		if err != nil || want == "" && len(found.Tools) > 0 || want != "" && (len(found.Tools) != 1 || found.Tools[0].Name != want) {
 			t.Errorf("%s: got %v, %v", query, found, err)
 		}

@@ -5,6 +5,7 @@ package guide_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -87,6 +88,47 @@ func firstBlock(_ context.Context, r *mcp.CallToolResult) (*mcp.CallToolResult, 
 	short := *r
 	short.Content = r.Content[:min(1, len(r.Content))]
 	return &short, nil
+}
+
+// onlyIDs keeps the IDs of what was found, in the data and in its text.
+func onlyIDs(_ context.Context, r *mcp.CallToolResult) (*mcp.CallToolResult, error) {
+	var found struct {
+		Hits []struct {
+			ID string `json:"id"`
+		} `json:"hits"`
+	}
+	if err := json.Unmarshal(r.StructuredContent, &found); err != nil {
+		return nil, err
+	}
+	raw, err := json.Marshal(found)
+	if err != nil {
+		return nil, err
+	}
+	short := *r
+	short.StructuredContent, short.Content = raw, mcp.Contents{mcp.Text(string(raw))}
+	return &short, nil
+}
+
+// TestReshapedData cuts the data of a result down.
+func TestReshapedData(t *testing.T) {
+	type hit struct {
+		ID   string `json:"id"`
+		Text string `json:"text,omitempty"`
+	}
+	type hits struct {
+		Hits []hit `json:"hits"`
+	}
+	mux := mcp.NewMux("documents", "v1.0.0", nil)
+	search := mcp.ToolFunc(func(context.Context, struct{}) (hits, error) { return hits{[]hit{{"1", "long"}}}, nil }, nil)
+	mux.Tool("search", mcp.Reshape(search, mcp.Shape{Result: onlyIDs}))
+	got, err := mcptest.Connect(t, mux).CallTool(t.Context(), &mcp.CallToolParams{Name: "search"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"hits":[{"id":"1"}]}`
+	if text, ok := got.Content[0].(*mcp.TextContent); !ok || text.Text != want || string(got.StructuredContent) != want {
+		t.Errorf("got %v and %s, want %s", got.Content[0], got.StructuredContent, want)
+	}
 }
 
 // TestReshapedTools has a gateway decide what the model need not.

@@ -28,7 +28,9 @@ paths:
       operationId: getOrder
       summary: Get an order
       tags: [public]
-      parameters: [{name: id, in: path, required: true, schema: {type: string}}]
+      parameters:
+        - {name: id, in: path, required: true, schema: {type: string}}
+        - {name: region, in: query, schema: {type: string}}
       responses:
         "200": {description: ok, content: {application/json: {schema: {$ref: "#/components/schemas/Order"}}}}
     delete:
@@ -44,7 +46,7 @@ func newRoutes() http.Handler {
 	r := chi.NewRouter()
 	r.Get("/orders/{id}", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(w, `{"id":%q,"owner":%q}`, chi.URLParam(r, "id"), r.Header.Get("X-User"))
+		fmt.Fprintf(w, `{"id":%q,"owner":%q}`, chi.URLParam(r, "id"), r.Header.Get("X-User")+r.FormValue("region"))
 	})
 	r.Patch("/orders/{id}", func(w http.ResponseWriter, r *http.Request) {
 		var change renameOrder
@@ -79,6 +81,14 @@ func asUser(ctx context.Context, r *http.Request) error {
 	return nil
 }
 
+// regionOf is the region of the caller.
+func regionOf(ctx context.Context) (any, error) {
+	if caller := mcp.PrincipalFromContext(ctx); caller != nil {
+		return caller.Claims["region"], nil
+	}
+	return nil, errors.New("sign in first")
+}
+
 func newOrders(document []byte, routes http.Handler) (*mcp.Mux, error) {
 	api, err := openapi.New(document, &openapi.Options{Handler: routes, Authorize: asUser})
 	if err != nil {
@@ -94,8 +104,11 @@ func newRemoteOrders(document []byte, url string) (*openapi.API, error) {
 		Authorize: asUser,
 		Select: func(op *openapi.Operation) bool {
 			if op.ID == "getOrder" {
-				op.Tool.Description = "Get an order of the user. Ask for the id if you do not know it."
-				op.Shape = &mcp.Shape{Args: map[string]mcp.Arg{"id": {Name: "order"}}}
+				op.Tool.Name, op.Tool.Description = "get_order", "Get an order of the user. Ask for the id if you do not know it."
+				op.Shape = &mcp.Shape{Args: map[string]mcp.Arg{
+					"id":     {Name: "order"},
+					"region": {Preset: regionOf}, // which the model neither sees nor sets
+				}}
 			}
 			return op.HasTag("public")
 		},
@@ -118,13 +131,14 @@ func TestOrders(t *testing.T) {
 	if err := api.Register(remote); err != nil {
 		t.Fatal(err)
 	}
-	client := &mcptest.Client{Principal: &mcp.Principal{Subject: "ada"}}
-	for name, h := range map[string]mcp.Handler{"in process": mux, "remote": remote} {
-		id := map[string]string{"in process": "id", "remote": "order"}[name]
-		got, err := mcp.Call[order](t.Context(), client.Connect(t, h), "getOrder", map[string]any{id: "A 7/1"})
-		if want := (order{"A%207%2F1", "ada"}); err != nil || got != want {
-			t.Errorf("%s: got %v, %v, want %v", name, got, err, want)
-		}
+	client := &mcptest.Client{Principal: &mcp.Principal{Subject: "ada", Claims: map[string]any{"region": "-eu"}}}
+	got, err := mcp.Call[order](t.Context(), client.Connect(t, mux), "getOrder", map[string]any{"id": "A 7/1"})
+	if want := (order{"A%207%2F1", "ada"}); err != nil || got != want {
+		t.Errorf("in process: got %v, %v, want %v", got, err, want)
+	}
+	got, err = mcp.Call[order](t.Context(), client.Connect(t, remote), "get_order", map[string]any{"order": "A 7/1"})
+	if want := (order{"A%207%2F1", "ada-eu"}); err != nil || got != want {
+		t.Errorf("remote: got %v, %v, want %v", got, err, want)
 	}
 }
 
