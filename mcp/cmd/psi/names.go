@@ -82,7 +82,7 @@ func (e *env) namedTransport(ctx context.Context, name string) (transport.Transp
 		if url := urlOf(name); url != "" {
 			return e.urlTransport(url)
 		}
-		return nil, usagef("%q is neither a URL nor the name of a server in a configuration file%s; psi servers lists the names. A project file such as .mcp.json is read only with -config", name, nearest.Hint(name, names))
+		return nil, usagef("%q is neither a URL nor the name of a server in a configuration file%s; psi servers lists the names, and a command stands after --. A project file such as .mcp.json is read only with -config", name, nearest.Hint(name, names))
 	}
 	return e.configTransport(ctx, found[0])
 }

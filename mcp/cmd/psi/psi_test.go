@@ -163,7 +163,7 @@ func TestUsage(t *testing.T) {
 		"list --":                          "no command follows the --",
 		"version -- x":                     "version takes no command after --",
 		"list -nonsense":                   "psi help list lists the flags",
-		"list nowhere":                     `"nowhere" is neither a URL nor the name of a server in a configuration file; psi servers lists the names. A project file such as .mcp.json is read only with -config`,
+		"list nowhere":                     `"nowhere" is neither a URL nor the name of a server in a configuration file; psi servers lists the names, and a command stands after --. A project file such as .mcp.json is read only with -config`,
 		"list -config none.json x":         "config: open none.json",
 		"list -log loud http://localhost/": `-log "loud" is not a level`,
 		"list -header x http://localhost/": `-header "x" is not of the form "Name: value"`,
