@@ -33,13 +33,14 @@ type provider struct {
 	signer jose.Signer
 
 	mu    sync.Mutex
-	codes map[string]login // each is used once
+	codes map[string]login // by code or refresh token; each is used once
 }
 
 // A login is an authorization request and the user who has logged in.
 type login struct {
-	request url.Values
-	user    string
+	request   url.Values
+	user      string
+	isRefresh bool
 }
 
 // New returns the provider at a URL.
@@ -75,21 +76,27 @@ func (p *provider) login(w http.ResponseWriter, r *http.Request) {
 	}
 	code := rand.Text()
 	p.mu.Lock()
-	p.codes[code] = login{q, r.PostFormValue("user")}
+	p.codes[code] = login{request: q, user: r.PostFormValue("user")}
 	p.mu.Unlock()
 	back := url.Values{"code": {code}, "state": {q.Get("state")}, "iss": {p.issuer}}
 	http.Redirect(w, r, q.Get("redirect_uri")+"?"+back.Encode(), http.StatusSeeOther) //nolint:gosec // no real provider does this
 }
 
-// token exchanges a code for an ID token.
+// token exchanges a code or a refresh token for an ID token and the next refresh token.
 func (p *provider) token(w http.ResponseWriter, r *http.Request) {
+	isRefresh := r.PostFormValue("grant_type") == "refresh_token"
+	code, next := r.PostFormValue("code"), rand.Text()
+	if isRefresh {
+		code = r.PostFormValue("refresh_token")
+	}
 	p.mu.Lock()
-	l, ok := p.codes[r.PostFormValue("code")]
-	delete(p.codes, r.PostFormValue("code"))
+	l, ok := p.codes[code]
+	delete(p.codes, code)
 	p.mu.Unlock()
 	sum := sha256.Sum256([]byte(r.PostFormValue("code_verifier")))
+	isProved := isRefresh || l.request.Get("code_challenge") == base64.RawURLEncoding.EncodeToString(sum[:])
 	id, secret, _ := r.BasicAuth()
-	if !ok || id != ClientID || secret != url.QueryEscape(ClientSecret) || l.request.Get("code_challenge") != base64.RawURLEncoding.EncodeToString(sum[:]) {
+	if !ok || l.isRefresh != isRefresh || !isProved || id != ClientID || secret != url.QueryEscape(ClientSecret) {
 		http.Error(w, `{"error":"invalid_grant"}`, http.StatusBadRequest)
 		return
 	}
@@ -109,7 +116,10 @@ func (p *provider) token(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		panic(err) // cannot happen
 	}
-	send(w, map[string]any{"access_token": rand.Text(), "token_type": "Bearer", "expires_in": 3600, "id_token": token})
+	p.mu.Lock()
+	p.codes[next] = login{l.request, l.user, true}
+	p.mu.Unlock()
+	send(w, map[string]any{"access_token": rand.Text(), "token_type": "Bearer", "expires_in": 3600, "refresh_token": next, "id_token": token})
 }
 
 func send(w http.ResponseWriter, v any) {
