@@ -8,6 +8,7 @@ import (
 	"errors"
 	"html"
 	"io"
+	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
@@ -63,6 +64,36 @@ func admit(_ context.Context, claims map[string]any) (*mcp.Principal, error) {
 	}
 	subject, _ := claims["sub"].(string) // which never changes, as addresses do
 	return &mcp.Principal{Subject: subject, Claims: map[string]any{"email": email}}, nil
+}
+
+// behindProxy takes the client's address from the end of X-Forwarded-For, where the proxy has
+// put it: what is before it, anyone may have written. Only the proxy may reach the server.
+func behindProxy(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		all := strings.Join(r.Header.Values("X-Forwarded-For"), ",")
+		if client := strings.TrimSpace(all[strings.LastIndex(all, ",")+1:]); net.ParseIP(client) != nil {
+			r.RemoteAddr = net.JoinHostPort(client, "0")
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// TestBehindProxy believes the proxy, and not its clients.
+func TestBehindProxy(t *testing.T) {
+	for want, lines := range map[string][]string{
+		"192.0.2.1:1234":  {"192.0.2.7, unknown"}, // that of httptest
+		"203.0.113.9:0":   {"10.0.0.1, 203.0.113.9"},
+		"[2001:db8::1]:0": {"10.0.0.1", "2001:db8::1"},
+		"198.51.100.23:0": {"198.51.100.23"},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+		r.Header["X-Forwarded-For"] = lines
+		behindProxy(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			if r.RemoteAddr != want {
+				t.Errorf("%q: the address is %s, want %s", lines, r.RemoteAddr, want)
+			}
+		})).ServeHTTP(httptest.NewRecorder(), r)
+	}
 }
 
 // loadProfile is a request to the provider's API. It returns the user's token.
