@@ -144,7 +144,8 @@ func (b *body) addArguments(props map[string]any, c *converter, depth int) (requ
 	obj, _ := b.schema.(map[string]any)
 	for _, f := range b.fields {
 		member := object(obj, "properties")[f.name]
-		if props[f.arg] = c.schema(member, depth); b.isFile(member, c.d) {
+		props[f.arg] = c.schema(member, depth)
+		if _, isFile := b.file(member, c.d); isFile {
 			props[f.arg] = fileSchema(member)
 		}
 		if b.needs[f.name] {

@@ -19,21 +19,25 @@ import (
 	"strings"
 )
 
-// isFile reports whether a member of a multipart body is a file, or a list of files.
-func (b *body) isFile(schema any, d *document) bool {
+// file reports whether a member of a multipart body is a file, or a list of files, and of which
+// media type, if that is known.
+func (b *body) file(schema any, d *document) (mediaType string, ok bool) {
 	if baseType(b.mediaType) != "multipart/form-data" {
-		return false
+		return "", false
 	}
 	obj, err := d.resolve(schema)
 	if err != nil {
-		return false
+		return "", false
 	}
 	if items := obj["items"]; items != nil {
 		if obj, err = d.resolve(items); err != nil {
-			return false
+			return "", false
 		}
 	}
-	return text(obj, "format") == "binary" || text(obj, "contentMediaType") == "application/octet-stream"
+	if mediaType = text(obj, "contentMediaType"); text(obj, "contentEncoding") == "" && !isText(mediaType) {
+		return mediaType, true // OpenAPI 3.1; in an encoding, it would be a text
+	}
+	return "", text(obj, "format") == "binary"
 }
 
 // fileSchema returns the schema of the argument for a file, or for a list of files.
@@ -147,9 +151,10 @@ func (b *body) multipart(members map[string]any, d *document) ([]byte, string, e
 		if !isList {
 			values = []any{members[name]}
 		}
-		isFile := b.isFile(object(obj, "properties")[name], d)
+		mediaType, isFile := b.file(object(obj, "properties")[name], d)
+		mediaType = cmpOr(text(object(b.encoding, name), "contentType"), mediaType)
 		for _, v := range values {
-			if err := b.writePart(w, name, v, isFile); err != nil {
+			if err := writePart(w, name, mediaType, v, isFile); err != nil {
 				return nil, "", fmt.Errorf("the argument %s: %w", name, err)
 			}
 		}
@@ -160,7 +165,7 @@ func (b *body) multipart(members map[string]any, d *document) ([]byte, string, e
 	return buf.Bytes(), w.FormDataContentType(), nil
 }
 
-func (b *body) writePart(w *multipart.Writer, name string, v any, isFile bool) error {
+func writePart(w *multipart.Writer, name, mediaType string, v any, isFile bool) error {
 	if v == nil {
 		return nil
 	}
@@ -175,7 +180,7 @@ func (b *body) writePart(w *multipart.Writer, name string, v any, isFile bool) e
 	} else if kind := kindOf(v); kind == "object" || kind == "array" {
 		contentType = "application/json"
 	}
-	contentType = partType(text(object(b.encoding, name), "contentType"), disposition["filename"], data, contentType)
+	contentType = partType(mediaType, disposition["filename"], data, contentType)
 	header := textproto.MIMEHeader{"Content-Disposition": {"form-data; name=" + quoted(disposition["name"])}}
 	if isFile {
 		header.Set("Content-Disposition", header.Get("Content-Disposition")+"; filename="+quoted(disposition["filename"]))

@@ -202,6 +202,8 @@ func TestBodies(t *testing.T) {
 		{"application/merge-patch+json", `{"type":"array","items":{"type":"integer"}}`, `{"body":[1]}`, `{"body":"[1]","type":"application/merge-patch+json"}`},
 		{"application/x-www-form-urlencoded", fields, `{"name":"a&b","tags":["c","d"]}`, `{"name":"a\u0026b","tags":"c+d","type":"application/x-www-form-urlencoded"}`},
 		{"multipart/form-data", fields, `{"name":"n","file":{"name":"../../etc/a.bin","base64":"aGVsbG8="}}`, `{"file":"a.bin=hello","name":"n","type":"multipart/form-data"}`},
+		{"multipart/form-data", `{"type":"object","properties":{"file":{"type":"string","contentMediaType":"image/png"},"note":{"type":"string","contentMediaType":"image/png","contentEncoding":"base64"}}}`,
+			`{"file":{"name":"a.png","base64":"aGVsbG8="},"note":"aGVsbG8="}`, `{"file":"a.png=hello","note":"aGVsbG8=","type":"multipart/form-data"}`},
 		{"text/plain", `{"type":"string"}`, `{"body":"hello"}`, `{"body":"hello","type":"text/plain"}`},
 		{"application/octet-stream", `{"type":"string","format":"binary"}`, `{"body":{"base64":"aGVsbG8="}}`, `{"body":"hello","type":"application/octet-stream"}`},
 	} {
@@ -226,6 +228,10 @@ func TestTypesOfParts(t *testing.T) {
 		if got := textOf(call(t, mux, "op", `{"file":`+args+`}`)); !strings.Contains(got, want) {
 			t.Errorf("%s: got %s, want %s", args, got, want)
 		}
+	}
+	doc = operation("/x", "post", `{"requestBody":{"content":{"multipart/form-data":{"schema":{"type":"object","properties":{"file":{"type":"string","contentMediaType":"image/gif"}}}}}}}`)
+	if got := textOf(call(t, serve(t, doc, &openapi.Options{Handler: echo}), "op", `{"file":{"name":"a","text":"x"}}`)); !strings.Contains(got, "Content-Type: image/gif\r\n") {
+		t.Errorf("OpenAPI 3.1: got %s", got)
 	}
 }
 
