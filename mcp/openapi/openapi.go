@@ -78,7 +78,8 @@ type Omission struct {
 
 // New reads a document of OpenAPI 2.0, 3.0, 3.1 or 3.2, in JSON or YAML. Operations that cannot
 // be served are left out; see [API.Omitted]. References to other files and URLs are not
-// followed. New returns an error if the document cannot be read or an option is invalid.
+// followed. New returns an error if the document cannot be read, or an option or a Shape is
+// invalid.
 func New(doc []byte, opts *Options) (*API, error) {
 	if opts == nil || (opts.Handler == nil && opts.BaseURL == "") {
 		return nil, errors.New("openapi: Options need a Handler or a BaseURL")
@@ -101,6 +102,9 @@ func New(doc []byte, opts *Options) (*API, error) {
 		if op.Tool == nil || names[op.name()] {
 			omit(op, errors.New("another operation has the same name"))
 		} else if err := a.add(op); err != nil {
+			if mistake, ok := errors.AsType[*shapeError](err); ok {
+				return nil, mistake
+			}
 			omit(op, err)
 		} else {
 			names[op.name()] = true
@@ -182,26 +186,41 @@ func (a *API) add(op *Operation) (err error) {
 	}
 	out := a.doc.output(op)
 	tool.OutputSchema = out.raw
-	return a.try(func(m *mcp.Mux) {
-		h := core.LateTool(func(ctx context.Context, args map[string]json.RawMessage) (*mcp.CallToolResult, error) {
-			decoded, err := decode(args)
-			if err != nil {
-				return nil, err
-			}
-			r, err := a.do(ctx, op, decoded)
-			if err != nil {
-				return nil, err
-			}
-			defer r.Body.Close()
-			return op.result(r, out.compiled())
-		}, &tool)
-		if op.Shape != nil {
-			h = mcp.Reshape(h, *op.Shape)
+	h := core.LateTool(func(ctx context.Context, args map[string]json.RawMessage) (*mcp.CallToolResult, error) {
+		decoded, err := decode(args)
+		if err != nil {
+			return nil, err
 		}
-		m.Tool(op.name(), h)
-		a.tools = append(a.tools, registration{op.name(), h})
-	})
+		r, err := a.do(ctx, op, decoded)
+		if err != nil {
+			return nil, err
+		}
+		defer r.Body.Close()
+		return op.result(r, out.compiled())
+	}, &tool)
+	if err := a.try(func(m *mcp.Mux) { m.Tool(op.name(), h) }); err != nil {
+		return err
+	}
+	if op.Shape != nil {
+		if err := a.try(func(m *mcp.Mux) {
+			h = mcp.Reshape(h, *op.Shape)
+			m.Tool(op.name(), h)
+		}); err != nil {
+			return &shapeError{op, err}
+		}
+	}
+	a.tools = append(a.tools, registration{op.name(), h})
+	return nil
 }
+
+// A shapeError is about what Select has set, not about the document.
+type shapeError struct {
+	op  *Operation
+	err error
+}
+
+func (e *shapeError) Error() string { return fmt.Sprintf("openapi: the Shape of %v: %v", e.op, e.err) }
+func (e *shapeError) Unwrap() error { return e.err }
 
 // try reports what a mux says about a registration.
 func (a *API) try(register func(m *mcp.Mux)) error {
