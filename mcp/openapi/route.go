@@ -8,11 +8,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"reflect"
 	"slices"
 	"strings"
 
+	"github.com/go-psi/psi/internal/nearest"
 	"github.com/go-psi/psi/jsonschema"
 	"github.com/go-psi/psi/mcp"
 )
@@ -31,7 +33,7 @@ import (
 //
 // A field with the name of a variable is a segment of the path. With GET, HEAD and DELETE, the
 // other fields are parameters of the query; otherwise they are members of a JSON body. The tag
-// `in:"query"`, `in:"header"`, `in:"cookie"` or `in:"body"` says otherwise. Out is the type of
+// `in:"query"`, `in:"header"`, `in:"cookie"` or `in:"body"` says otherwise. Defaults are sent. Out is the type of
 // the response, from which the output schema is inferred; any means that it is not known.
 //
 // Requests, responses and errors are those of a tool that [New] makes, with the same options,
@@ -58,7 +60,7 @@ func newRoute[In, Out any](opts *Options, route string, t *mcp.Tool) (mcp.Handle
 			return nil, fmt.Errorf("output: %w", err)
 		}
 	}
-	doc, err := documentOf(reflect.TypeFor[In](), arguments, output, route)
+	doc, defaults, err := documentOf(reflect.TypeFor[In](), arguments, output, route)
 	if err != nil {
 		return nil, err
 	}
@@ -70,6 +72,9 @@ func newRoute[In, Out any](opts *Options, route string, t *mcp.Tool) (mcp.Handle
 		o = *opts
 	}
 	o.Select = func(op *Operation) bool {
+		if len(defaults) > 0 {
+			op.Shape = &mcp.Shape{Args: defaults}
+		}
 		if t == nil {
 			return true
 		}
@@ -91,35 +96,43 @@ func newRoute[In, Out any](opts *Options, route string, t *mcp.Tool) (mcp.Handle
 	return a.tools[0].handler, nil
 }
 
-// documentOf returns the document of an API with one operation. output may be nil.
-func documentOf(in reflect.Type, arguments, output json.RawMessage, route string) ([]byte, error) {
+// documentOf returns the document of an API with one operation, and the arguments that have a
+// default. output may be nil.
+func documentOf(in reflect.Type, arguments, output json.RawMessage, route string) (doc []byte, defaults map[string]mcp.Arg, err error) {
 	method, path, ok := strings.Cut(route, " ")
 	if !ok || method == "" || method != strings.ToUpper(method) || !strings.HasPrefix(path, "/") {
-		return nil, errors.New(`a route is a method and a path, such as "GET /items/{id}"`)
+		return nil, nil, errors.New(`a route is a method and a path, such as "GET /items/{id}"`)
 	}
 	if strings.ContainsAny(path, "?#") {
-		return nil, errors.New("the path is not one of a URL: it has a query or a fragment")
+		return nil, nil, errors.New("the path is not one of a URL: it has a query or a fragment")
 	}
 	var schema, response inferred
 	if err := json.Unmarshal(arguments, &schema); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	op, err := schema.operation(in, method, path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	doc := map[string]any{"openapi": "3.1.0", "$defs": schema["$defs"], "paths": map[string]any{path: map[string]any{strings.ToLower(method): op}}}
+	defaults = map[string]mcp.Arg{}
+	for name, member := range object(schema, "properties") {
+		if value := asObject(member)["default"]; value != nil {
+			defaults[argumentName(name)] = mcp.Arg{Default: value}
+		}
+	}
+	root := map[string]any{"openapi": "3.1.0", "$defs": schema["$defs"], "paths": map[string]any{path: map[string]any{strings.ToLower(method): op}}}
 	if output != nil {
 		// One type may have another schema as a result than as an argument.
 		output = bytes.ReplaceAll(output, []byte(`"$ref":"#/$defs/`), []byte(`"$ref":"#/results/`))
 		if err := json.Unmarshal(output, &response); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		doc["results"] = response["$defs"]
+		root["results"] = response["$defs"]
 		delete(response, "$defs")
 		op["responses"] = map[string]any{"200": map[string]any{"content": map[string]any{"application/json": map[string]any{"schema": response}}}}
 	}
-	return json.Marshal(doc)
+	doc, err = json.Marshal(root)
+	return doc, defaults, err
 }
 
 // An inferred schema is that of a Go type.
@@ -132,6 +145,9 @@ func (s inferred) operation(in reflect.Type, method, path string) (map[string]an
 	}
 	variables := map[string]bool{}
 	for _, v := range pathVariable.FindAllStringSubmatch(path, -1) {
+		if v[1] == "$" || strings.HasSuffix(v[1], "...") {
+			return nil, fmt.Errorf("%s of the path is for a mux: a variable is the name of a field, such as {id}", v[0])
+		}
 		variables[v[1]] = true
 	}
 	required, members := texts(list(s, "required")), map[string]any{}
@@ -161,7 +177,8 @@ func (s inferred) operation(in reflect.Type, method, path string) (map[string]an
 		params = append(params, map[string]any{"name": name, "in": place, "required": isRequired, "schema": schema})
 	}
 	for name := range variables {
-		return nil, fmt.Errorf("the variable {%s} of the path has no field", name)
+		names := slices.Collect(maps.Keys(object(s, "properties")))
+		return nil, fmt.Errorf("the variable {%s} of the path has no field whose json tag names it%s", name, nearest.Hint(name, names))
 	}
 	op := map[string]any{"parameters": params}
 	if len(members) > 0 {

@@ -133,14 +133,33 @@ func TestRouteCaller(t *testing.T) {
 	})
 }
 
+// A default is sent, as it would be to a ToolFunc.
+func TestRouteDefaults(t *testing.T) {
+	type page struct {
+		Limit  int    `json:"limit,omitempty" jsonschema:"default=5"`
+		Labels string `json:"labels,omitempty"`
+	}
+	mux := mcp.NewMux("items", "v1.0.0", nil)
+	mux.Tool("list_items", openapi.Route[page, any](&openapi.Options{Handler: newItems()}, "GET /items", nil))
+	c := mcptest.Connect(t, mux)
+	for args, want := range map[string]string{`{}`: "limit=5", `{"limit":7}`: "limit=7", `{"labels":"x"}`: "labels=x&limit=5"} {
+		if got, err := mcp.Call[string](t.Context(), c, "list_items", json.RawMessage(args)); err != nil || got != want && got != "limit=5&labels=x" {
+			t.Errorf("%s: got %q, %v", args, got, err)
+		}
+	}
+}
+
 func TestWrongRoutes(t *testing.T) {
 	api := &openapi.Options{Handler: newItems()}
+	type untagged struct{ Id string }
 	type misplaced struct {
 		ID string `json:"id" in:"pocket"`
 	}
 	for want, route := range map[string]func(){
 		"a route is a method and a path":             func() { openapi.Route[listItems, any](api, "/items", nil) },
 		"the variable {id} of the path has no field": func() { openapi.Route[listItems, any](api, "GET /items/{id}", nil) },
+		`did you mean "Id"?`:                         func() { openapi.Route[untagged, any](api, "GET /items/{id}", nil) },
+		"{rest...} of the path is for a mux":         func() { openapi.Route[listItems, any](api, "GET /items/{rest...}", nil) },
 		`the field ID is in "pocket"`:                func() { openapi.Route[misplaced, any](api, "GET /items", nil) },
 		"the arguments must be a struct":             func() { openapi.Route[map[string]string, any](api, "GET /items", nil) },
 		"Options need a Handler or a BaseURL":        func() { openapi.Route[listItems, any](nil, "GET /items", nil) },

@@ -11,6 +11,7 @@
 //	if err != nil {
 //		log.Fatal(err)
 //	}
+//	router := chi.NewRouter() // or another one; endpoint is an mcphttp.Handler
 //	router.Mount("/", front)
 //	router.With(auth.Require(front.Verifier(), &auth.Options{Metadata: front.Metadata()})).Handle("/mcp", endpoint)
 //

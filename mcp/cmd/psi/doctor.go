@@ -193,7 +193,7 @@ func (p patient) check(ctx context.Context, s *config.Server) {
 	p.checkLog()
 	p.checkValues(s)
 	if err != nil && !hasErrors() {
-		p.report(lint.Error, "server", trimConfig(err), "correct the member that is named")
+		p.report(lint.Error, "server", trimConfig(err), "correct the member that is named, or set its variable where the host is started")
 	}
 	if err != nil {
 		return
