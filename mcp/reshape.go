@@ -12,6 +12,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/go-psi/psi/internal/jsonscan"
 	"github.com/go-psi/psi/internal/nearest"
@@ -32,8 +33,8 @@ type Shape struct {
 	// does. Result cannot replace the result of a task, so a tool with Result is called as if the
 	// client did not support tasks; to use both, run the reshaped tool in the background.
 	Result func(ctx context.Context, r *CallToolResult) (*CallToolResult, error)
-	// OutputSchema describes the structured content that Result returns; nil means none. Without
-	// Result, the tool keeps its own.
+	// OutputSchema describes the structured content that Result returns, which is validated
+	// against it; nil means none. It needs a Result: without one, the tool keeps its own.
 	OutputSchema json.RawMessage
 }
 
@@ -134,11 +135,12 @@ func (r *mendingReshaped) mend(ctx context.Context, args json.RawMessage) (json.
 // A reshaping is a Shape in the form that lists and calls need. It is immutable.
 type reshaping struct {
 	*Shape
-	own      map[string]string // the tool's own names of arguments, by the names that callers use
-	outer    map[string]string // the other way around; "" if callers do not see the argument
-	texts    map[string]string // descriptions
-	defaults []setArgument     // sorted by name
-	presets  []string          // own names, sorted
+	own      map[string]string                  // the tool's own names of arguments, by the names that callers use
+	outer    map[string]string                  // the other way around; "" if callers do not see the argument
+	texts    map[string]string                  // descriptions
+	defaults []setArgument                      // sorted by name
+	presets  []string                           // own names, sorted
+	out      func() (*jsonschema.Schema, error) // of what Result returns; nil if there is none
 }
 
 type setArgument struct {
@@ -151,6 +153,19 @@ func newReshaping(s *Shape) (*reshaping, error) {
 	shape := *s
 	shape.Args = maps.Clone(s.Args)
 	r := &reshaping{Shape: &shape, own: map[string]string{}, outer: map[string]string{}, texts: map[string]string{}}
+	if s.OutputSchema != nil && s.Result == nil {
+		return nil, errors.New("an OutputSchema describes what Result returns, which is nil")
+	}
+	r.out = sync.OnceValues(func() (*jsonschema.Schema, error) { // the Shape may be for one list
+		if shape.OutputSchema == nil {
+			return nil, nil
+		}
+		schema, err := jsonschema.Compile(shape.OutputSchema, outputOptions)
+		if err != nil {
+			return nil, fmt.Errorf("the OutputSchema of its Shape: %w", err)
+		}
+		return schema, nil
+	})
 	for _, name := range sortedKeys(s.Args) {
 		arg := s.Args[name]
 		if arg.Description != "" {
@@ -383,7 +398,11 @@ func (r *reshaping) result(ctx context.Context, res Result) (Result, error) {
 	if out == nil {
 		return nil, errNoOutcome(MethodCallTool)
 	}
-	return out, nil
+	schema, err := r.out()
+	if err != nil {
+		return nil, Errorf(CodeInternalError, "the tool cannot be reshaped: %w", err)
+	}
+	return out, checkStructured(ctx, schema, out)
 }
 
 // reshapeTool returns a copy of a tool in the new shape. It returns an error if the tool lacks

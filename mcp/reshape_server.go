@@ -40,6 +40,9 @@ func newShapes(shapes map[string]Shape) (*serverReshaper, error) {
 	for _, from := range sortedKeys(shapes) {
 		s := shapes[from]
 		r, err := newReshaping(&s)
+		if err == nil {
+			_, err = r.out()
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%q: %w", from, err)
 		}

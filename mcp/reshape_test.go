@@ -167,6 +167,28 @@ func TestReshapedOutputSchema(t *testing.T) {
 	}
 }
 
+// What Result returns is checked as the output of a ToolFunc is.
+func TestReshapedOutputIsChecked(t *testing.T) {
+	schema := json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)
+	mux := mcp.NewMux("m", "v1", quiet())
+	for name, content := range map[string]string{"fits": `{"n":1}`, "other": `{"n":"x"}`, "none": ""} {
+		mux.Tool(name, mcp.Reshape(mcp.ToolFunc(func(context.Context, struct{}) (string, error) { return "", nil }, nil), mcp.Shape{
+			OutputSchema: schema,
+			Result: func(context.Context, *mcp.CallToolResult) (*mcp.CallToolResult, error) {
+				return &mcp.CallToolResult{StructuredContent: json.RawMessage(content), Content: mcp.Contents{mcp.Text("text")}}, nil
+			},
+		}))
+	}
+	mcptest.Run(t, mux, func(t *testing.T, c *mcp.Conn) {
+		for name, code := range map[string]int{"fits": 0, "other": mcp.CodeInternalError, "none": mcp.CodeInternalError} {
+			_, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: name})
+			if got := mcp.CodeOf(err); err != nil && got != code || (err == nil) != (code == 0) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	})
+}
+
 // The middleware of a tool stays around it, and what it describes and declares stays known.
 func TestReshapedChain(t *testing.T) {
 	saw := ""
@@ -216,6 +238,7 @@ func TestReshapePanics(t *testing.T) {
 	} {
 		wantPanic(t, func() { mcp.Reshape(tool, mcp.Shape{Args: args}) }, "Reshape at reshape_test.go:", reason)
 	}
+	wantPanic(t, func() { mcp.Reshape(tool, mcp.Shape{OutputSchema: []byte(`{"type":"object"}`)}) }, "an OutputSchema describes what Result returns")
 	wantPanic(t, func() { mcp.Reshape(nil, mcp.Shape{}) }, "the handler is nil")
 	wantPanic(t, func() { mcp.Reshape(promptSays("a"), mcp.Shape{}) }, "describes no tool")
 	wantPanic(t, func() {

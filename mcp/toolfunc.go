@@ -104,6 +104,9 @@ func (*toolFunc[In, Out]) compiled() {}
 // inputOptions are the options of schemas that arguments are validated against.
 var inputOptions = &jsonschema.Options{OptionalNull: true, AssertFormats: true, MaxInputBytes: -1}
 
+// outputOptions are the options of schemas that the results of our own tools are validated against.
+var outputOptions = &jsonschema.Options{MaxInputBytes: -1}
+
 func (f *toolFunc[In, Out]) prepareInput() (err error) {
 	if err := checkDecodable(reflect.TypeFor[In](), reflect.TypeFor[In]().String(), map[reflect.Type]bool{}); err != nil {
 		return err
@@ -249,7 +252,7 @@ func (f *toolFunc[In, Out]) prepareOutput() (err error) {
 		return fmt.Errorf("OutputSchema describes structured content, which a function that returns %v does not produce; return a struct or a *CallToolResult", out)
 	}
 	if f.tool.OutputSchema != nil {
-		f.out, err = jsonschema.Compile(f.tool.OutputSchema, &jsonschema.Options{MaxInputBytes: -1})
+		f.out, err = jsonschema.Compile(f.tool.OutputSchema, outputOptions)
 	}
 	return err
 }
@@ -277,13 +280,18 @@ func (f *toolFunc[In, Out]) givenResult(ctx context.Context, res *CallToolResult
 	if res == nil {
 		return nil, Errorf(CodeInternalError, "the tool returned neither a result nor an error")
 	}
+	return res, checkStructured(ctx, f.out, res)
+}
+
+// checkStructured checks the result of a tool against its output schema, which may be nil.
+func checkStructured(ctx context.Context, schema *jsonschema.Schema, res *CallToolResult) error {
 	switch {
-	case f.out == nil || res.IsError:
-		return res, nil
+	case schema == nil || res.IsError:
+		return nil
 	case res.StructuredContent == nil: // clients reject such a result (server/tools)
-		return nil, Errorf(CodeInternalError, "the tool returned no structured content, which its OutputSchema promises")
+		return Errorf(CodeInternalError, "the tool returned no structured content, which its OutputSchema promises")
 	}
-	return res, f.checkOutput(ctx, res.StructuredContent)
+	return checkOutput(ctx, schema, res.StructuredContent)
 }
 
 // contentsOf returns the elements of list, a slice of Content or of a type that implements
@@ -307,7 +315,7 @@ func (f *toolFunc[In, Out]) structuredResult(ctx context.Context, out *Out) (Res
 	if err != nil {
 		return nil, Errorf(CodeInternalError, "the tool's output could not be encoded: %w", err)
 	}
-	if err := f.checkOutput(ctx, raw); err != nil {
+	if err := checkOutput(ctx, f.out, raw); err != nil {
 		return nil, err
 	}
 	if content != nil {
@@ -318,8 +326,8 @@ func (f *toolFunc[In, Out]) structuredResult(ctx context.Context, out *Out) (Res
 	return res, nil
 }
 
-func (f *toolFunc[In, Out]) checkOutput(ctx context.Context, raw json.RawMessage) error {
-	if err := f.out.Validate(ctx, raw); err != nil {
+func checkOutput(ctx context.Context, schema *jsonschema.Schema, raw json.RawMessage) error {
+	if err := schema.Validate(ctx, raw); err != nil {
 		return Errorf(CodeInternalError, "the tool's output does not fit its schema: %w", err)
 	}
 	return nil

@@ -122,6 +122,10 @@ func TestReshapeKeepsTheRequest(t *testing.T) {
 func TestReshapePanics(t *testing.T) {
 	mustPanic(t, "Reshape", func() { middleware.Reshape(map[string]mcp.Shape{"a": {Name: "c"}, "b": {Name: "c"}}) })
 	mustPanic(t, "Reshape", func() { middleware.Reshape(map[string]mcp.Shape{"": {Name: "a"}}) })
+	same := func(_ context.Context, r *mcp.CallToolResult) (*mcp.CallToolResult, error) { return r, nil }
+	mustPanic(t, "Reshape", func() {
+		middleware.Reshape(map[string]mcp.Shape{"a": {Result: same, OutputSchema: []byte(`{"type":"none"}`)}})
+	})
 	mustPanic(t, "Reshape", func() {
 		middleware.Reshape(map[string]mcp.Shape{"a": {Args: map[string]mcp.Arg{"p": {Name: "r"}, "q": {Name: "r"}}}})
 	})
