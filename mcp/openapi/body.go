@@ -133,8 +133,15 @@ func (b *body) form(members map[string]any, d *document) ([]byte, error) {
 		}
 		if v != nil {
 			added := queryPairs(name, v, style, explode || !said && style == "form", "", escapeQuery)
-			if other := nameOfAnother(added, func(s string) bool { return s != name && object(obj, "properties")[s] != nil }); other != "" {
-				return nil, fmt.Errorf("the argument %s must not have a member %q", name, other)
+			if err := checkNames(name, added, func(other string) bool {
+				for own := range object(obj, "properties") {
+					if own != name && strings.EqualFold(own, other) {
+						return true
+					}
+				}
+				return false
+			}); err != nil {
+				return nil, err
 			}
 			pairs = append(pairs, added...)
 		}

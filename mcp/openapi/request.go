@@ -88,7 +88,7 @@ func (op *Operation) newRequest(ctx context.Context, base string, d *document, a
 	return r, nil
 }
 
-// value returns the value of a parameter, or nil if there is none.
+// value returns what is sent for a parameter. It returns nil for a parameter without an argument.
 func (p *param) value(d *document, args arguments) (any, error) {
 	v, given := args[p.arg]
 	if !p.isNumber(d) {
@@ -143,23 +143,20 @@ func (d *document) withoutCredentials(pairs []string) []string {
 // pairs returns the parameters of the query for the value of p.
 func (op *Operation) pairs(d *document, p *param, v any) ([]string, error) {
 	pairs := d.withoutCredentials(p.pairs(v))
-	if other := nameOfAnother(pairs, func(name string) bool { return op.isOther(p, name) }); other != "" {
-		return nil, fmt.Errorf("the argument %s must not have a member %q", p.arg, other)
-	}
-	return pairs, nil
+	return pairs, checkNames(p.arg, pairs, func(name string) bool { return op.isOther(p, name) })
 }
 
-// nameOfAnother returns the name among pairs that isOther returns true for, or "". A name may
-// have an index, as in a[0], which some servers take for a.
-func nameOfAnother(pairs []string, isOther func(name string) bool) string {
+// checkNames returns an error if one of the pairs for the argument arg has a name for which
+// isOther returns true. A name may have an index, as in a[0], which some servers take for a.
+func checkNames(arg string, pairs []string, isOther func(name string) bool) error {
 	for _, pair := range pairs {
 		name, _, _ := strings.Cut(pair, "=")
 		name, _ = url.QueryUnescape(name) // it was escaped
 		if base, _, _ := strings.Cut(name, "["); isOther(name) || isOther(base) {
-			return name
+			return fmt.Errorf("the argument %s must not have a member %q", arg, name)
 		}
 	}
-	return ""
+	return nil
 }
 
 // isOther reports whether a name in the query is that of another parameter than p: an object

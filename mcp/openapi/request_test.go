@@ -165,6 +165,7 @@ func TestMembersAreNoOtherArguments(t *testing.T) {
 		{query, `{"filter":{"page[size]":"9"}}`, `the argument filter must not have a member "page[size]"`},
 		{form, `{"filter":{"a":"b"}}`, "POST /x|||a=b&tenant=acme"},
 		{form, `{"filter":{"tenant":"evil"}}`, `the argument filter must not have a member "tenant"`},
+		{form, `{"filter":{"Tenant":"evil"}}`, `the argument filter must not have a member "Tenant"`},
 	} {
 		mux := serve(t, test.doc, &openapi.Options{Handler: echo, Select: func(op *openapi.Operation) bool {
 			op.Shape = &mcp.Shape{Args: map[string]mcp.Arg{"tenant": {Preset: func(context.Context) (any, error) { return "acme", nil }}}}
