@@ -74,7 +74,7 @@ func (m *Mux) describeTool(e *entry, h Handler) (err error) {
 	if e.headers, err = paramHeaders(t.InputSchema); err != nil {
 		return e.errorf("%w", err)
 	}
-	if _, linted := h.(*lateTool); !linted {
+	if _, linted := h.(interface{ linted() }); !linted {
 		m.lint(e, "InputSchema", t.InputSchema, jsonschema.Portable)
 		if t.OutputSchema != nil {
 			m.lint(e, "OutputSchema", t.OutputSchema, jsonschema.Inspector)

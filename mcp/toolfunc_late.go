@@ -37,6 +37,9 @@ func (l *lateTool) Describe() Description { return &l.tool }
 // compiled marks a handler whose schemas are known to be valid.
 func (*lateTool) compiled() {}
 
+// linted marks a handler whose schemas are known to pass the linter.
+func (*lateTool) linted() {}
+
 // ServeMCP implements [Handler].
 func (l *lateTool) ServeMCP(ctx context.Context, req *Request) (Result, error) {
 	return l.made().ServeMCP(ctx, req)

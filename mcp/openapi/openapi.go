@@ -231,7 +231,7 @@ func (a *API) try(register func(m *mcp.Mux)) error {
 // An output is the schema of the results of operations.
 type output struct {
 	raw      json.RawMessage           // nil if there is none
-	compiled func() *jsonschema.Schema // when it is first called; returns nil if there is none
+	compiled func() *jsonschema.Schema // compiles raw on its first call; returns nil without raw
 }
 
 // output returns the schema of the results of an operation. Operations share it if they refer

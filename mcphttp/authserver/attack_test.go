@@ -161,7 +161,7 @@ func TestErrorsAtTheClient(t *testing.T) {
 		if next := b.step(http.MethodGet, c.link, nil); next != nil || b.status != http.StatusBadRequest || !strings.Contains(b.page, "<strong>app.example</strong>") {
 			t.Errorf("%s: redirect to %v, status %d, page %s", name, next, b.status, b.page)
 		}
-		// Somebody may have allowed the pages of this origin to open such links, whatever is in them.
+		// The user may have told the browser to open such links from this origin without asking.
 		if next := b.step(http.MethodGet, strings.Replace(c.link, url.QueryEscape(appURI), url.QueryEscape(editor), 1), nil); next != nil || b.back() == nil || b.back().Scheme != "cursor" || !strings.Contains(b.page, "the program that opens cursor: links") {
 			t.Errorf("%s: redirect to %v, a link to %v", name, next, b.back())
 		}

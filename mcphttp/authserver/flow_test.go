@@ -149,7 +149,7 @@ func TestTokenIsRefreshedEarly(t *testing.T) {
 	}
 }
 
-// Somebody who wants the provider's token while another request refreshes it waits for the new
+// A request that needs the provider's token while another one refreshes it waits for the new
 // one. If that takes long, because a replica has died or the provider is slow, the old one is used
 // until it expires.
 func TestTokenWhileRefreshed(t *testing.T) {

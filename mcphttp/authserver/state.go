@@ -91,7 +91,7 @@ func update[T any](ctx context.Context, s *Server, kind, id string, ttl time.Dur
 	return modify(ctx, s, kind, id, ttl, false, change)
 }
 
-// upsert changes a value. If there is none that can be opened, it changes the zero value.
+// upsert is like update, but starts from the zero value if no value exists or it cannot be opened.
 func upsert[T any](ctx context.Context, s *Server, kind, id string, ttl time.Duration, change func(*T) error) error {
 	return modify(ctx, s, kind, id, ttl, true, change)
 }
